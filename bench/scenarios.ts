@@ -1,6 +1,7 @@
 import type { Scenario } from './scenario.ts';
 import { agentCancel } from './scenarios/agent-cancel.ts';
 import { agentStreams } from './scenarios/agent-streams.ts';
+import { busyKernels } from './scenarios/busy-kernels.ts';
 import { cancel } from './scenarios/cancel.ts';
 import { chain } from './scenarios/chain.ts';
 import { codeCall } from './scenarios/code-call.ts';
@@ -41,6 +42,7 @@ export const SCENARIOS: readonly Scenario[] = [
   output,
   gets,
   creates,
+  busyKernels,
   datasourceRows,
   embeddedQueries,
   fanOut,

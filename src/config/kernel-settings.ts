@@ -59,7 +59,8 @@ export const KERNEL_SETTINGS = {
     env: 'TROUPE_KERNEL_NICE',
     kind: integer(0, 19),
     default: '5',
-    description: 'How far kernels give way to the server when processor time is scarce (as in nice(1)).',
+    description:
+      'How far kernels give way to the server when processor time is scarce (as in nice(1)); where Linux shares it among sessions, the session of a kernel does. A program that starts a session of its own does not.',
   }),
   kernelReadPaths: setting({
     env: 'TROUPE_KERNEL_READ_PATHS',

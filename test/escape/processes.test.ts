@@ -84,12 +84,12 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     most: 40,
   },
   init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
-  // Its connection to the server, and what asyncio and marimo make for themselves: while a cell runs, marimo reads what
-  // it prints from pipes.
+  // Its connection to the server, the priority of its own session until that is lowered, and what asyncio and marimo make for
+  // themselves: while a cell runs, marimo reads what it prints from pipes.
   kernel: {
     isConfined: true,
     stdio: [NULL, OUTPUT, OUTPUT],
-    others: /^(socket:|pipe:|anon_inode:|\/dev\/null)/,
+    others: /^(socket:|pipe:|anon_inode:|\/dev\/null|\/proc\/\d+\/autogroup$)/,
     most: 24,
   },
   // What installs packages, and uv, which it asks: confined, with a connection to the proxy of the server.

@@ -32,7 +32,9 @@ from confinement import narrow, ownership, views
 from engine_failure import EngineFailure
 from engine_files import Workspace, uses_wal
 from frames import FROM_KERNEL, frame, read_frames
+from session_priority import SessionPriority
 
+PRIORITY_WITHIN_S = 0.5
 PACKAGES = {"sqlite": "apsw", "duckdb": "duckdb", "files": "duckdb"}
 
 
@@ -57,6 +59,7 @@ def run(order, confinement, link):
     os.chdir("/")
     kernel_process.limit({"CORE": 0, **order.limits, **({"DATA": order.memory} if order.memory else {})})
     kernel_process.yield_to_server(order.nice)
+    SessionPriority().give_way_soon(order.nice, PRIORITY_WITHIN_S)
     if confinement:
         confinement.finish()
         narrow.narrow(confinement.found, find_readable(order), folder, writes)

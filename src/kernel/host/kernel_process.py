@@ -23,6 +23,7 @@ from frames import FrameReader
 from interrupts import Interrupts
 from marimo._cli.parse_args import parse_args
 from outbox import Outbox
+from session_priority import SessionPriority
 
 GRACE_CPU_S = 5
 HOST = os.path.dirname(os.path.abspath(__file__))
@@ -41,6 +42,7 @@ def run(order, forked_at, host_modules, confinement, link):
     os.chdir(order.cwd)
     limit({"CORE": 0, **order.limits, **({"DATA": order.memory} if order.memory else {})})
     yield_to_server(order.nice)
+    session = SessionPriority()
     if confinement:
         confinement.finish()
     processes.call_this("kernel")
@@ -55,7 +57,12 @@ def run(order, forked_at, host_modules, confinement, link):
     order.app_metadata.cli_args = parse_args(order.app_metadata.argv or [])
     notebook = (order.user_config, order.app_metadata, order.configs)
     reader = FrameReader(sock)
-    bridge.serve(Outbox(sock), frames_until_end(reader), Interrupts(reader), ready, *notebook, begin_work)
+
+    def begin():
+        begin_work()
+        session.give_way(order.nice)  # which marimo has made this process the leader of by now
+
+    bridge.serve(Outbox(sock), frames_until_end(reader), Interrupts(reader), ready, *notebook, begin)
     os._exit(0)  # never the zygote's atexit
 
 
