@@ -46,7 +46,10 @@ export interface RowBatch {
   readonly rowCount?: number;
 }
 
-/** A value for a placeholder of a statement. */
+/**
+ * A value for a placeholder of a statement. Unlike in cells, a bigint is an integer of any size and a number is a float,
+ * also when it is whole: databases compute differently with 2 and 2.0.
+ */
 export type Parameter = Cell;
 
 /** How a statement is run. */

@@ -111,9 +111,9 @@ test('SQLite gives values as they are, and takes parameters', async () => {
       [9007199254740993n, null, 2, null],
     ],
   });
-  const parameters = ["'--", 1, 2n, true, null];
+  const parameters = ["'--", 1n, 2n ** 60n, true, null];
   assert.deepEqual((await ask(session, 'SELECT ?, ?, ?, ?, ?', { parameters })).rows, [
-    ["'--", 1, 2, 1, null],
+    ["'--", 1, 2n ** 60n, 1, null],
   ]);
 });
 
@@ -140,6 +140,18 @@ test('DuckDB gives values as they are, and takes parameters', async () => {
     ["'--", 1.5, 2, true, null],
   ]);
 });
+
+for (const [kind, quotient, types] of [
+  ['sqlite', '? / 4', ['real', 'integer']],
+  ['duckdb', '? // 4', ['DOUBLE', 'INTEGER']],
+] as const) {
+  test(`a whole float reaches ${kind} as a float, and an integer as an integer`, async () => {
+    const session = await shared.open({ kind, path: `shop.${kind}` });
+    const sql = `SELECT typeof(?), typeof(?), ${quotient}, ${quotient}`;
+    const { rows } = await ask(session, sql, { parameters: [2, 2n, 1e300, 2n] });
+    assert.deepEqual(rows, [[...types, 2.5e299, 0]]);
+  });
+}
 
 for (const kind of ['sqlite', 'duckdb']) {
   test(`infinity reaches ${kind} as infinity`, async () => {

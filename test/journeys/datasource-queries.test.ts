@@ -65,6 +65,17 @@ test('parameters replace question marks, except quoted ones', async () => {
   assert.deepEqual(printed, ["[('?', 3)]"]);
 });
 
+test('a float reaches the database as a float, also when it is whole', async () => {
+  const { printed } = await query(
+    [
+      'import numpy',
+      'given = [2.0, numpy.float64(2), 2, numpy.int64(2), 2**53, 1e300, numpy.str_("a")]',
+      'print(c.execute("select ? / 4, ? / 4, ? / 4, ? / 4, ? / 4, ?, ?", given).fetchall())',
+    ].join('\n    '),
+  );
+  assert.deepEqual(printed, ["[(0.5, 0.5, 0, 0, 2251799813685248, 1e+300, 'a')]"]);
+});
+
 test('a wrong number of parameters raises ProgrammingError', async () => {
   assert.equal((await query('c.execute("select ? + ?", [1])')).error, 'ProgrammingError');
   assert.equal((await query('c.execute("select n from numbers", [1])')).error, 'ProgrammingError');

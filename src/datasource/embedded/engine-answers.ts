@@ -24,11 +24,13 @@ export function rowsOf(answer: unknown, columns: readonly Column[]): PackedRows 
   throw new DatasourceFailure('failed');
 }
 
-/** Parameters as JSON. */
+/** Parameters as JSON, in which a whole float would be read as an integer. */
 export function parameterFields(parameters: readonly Parameter[]): unknown[] {
   return parameters.map((one) => {
-    if (typeof one === 'bigint') return { integer: one.toString() };
-    if (typeof one === 'number' && !Number.isFinite(one)) return { float: String(one) };
+    if (typeof one === 'bigint')
+      return Number.isSafeInteger(Number(one)) ? Number(one) : { integer: String(one) };
+    if (typeof one === 'number' && (Number.isInteger(one) || !Number.isFinite(one)))
+      return { float: String(one) };
     return one instanceof Uint8Array ? { bytes: Buffer.from(one).toString('base64') } : one;
   });
 }

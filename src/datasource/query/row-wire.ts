@@ -28,21 +28,24 @@ function plainCell(cell: Cell): unknown {
 }
 
 /** Floats that JSON does not have. */
-const NOT_FINITE: ReadonlySet<string> = new Set(['NaN', 'Infinity', '-Infinity']);
+const NOT_FINITE: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity']);
 
-/** Returns the parameters that a kernel sent. Throws `DatasourceFailure` when they are not a list of known values. */
+/**
+ * Returns the parameters that a kernel sent. Once parsed, 2.0 looks like 2, so whole floats come as `{"float": 2.0}` and a
+ * whole number that stands alone is an integer. Throws `DatasourceFailure` when they are not a list of known values.
+ */
 export function parseParameters(value: unknown): Parameter[] {
   if (!Array.isArray(value)) throw invalidParameters();
   return value.map((one: unknown) => {
-    if (one === null || typeof one === 'boolean' || typeof one === 'number' || typeof one === 'string')
-      return one;
+    if (one === null || typeof one === 'boolean' || typeof one === 'string') return one;
+    if (typeof one === 'number') return Number.isInteger(one) ? BigInt(one) : one;
     const { integer, bytes, float } = {
       integer: undefined,
       bytes: undefined,
       float: undefined,
       ...Object(one),
     };
-    if (typeof float === 'string' && NOT_FINITE.has(float)) return Number(float);
+    if (typeof float === 'number' || NOT_FINITE.has(float)) return Number(float);
     if (typeof integer === 'string' && /^-?\d{1,1000}$/.test(integer)) return BigInt(integer);
     if (typeof bytes === 'string') return new Uint8Array(Buffer.from(bytes, 'base64'));
     throw invalidParameters();

@@ -8,7 +8,8 @@ JSON has no value for large integers, infinities and bytes: they are text (digit
 Which it is follows from the type of the column. Where it does not, because SQLite keeps any value in any column, the
 marks say so: a JSON array of [row, column, "integer" | "float" | "bytes" | "text"].
 
-Parameters come as JSON values, with {"integer": digits}, {"bytes": base64} and {"float": "NaN"} for the same reason.
+Parameters come as JSON values, with {"integer": digits}, {"bytes": base64} and {"float": "2" or "NaN"}, so that none is taken
+for another.
 """
 
 import base64

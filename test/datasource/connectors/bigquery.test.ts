@@ -175,7 +175,7 @@ test('values of every common type are returned unchanged, page by page', async (
 test('parameters are passed by position', async (t) => {
   const { connection, requests } = await bigquery(t);
   const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT ?', { parameters: ["it's", 5, null], readOnly: false });
+  await ask(session, 'SELECT ?', { parameters: ["it's", 5n, null, 2], readOnly: false });
   const { query } = JSON.parse(requests.find(({ path }) => path.endsWith('/jobs'))?.body ?? '').configuration;
   assert.deepEqual(
     [query.parameterMode, query.queryParameters],
@@ -185,6 +185,7 @@ test('parameters are passed by position', async (t) => {
         { parameterType: { type: 'STRING' }, parameterValue: { value: "it's" } },
         { parameterType: { type: 'INT64' }, parameterValue: { value: '5' } },
         { parameterType: { type: 'STRING' }, parameterValue: {} },
+        { parameterType: { type: 'FLOAT64' }, parameterValue: { value: '2' } },
       ],
     ],
   );

@@ -123,13 +123,14 @@ test('a result at an address that may not be reached is not fetched', async (t) 
 test('parameters are named after their position, such as p1', async (t) => {
   const { connection, requests } = await databricks(t);
   const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT :p1', { parameters: ["it's", 5, 1.5, null, true] });
+  await ask(session, 'SELECT :p1', { parameters: ["it's", 5n, 1.5, null, true, 2] });
   assert.deepEqual(JSON.parse(requests[0]?.body ?? '').parameters, [
     { name: 'p1', type: 'STRING', value: "it's" },
     { name: 'p2', type: 'LONG', value: '5' },
     { name: 'p3', type: 'DOUBLE', value: '1.5' },
     { name: 'p4', type: 'VOID' },
     { name: 'p5', type: 'BOOLEAN', value: 'true' },
+    { name: 'p6', type: 'DOUBLE', value: '2' },
   ]);
 });
 

@@ -56,9 +56,10 @@ test('values of every common type are returned unchanged', { skip }, async (t) =
 
 test('parameters are sent separately from the statement', { skip }, async (t) => {
   const session = await probeFixture(t).open(mariadbConnection());
-  const parameters = ["'; DROP TABLE x -- \\", 1.5, 9007199254740993n, null, new Uint8Array([1, 0])];
-  assert.deepEqual((await ask(session, 'SELECT ?, ?, CAST(? AS INTEGER), ?, ?', { parameters })).rows, [
-    [parameters[0], 1.5, 9007199254740993n, null, parameters[4]],
+  const parameters = ["'; DROP TABLE x -- \\", 1.5, 9007199254740993n, null, new Uint8Array([1, 0]), 2, 2n];
+  const sql = 'SELECT ?, ?, CAST(? AS INTEGER), ?, ?, ? / 4, ? / 4';
+  assert.deepEqual((await ask(session, sql, { parameters })).rows, [
+    [parameters[0], 1.5, 9007199254740993n, null, parameters[4], 0.5, 0.5],
   ]);
 });
 

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/connectors/drivers.ts';
-import { cellOf } from '#src/datasource/connectors/mssql/values.ts';
+import { cellOf, typeFor } from '#src/datasource/connectors/mssql/values.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
@@ -185,6 +185,10 @@ test('the server resets a connection before another statement gets it', { skip }
   await session.reset?.();
   await ask(session, 'SELECT 1');
   assert.deepEqual([types.slice(-3), resets], [[RPC, BATCH, RPC], [BATCH]]);
+});
+
+test('a whole float is sent as a float, and an integer as an integer', () => {
+  assert.deepEqual([2, 2.5, 2n].map(typeFor), ['Float', 'Float', 'BigInt']);
 });
 
 test('a cancelled query ends, and the session can be used again', { skip }, async (t) => {

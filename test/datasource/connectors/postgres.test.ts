@@ -98,7 +98,7 @@ test('values of every common type are returned unchanged', { skip }, async (t) =
 
 test('parameters are sent separately from the statement', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgresConnection());
-  const parameters = ["'; DROP TABLE x --", 5, 7n, true, null, new Uint8Array([1, 0])];
+  const parameters = ["'; DROP TABLE x --", 5n, 7n, true, null, new Uint8Array([1, 0])];
   const sql = 'SELECT $1::text, $2::int, $3::bigint, $4::bool, $5::text, $6::bytea';
   assert.deepEqual((await ask(session, sql, { parameters })).rows, [
     [parameters[0], 5, 7, true, null, parameters[5]],

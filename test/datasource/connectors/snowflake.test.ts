@@ -172,7 +172,7 @@ test('values of every common type are returned unchanged, partition by partition
 test('parameters are sent as bindings', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT ?', { parameters: ["it's", 5, 1.5, null, true, new Uint8Array([255])] });
+  await ask(session, 'SELECT ?', { parameters: ["it's", 5n, 1.5, null, true, new Uint8Array([255]), 2] });
   assert.deepEqual(JSON.parse(requests[0]?.body ?? '').bindings, {
     1: { type: 'TEXT', value: "it's" },
     2: { type: 'FIXED', value: '5' },
@@ -180,6 +180,7 @@ test('parameters are sent as bindings', async (t) => {
     4: { type: 'TEXT', value: null },
     5: { type: 'BOOLEAN', value: 'true' },
     6: { type: 'BINARY', value: 'ff' },
+    7: { type: 'REAL', value: '2' },
   });
 });
 

@@ -103,13 +103,13 @@ test('parameters are sent with a prepared statement', async (t) => {
   const { connection, requests } = await trino(t);
   const session = await probeFixture(t).open(connection);
   await ask(session, 'SELECT * FROM x WHERE a = ?', {
-    parameters: ["it's", 5, 1.5, null, true, new Uint8Array([255])],
+    parameters: ["it's", 5n, 1.5, 2, null, true, new Uint8Array([255])],
   });
   assert.deepEqual(
     [requests[0]?.headers['x-trino-prepared-statement'], requests[0]?.body],
     [
       'statement=SELECT%20*%20FROM%20x%20WHERE%20a%20%3D%20%3F',
-      "EXECUTE statement USING 'it''s', 5, DOUBLE '1.5', NULL, true, X'ff'",
+      "EXECUTE statement USING 'it''s', 5, DOUBLE '1.5', DOUBLE '2', NULL, true, X'ff'",
     ],
   );
 });

@@ -101,6 +101,6 @@ function typedText(value: Parameter): readonly [string, string | null] {
   if (value === null) return ['STRING', null];
   if (value instanceof Uint8Array) return ['BYTES', Buffer.from(value).toString('base64')];
   if (typeof value === 'boolean') return ['BOOL', String(value)];
-  if (typeof value === 'bigint' || Number.isInteger(value)) return ['INT64', String(value)];
+  if (typeof value === 'bigint') return ['INT64', String(value)];
   return [typeof value === 'number' ? 'FLOAT64' : 'STRING', String(value)];
 }

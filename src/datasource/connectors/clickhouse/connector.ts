@@ -73,7 +73,7 @@ function isServerError(error: unknown): error is Error {
 function typeOf(parameter: Parameter): string {
   if (parameter === null) return 'Nullable(String)';
   if (typeof parameter === 'boolean') return 'Bool';
-  if (typeof parameter === 'bigint') return 'Int128';
-  if (typeof parameter === 'number') return Number.isInteger(parameter) ? 'Int64' : 'Float64';
+  if (typeof parameter === 'bigint') return BigInt.asIntN(64, parameter) === parameter ? 'Int64' : 'Int128';
+  if (typeof parameter === 'number') return 'Float64';
   return 'String';
 }

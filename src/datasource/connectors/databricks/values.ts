@@ -51,6 +51,6 @@ export function parameterOf(value: Parameter): { type: string; value?: string } 
   if (value === null) return { type: 'VOID' };
   if (value instanceof Uint8Array) return { type: 'BINARY', value: Buffer.from(value).toString('base64') };
   if (typeof value === 'boolean') return { type: 'BOOLEAN', value: String(value) };
-  if (typeof value === 'bigint' || Number.isInteger(value)) return { type: 'LONG', value: String(value) };
+  if (typeof value === 'bigint') return { type: 'LONG', value: String(value) };
   return { type: typeof value === 'number' ? 'DOUBLE' : 'STRING', value: String(value) };
 }

@@ -100,6 +100,6 @@ export function typeFor(parameter: Parameter): string {
   if (parameter instanceof Uint8Array) return 'VarBinary';
   if (typeof parameter === 'boolean') return 'Bit';
   if (typeof parameter === 'bigint') return 'BigInt';
-  if (typeof parameter === 'number') return Number.isSafeInteger(parameter) ? 'BigInt' : 'Float';
+  if (typeof parameter === 'number') return 'Float';
   return 'NVarChar';
 }

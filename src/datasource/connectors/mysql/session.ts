@@ -213,7 +213,10 @@ function parameterFor(parameter: Parameter): string | number | boolean | null | 
   if (parameter instanceof Uint8Array) return Buffer.from(parameter);
   if (typeof parameter === 'number' && !Number.isFinite(parameter))
     throw new DatasourceFailure('query', undefined, 'This database has neither infinity nor NaN.');
-  return typeof parameter === 'bigint' ? String(parameter) : parameter;
+  if (typeof parameter !== 'bigint') return parameter;
+  // The driver sends every number as a double; text keeps the digits that a double would lose.
+  const rounded = Number(parameter);
+  return Number.isSafeInteger(rounded) ? rounded : String(parameter);
 }
 
 const { Types } = driver;

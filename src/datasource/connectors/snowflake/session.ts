@@ -192,7 +192,7 @@ function bindingOf(value: Parameter): { type: string; value: string | null } {
   if (value === null) return { type: 'TEXT', value: null };
   if (value instanceof Uint8Array) return { type: 'BINARY', value: Buffer.from(value).toString('hex') };
   if (typeof value === 'boolean') return { type: 'BOOLEAN', value: String(value) };
-  if (typeof value === 'bigint' || Number.isInteger(value)) return { type: 'FIXED', value: String(value) };
+  if (typeof value === 'bigint') return { type: 'FIXED', value: String(value) };
   const text = String(value);
   return typeof value === 'number'
     ? { type: 'REAL', value: text.replace('Infinity', 'inf') }

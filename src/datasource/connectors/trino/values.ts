@@ -61,7 +61,7 @@ export function literal(parameter: Parameter): string {
   if (parameter === null) return 'NULL';
   if (parameter instanceof Uint8Array) return `X'${Buffer.from(parameter).toString('hex')}'`;
   if (typeof parameter === 'string') return `'${parameter.replaceAll("'", "''")}'`;
-  if (typeof parameter !== 'number' || Number.isInteger(parameter)) return String(parameter);
+  if (typeof parameter !== 'number') return String(parameter);
   return Number.isFinite(parameter)
     ? `DOUBLE '${parameter}'`
     : parameter > 0

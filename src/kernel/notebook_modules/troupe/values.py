@@ -76,10 +76,13 @@ def _read(reader, value):
         return value
 
 
-def _not_finite(value):
+def _write_float(value):
+    """A float as it travels. The server's JSON has only one kind of number, so it would take 2.0 for the integer 2."""
     if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
+        return {"float": "NaN"}
+    if math.isinf(value):
+        return {"float": "Infinity" if value > 0 else "-Infinity"}
+    return {"float": value} if value.is_integer() else value
 
 
 def _is_not_a_time(value):
@@ -88,12 +91,16 @@ def _is_not_a_time(value):
 
 
 def write_parameter(value):
-    """A parameter as it travels; TypeError for what no database takes."""
-    if value is None or isinstance(value, (bool, str)):
+    """A parameter as it travels; TypeError for what no database takes. Values of derived types, such as numpy.float64 and
+    numpy.str_, become plain ones: msgspec encodes no others."""
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": _not_finite(value)}
+        return _write_float(float(value))
     if isinstance(value, int):
+        value = int(value)
         return value if -(2**53) < value < 2**53 else {"integer": str(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"bytes": base64.b64encode(bytes(value)).decode()}
