@@ -88,6 +88,15 @@ class Converting(unittest.TestCase):
         self.assertEqual([cell["code"] for cell in back["cells"][2:]], [cell["code"] for cell in SAMPLE["cells"][2:]])
         self.assertEqual(back["cells"][3]["options"], {"disabled": True, "expand_output": True})
 
+    def test_md_keeps_tabs_in_code_and_in_prose(self):
+        prose = 'mo.md(r"""\n- a\n\t- b\n\n```makefile\nall:\n\techo\n```\n""")'
+        codes = ["import marimo as mo", 'x = "a\tb"\nif x:\n\ty = 1', prose]
+        cells = [{"cell_id": f"c{at}", "code": code, "options": {}} for at, code in enumerate(codes)]
+        written = self.write("md", serialization={**SAMPLE, "cells": cells})
+        self.assertIn("\n```makefile\nall:\n\techo\n```", written)
+        self.assertNotIn("mo.md(", written)
+        self.assertEqual([cell["code"] for cell in self.read("md", written)["serialization"]["cells"]], codes)
+
     def test_ipynb_keeps_code_and_options_and_takes_results(self):
         text = self.write("ipynb", results=RESULTS)
         outputs = [output["output_type"] for cell in json.loads(text)["cells"] for output in cell.get("outputs", [])]

@@ -8,7 +8,7 @@ import re
 from marimo._ast.parse import split_source_lines
 
 from jupyter_cells import without_raw_and_attachments
-from notebook_ir import from_ir
+from notebook_ir import from_ir, keep_tabs
 
 CELL_MARK = re.compile(r"^# ?%%(.*)$")
 MARIMO_IMPORT = re.compile(r"^import marimo as mo\b", re.MULTILINE)
@@ -162,6 +162,7 @@ def read_md(content) -> dict:
         except yaml.MarkedYAMLError as error:  # marimo would go on without it
             mark = error.problem_mark
             raise UnreadableNotebook(f"line {mark.line + 2}, column {mark.column + 1}: {error.problem}") from error
+    keep_tabs()
     notebook = from_ir(MarimoConvert.from_md(content).to_ir())
     codes = [cell["code"] for cell in notebook["cells"]]
     if any(code.startswith("mo.md(") for code in codes) and not any(MARIMO_IMPORT.search(code) for code in codes):

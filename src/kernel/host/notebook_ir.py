@@ -133,9 +133,21 @@ def write_py(notebook) -> str:
     return MarimoConvert.from_ir(to_ir(notebook)).to_py()
 
 
+def keep_tabs():
+    """Makes marimo's parser of Markdown, which the writer asks as well, leave tabs in fenced code as they are. It makes blanks of
+    them, which changes strings and makefiles. Those before a fence, which say how deep it is nested, still become blanks."""
+    from pymdownx.superfences import SuperFencesBlockPreprocessor
+
+    def normalize_ws(self, text):
+        return text if text.strip("> \t") else text.expandtabs(self.tab_len)
+
+    SuperFencesBlockPreprocessor.normalize_ws = normalize_ws
+
+
 def write_md(notebook) -> str:
     from marimo._convert.converters import MarimoConvert
 
+    keep_tabs()
     text = MarimoConvert.from_ir(to_ir(notebook)).to_markdown()
     return text if "app_title" in _app_options(notebook) else text.replace(UNTITLED, "---\n", 1)
 
