@@ -64,3 +64,15 @@ test('a test of a model ends when the model sends much more than a word', async 
   assert.deepEqual(await answered(most), [true, 'The model answered.']);
   assert.deepEqual(await answered(most + 1), [false, 'openai-compatible/m did not come to an end.']);
 });
+
+test('a test of a model that sends a byte at a time ends at its deadline', async () => {
+  await using vendor = await startVendor((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const drip = setInterval(() => response.write(':'), 20);
+    response.on('close', () => clearInterval(drip));
+  });
+  const { id, target } = questionTo(vendor.url);
+  const models = { choose: () => ({ id, target: async () => target }) } as unknown as Models;
+  const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal, 300);
+  assert.deepEqual([ok, message], [false, 'openai-compatible/m did not answer within 0.3 s.']);
+});

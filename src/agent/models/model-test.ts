@@ -14,14 +14,15 @@ const DEADLINE_MS = 60_000;
 const LIMITS: AnswerLimits = { chars: 64 * 1024, blocks: 100, bytes: 8 * 1024 * 1024 };
 
 /**
- * Asks a model for one word. Throws what `Models.choose` throws; that the model does not answer is a result. Rejects
- * with the signal's reason when it aborts.
+ * Asks a model for one word. Throws what `Models.choose` throws; that the model does not answer, or has not come to an end
+ * after `deadlineMs`, is a result. Rejects with the signal's reason when it aborts.
  */
 export async function testModel(
   models: Models,
   workspaceId: string,
   asked: string | null,
   signal: AbortSignal,
+  deadlineMs = DEADLINE_MS,
 ): Promise<ModelTestResult> {
   const model = models.choose(workspaceId, asked);
   const startedAt = performance.now();
@@ -31,6 +32,7 @@ export async function testModel(
     message,
     elapsedMs: Math.round(performance.now() - startedAt),
   });
+  const late = AbortSignal.timeout(deadlineMs);
   try {
     await askModel({
       target: await model.target(),
@@ -39,14 +41,16 @@ export async function testModel(
       messages: [{ role: 'user', content: [{ type: 'text', text: 'Are you ready?' }] }],
       tools: [],
       maxOutputTokens: 64,
-      silenceMs: DEADLINE_MS,
+      silenceMs: deadlineMs * 2, // the deadline comes first
       limits: LIMITS,
-      signal,
+      signal: AbortSignal.any([signal, late]),
       onText: () => {},
       onReasoning: () => {},
     });
     return result(true, 'The model answered.');
   } catch (error) {
+    signal.throwIfAborted();
+    if (late.aborted) return result(false, `${model.id} did not answer within ${deadlineMs / 1000} s.`);
     if (!(error instanceof ModelFailure)) throw error;
     return result(false, error.failure.message);
   }
