@@ -172,6 +172,21 @@ test('the receipt is kept in the turn that made the answer, before its commit is
   assert.deepEqual(log, ['handled', 'complete 201', 'durable', 'next turn']);
 });
 
+test('a change that is stored but answered with 503 is not made again by a retry with its key', async (t) => {
+  let count = 0;
+  const failures = [new AppError('unavailable', 'The change is stored.')];
+  const server = await serve(t, [thing(() => created({ count: ++count }, '/things/1'))], {
+    idempotency: new MemoryReceipts(),
+    durable: async () => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+    },
+  });
+  assert.equal((await post(server, 'key')).status, 503);
+  const { status, text, headers } = await post(server, 'key');
+  assert.deepEqual([status, text, headers['idempotency-replayed']], [201, '{"count":1}', 'true']);
+});
+
 test('a key is 1 to 255 visible ASCII characters', async (t) => {
   const server = await serve(t, [thing(() => ok({}))], { idempotency: new MemoryReceipts() });
   const codes = (keys: readonly string[]) =>
