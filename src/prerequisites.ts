@@ -6,7 +6,13 @@
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DataDirectory } from '#storage/data-directory.ts';
-import { DATA_FILE, isUnfinished, requireExpectedStore } from '#storage/store-place.ts';
+import {
+  DATA_FILE,
+  isUnfinished,
+  RESTORING_FILE,
+  requireExpectedStore,
+  requireNoUnfinishedRestore,
+} from '#storage/store-place.ts';
 import { CONFIG_FILE } from './config/file.ts';
 import type { Config } from './config.ts';
 import type { Log } from './core/log.ts';
@@ -77,6 +83,8 @@ export async function openPrerequisites(
 export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {
     if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));
+    requireNoUnfinishedRestore(root);
+    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // beside a store it says nothing
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
 }

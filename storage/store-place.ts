@@ -9,6 +9,8 @@ import { StoreFile } from './store-file.ts';
 export const DATA_FILE = 'data.mdb';
 /** The table of LMDB's readers, beside it. */
 export const LOCK_FILE = 'lock.mdb';
+/** The store that a restore makes: it becomes the data file when everything is restored. */
+export const RESTORING_FILE = 'data.restoring';
 
 /** The two pages with which every store begins. */
 const HEAD_BYTES = 2 * 4096;
@@ -16,6 +18,21 @@ const HEAD_BYTES = 2 * 4096;
 const NEW_FILES_BYTES = 256 * 1024;
 
 const RESTORE = 'Restore it from a backup (troupe restore).';
+
+/** Returns whether a restore into the data directory `root` was interrupted, or is at work. Nothing else has written there. */
+export function hasUnfinishedRestore(root: string): boolean {
+  const store = join(root, 'store');
+  return existsSync(join(store, RESTORING_FILE)) && !existsSync(join(store, DATA_FILE));
+}
+
+/** Throws `OperatorError` when a restore into the data directory `root` was interrupted. */
+export function requireNoUnfinishedRestore(root: string): void {
+  if (!hasUnfinishedRestore(root)) return;
+  throw new OperatorError(
+    `A restore into ${root} was interrupted, so it is incomplete.`,
+    'Run troupe restore again, or empty the directory.',
+  );
+}
 
 /**
  * Throws `OperatorError` when there is no store where one must have been: beside credentials or a keyring that only a store

@@ -10,7 +10,12 @@ import { DataDirectory } from '#storage/data-directory.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
-import { DATA_FILE, isUnfinished, requireExpectedStore } from '#storage/store-place.ts';
+import {
+  DATA_FILE,
+  isUnfinished,
+  requireExpectedStore,
+  requireNoUnfinishedRestore,
+} from '#storage/store-place.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const MIB = 1024 * 1024;
@@ -60,6 +65,7 @@ export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: C
       : () => ok('keyring', `${keyringFile} will be created when it is needed`);
     return [
       finding('store', () => {
+        requireNoUnfinishedRestore(dataDir);
         if (!newStore && existsSync(dataDir)) requireExpectedStore(dataDir, keyringFile);
         return ok('store', `${path} will be created at the first start`);
       }),

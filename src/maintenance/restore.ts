@@ -1,9 +1,10 @@
 /** Restores a backup into a data directory that has no store. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { chmod, copyFile, lchown, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises';
+import { chmod, copyFile, lchown, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
+import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/store-place.ts';
 import { checksumOf, copyStill, flush } from './file-copy.ts';
 import { differencesFrom, type Manifest, readManifest } from './manifest.ts';
 
@@ -20,8 +21,9 @@ interface Owner {
 }
 
 /**
- * Resolves with the manifest once everything is on disk. The backup is checked first, and what was written after; an
- * interrupted restore leaves no store. Rejects with `OperatorError`, also while a server uses the data directory.
+ * Resolves with the manifest once everything is on disk. The backup is checked first, and what was written after. No server
+ * starts on what an interrupted restore leaves; the next restore removes it. Rejects with `OperatorError`, also while a server
+ * uses the data directory.
  */
 export async function restore({ from, dataDir }: RestoreOptions): Promise<Manifest> {
   const manifest = readManifest(from);
@@ -41,6 +43,7 @@ export async function restore({ from, dataDir }: RestoreOptions): Promise<Manife
 }
 
 function requireEmpty(root: string): void {
+  if (hasUnfinishedRestore(root)) return;
   const occupied = [join(root, 'store', 'data.mdb'), join(root, 'workspaces')].find(
     (path) => existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0),
   );
@@ -51,12 +54,20 @@ function requireEmpty(root: string): void {
   );
 }
 
-/** The store comes last: a server refuses to start without it. */
+/**
+ * The draft of the store comes first, empty: no server starts beside it. It becomes the store when all else is on disk. The
+ * files that are there beside a draft are those of an interrupted restore.
+ */
 async function fill(manifest: Manifest, from: string, directory: DataDirectory, owner: Owner): Promise<void> {
   const { root, storePath, runPath } = directory;
   const give = giverOf(owner);
   for (const path of [root, storePath, runPath, join(root, 'claim')]) await give(path);
   const workspaces = join(root, 'workspaces');
+  const draft = join(storePath, RESTORING_FILE);
+  await writeFile(draft, '', { mode: 0o600 });
+  await give(draft);
+  await flush(storePath);
+  await rm(workspaces, { recursive: true, force: true });
   const made = new Set<string>();
   const makeParent = async (path: string): Promise<void> => {
     for (const folder of foldersOf(dirname(path))) {
@@ -83,8 +94,6 @@ async function fill(manifest: Manifest, from: string, directory: DataDirectory, 
     await give(join(root, place));
   }
   if (existsSync(workspaces)) await flush(workspaces);
-  const draft = join(storePath, 'data.restoring');
-  await rm(draft, { force: true });
   await copyFile(join(from, 'store', 'data.mdb'), draft);
   requireSame((await checksumOf(draft)).sha256, manifest.store.sha256, storePath);
   await chmod(draft, 0o600);

@@ -1,0 +1,69 @@
+/** What maintenance leaves when its process is killed in the middle of its work. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { backUp } from '#src/maintenance/backup.ts';
+import { type Ended, Shell } from '#test/cli/troupe-process.ts';
+import { startChildServer } from '#test/support/child-server.ts';
+import { filledDirectory } from '#test/support/filled-directory.ts';
+import { eventually } from '#test/support/processes.ts';
+
+const FILES = 3000;
+
+/** Resolves with a data directory whose files take long enough to copy that a process can be killed meanwhile. */
+async function directoryOfManyFiles(t: TestContext): Promise<string> {
+  const dataDir = await filledDirectory(t);
+  const files = join(dataDir, 'workspaces', 'ws_1', 'files');
+  for (let n = 0; n < FILES; n++) writeFileSync(join(files, `f${n}`), `file ${n}`);
+  return dataDir;
+}
+
+/** Runs `troupe` and kills it as soon as it has begun to copy files. */
+async function killWhenCopying(
+  shell: Shell,
+  args: string[],
+  dataDir: string,
+  files: () => string | undefined,
+) {
+  const child = shell.start(args, { env: { TROUPE_DATA_DIR: dataDir } });
+  await eventually(
+    'files are copied',
+    () => {
+      const path = files();
+      return path !== undefined && existsSync(path) && readdirSync(path).length > 1;
+    },
+    20_000,
+  );
+  child.kill();
+  const { exitCode }: Ended = await child.ended;
+  assert.equal(exitCode, null, 'it was killed before its end');
+}
+
+test('no server starts on what a killed restore has left, and the next restore completes it', async (t) => {
+  const dataDir = await directoryOfManyFiles(t);
+  const to = join(dataDir, '..', 'backup');
+  await backUp({ dataDir, to });
+  const shell = new Shell(t);
+  const other = join(dataDir, '..', 'other');
+  const files = join(other, 'workspaces', 'ws_1', 'files');
+  await killWhenCopying(shell, ['restore', to], other, () => files);
+  const left = readdirSync(files).length;
+  assert.ok(left < FILES, `${left} files`);
+  for (const newStore of ['false', 'true'])
+    await assert.rejects(
+      startChildServer(t, { TROUPE_DATA_DIR: other, TROUPE_NEW_STORE: newStore }),
+      /A restore into .* was interrupted, so it is incomplete\. Run troupe restore again, or empty the directory\./,
+    );
+  const env = { TROUPE_DATA_DIR: other };
+  const { out } = await shell.troupe(['doctor'], { env });
+  assert.match(out, /A restore into .* was interrupted/);
+  assert.equal(existsSync(join(other, 'store', 'data.mdb')), false);
+  await shell.text(['restore', to], { env });
+  assert.equal(readdirSync(files).length, FILES + 2);
+  assert.deepEqual(readdirSync(join(other, 'store')), ['data.mdb']);
+  const { damage, records } = await shell.json<{ damage: string[]; records: number }>(['verify'], { env });
+  assert.deepEqual([damage, records], [[], 501]);
+  await startChildServer(t, env);
+  assert.match((await shell.troupe(['restore', to], { env })).err, /Another Troupe server|exists: a backup/);
+});
