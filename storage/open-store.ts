@@ -7,7 +7,13 @@ import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
-import { DATA_FILE, LOCK_FILE, requireRoomForFiles, requireSoundFile } from './store-place.ts';
+import {
+  DATA_FILE,
+  LOCK_FILE,
+  requireRoomForFiles,
+  requireSoundFile,
+  requireStoreFile,
+} from './store-place.ts';
 
 const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 
@@ -77,6 +83,7 @@ export type StoreReader = Pick<Store, 'get' | 'list' | 'listKeys' | 'listSizes' 
  * `openStore` does, also when this release would have to migrate it first.
  */
 export async function openStoreReader(path: string): Promise<StoreReader> {
+  requireStoreFile(path);
   requireSoundFile(path);
   const store = new Store(openForReading(path), () => undefined);
   try {

@@ -88,6 +88,15 @@ function isWritable(path: string): boolean {
   }
 }
 
+/** Throws `OperatorError` when there is no store at `path` (the directory), which LMDB would make. */
+export function requireStoreFile(path: string): void {
+  try {
+    statSync(join(path, DATA_FILE));
+  } catch (error) {
+    throw systemFailure(`The store at ${path} cannot be opened`, error);
+  }
+}
+
 /**
  * Throws `OperatorError` when the files of the store at `path` (the directory) cannot be mapped into memory safely: they are
  * empty, no store, cut short, or cannot be read. A store that does not exist yet is fine. Reads two pages, and all only

@@ -24,6 +24,19 @@ export interface BackupOptions {
   readonly copyStore?: (directory: string, compact: boolean) => Promise<void>;
 }
 
+/** What an interrupted backup leaves beside the place where it was to be. */
+const DRAFT = /\.partial-\d+$/;
+
+/** Returns the directory in which a backup is made that is to be at `to`. */
+function draftOf(to: string): string {
+  return `${to}.partial-${process.pid}`;
+}
+
+/** Returns whether backups are made in a directory of this name. */
+export function isDraft(directory: string): boolean {
+  return DRAFT.test(directory);
+}
+
 /**
  * Resolves with the manifest once the backup is on disk. It appears at `to` as a whole or not at all. Rejects with
  * `OperatorError`.
@@ -35,7 +48,7 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
       `${to} exists already.`,
       'Name a directory that does not: it is made for the backup.',
     );
-  const draft = `${to}.partial-${process.pid}`;
+  const draft = draftOf(to);
   try {
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
     await mkdir(draft, { mode: 0o700 });

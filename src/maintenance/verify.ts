@@ -1,8 +1,10 @@
 /** Reads everything that a data directory or a backup holds, and says what is damaged. Changes nothing. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { OperatorError } from '#src/core/operator-error.ts';
 import { openStoreReader } from '#storage/open-store.ts';
 import { StoreFile } from '#storage/store-file.ts';
+import { isDraft } from './backup.ts';
 import { differencesFrom, MANIFEST_FILE, readManifest } from './manifest.ts';
 
 export interface Verified {
@@ -16,7 +18,7 @@ export interface Verified {
 
 const MAX_DAMAGE_LINES = 1000;
 
-/** Resolves with what was found. Rejects with `OperatorError` when the store cannot be opened at all. */
+/** Resolves with what was found. Rejects with `OperatorError` when the store cannot be opened at all, or is that of an incomplete backup. */
 export async function verify(directory: string): Promise<Verified> {
   const damage: string[] = [];
   const note = (line: string) => {
@@ -24,6 +26,11 @@ export async function verify(directory: string): Promise<Verified> {
   };
   const isBackup = existsSync(join(directory, MANIFEST_FILE));
   let files = 0;
+  if (!isBackup && isDraft(resolve(directory)))
+    throw new OperatorError(
+      `${directory} is no complete backup: it is being made, or was interrupted.`,
+      'Delete it when no backup is being made.',
+    );
   if (isBackup) {
     const manifest = readManifest(directory);
     files = manifest.files.length;

@@ -67,3 +67,31 @@ test('no server starts on what a killed restore has left, and the next restore c
   await startChildServer(t, env);
   assert.match((await shell.troupe(['restore', to], { env })).err, /Another Troupe server|exists: a backup/);
 });
+
+test('what a killed backup has left is not called sound, and keeps no backup from being made', async (t) => {
+  const dataDir = await directoryOfManyFiles(t);
+  const shell = new Shell(t);
+  const [to, env] = [join(shell.cwd, 'backup'), { TROUPE_DATA_DIR: dataDir }];
+  const draft = () => {
+    const name = readdirSync(shell.cwd).find((entry) => entry.startsWith('backup.partial-'));
+    return name === undefined ? undefined : join(shell.cwd, name);
+  };
+  const files = () => {
+    const path = draft();
+    return path === undefined ? undefined : join(path, 'workspaces', 'ws_1', 'files');
+  };
+  await killWhenCopying(shell, ['backup', to], dataDir, files);
+  const left = draft()!;
+  const verified = await shell.troupe(['verify', left]);
+  assert.equal(verified.exitCode, 1);
+  assert.match(verified.err, /is no complete backup: it is being made, or was interrupted\. Delete it/);
+  const restored = await shell.troupe(['restore', left], {
+    env: { TROUPE_DATA_DIR: join(shell.cwd, 'other') },
+  });
+  assert.match(restored.err, /has no readable manifest/);
+  assert.equal(existsSync(join(shell.cwd, 'other')), false);
+  assert.equal((await shell.troupe(['verify', to])).exitCode, 1);
+  assert.equal(existsSync(to), false, 'a look at a backup that is missing makes no directory');
+  await shell.text(['backup', to], { env });
+  assert.deepEqual((await shell.json<{ damage: unknown[] }>(['verify', to])).damage, []);
+});
