@@ -1,8 +1,8 @@
 /** Backups that a server makes of itself, at an interval, keeping the newest ones. */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
-import { type BackupOptions, backUp } from './backup.ts';
+import { type BackupOptions, backUp, draftOf } from './backup.ts';
 
 export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dataDir' | 'copyStore'>> {
   /** The directory of the backups. */
@@ -64,7 +64,10 @@ export class BackupSchedule implements AsyncDisposable {
       log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
       this.#hasFailed = false;
       for (const old of (await this.#names()).slice(0, -keep)) {
-        await rm(join(directory, old), { recursive: true, force: true });
+        // Under its name it would be taken for a backup if the server ended before it is deleted.
+        const leaving = draftOf(join(directory, old));
+        await rename(join(directory, old), leaving);
+        await rm(leaving, { recursive: true, force: true });
         log.info({ backup: old }, 'an old backup was deleted');
       }
     } catch (error) {

@@ -28,7 +28,7 @@ export interface BackupOptions {
 const DRAFT = /\.partial-\d+$/;
 
 /** Returns the directory in which a backup is made that is to be at `to`. */
-function draftOf(to: string): string {
+export function draftOf(to: string): string {
   return `${to}.partial-${process.pid}`;
 }
 

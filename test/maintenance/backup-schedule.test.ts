@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
@@ -70,4 +70,25 @@ test('a server makes backups at its interval and keeps the newest ones', async (
     ['a backup was made', 'an old backup was deleted', 'an old backup was deleted'],
   );
   rmSync(directory, { recursive: true });
+});
+
+test('an old backup has its name only while it is whole, whenever the server is killed', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const old = join(directory, 'troupe-2026-01-01T00-00-00Z');
+  mkdirSync(old, { recursive: true });
+  for (let n = 0; n < 1000; n++) writeFileSync(join(old, `f${n}`), '');
+  const { log } = rememberingLog();
+  const copyStore = (to: string) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true }));
+  const schedule = new BackupSchedule({ directory, everyMs: 3_600_000, keep: 1, dataDir, copyStore, log });
+  t.after(() => schedule[Symbol.asyncDispose]());
+  let isDone = false;
+  const done = schedule.look().finally(() => (isDone = true));
+  while (!isDone) {
+    if (existsSync(old)) assert.equal(readdirSync(old).length, 1000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await done;
+  assert.equal(existsSync(old), false);
+  assert.equal(readdirSync(directory).length, 1);
 });
