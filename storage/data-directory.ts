@@ -30,7 +30,9 @@ export class DataDirectory implements Disposable {
     try {
       check(root);
       attempt(root, 'cannot be written', () => {
-        rmSync(directory.runPath, { recursive: true, force: true }); // sockets that an earlier server left behind
+        // Sockets that an earlier server left behind, and the copy of a compaction that was interrupted.
+        for (const sub of [directory.runPath, directory.compactingPath])
+          rmSync(sub, { recursive: true, force: true });
         for (const sub of [directory.storePath, directory.runPath])
           mkdirSync(sub, { recursive: true, mode: 0o700 });
       });
@@ -61,6 +63,11 @@ export class DataDirectory implements Disposable {
   }
   get runPath(): string {
     return join(this.root, 'run');
+  }
+
+  /** Where the compacted copy of the store is made. */
+  get compactingPath(): string {
+    return join(this.root, 'store-compacting');
   }
 
   /** Where installed packages are. */

@@ -22,12 +22,10 @@ export interface Compacted {
  */
 export async function compact(dataDir: string): Promise<Compacted> {
   using directory = await DataDirectory.claim(dataDir, requireStore);
-  const { storePath } = directory;
-  const draft = join(directory.root, 'store-compacting');
+  const { storePath, compactingPath: draft } = directory;
   const file = join(storePath, 'data.mdb');
   const { size: bytesBefore, uid, gid } = statSync(file);
   try {
-    await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { mode: 0o700 });
     const records = await copyChecked(storePath, draft);
     const copy = join(draft, 'data.mdb');

@@ -1,6 +1,6 @@
 /** What maintenance leaves when its process is killed in the middle of its work. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { backUp } from '#src/maintenance/backup.ts';
@@ -94,4 +94,13 @@ test('what a killed backup has left is not called sound, and keeps no backup fro
   assert.equal(existsSync(to), false, 'a look at a backup that is missing makes no directory');
   await shell.text(['backup', to], { env });
   assert.deepEqual((await shell.json<{ damage: unknown[] }>(['verify', to])).damage, []);
+});
+
+test('the next start removes the copy that a killed compaction has left', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const copy = join(dataDir, 'store-compacting');
+  mkdirSync(copy);
+  writeFileSync(join(copy, 'data.mdb'), 'a part of the copy');
+  await startChildServer(t, { TROUPE_DATA_DIR: dataDir });
+  assert.equal(existsSync(copy), false);
 });
