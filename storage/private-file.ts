@@ -1,13 +1,27 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+/** What follows the name of a file in that of its draft. */
+const DRAFT_END = /^\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /**
  * Replaces a file atomically; only its owner can read it. The new content is on disk when this returns. When this throws, the
- * file is unchanged and no temporary file remains.
+ * file is unchanged and no temporary file remains. One process at a time may write a file: the drafts that killed ones have left
+ * are removed, because keys and tokens are in them.
  */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  removeDrafts(path);
   const draft = `${path}.${randomUUID()}`;
   try {
     writeNew(draft, text);
@@ -23,6 +37,12 @@ export function writePrivateFile(path: string, text: string): void {
   } finally {
     closeSync(directory);
   }
+}
+
+function removeDrafts(path: string): void {
+  const [directory, name] = [dirname(path), basename(path)];
+  for (const entry of readdirSync(directory))
+    if (entry.startsWith(name) && DRAFT_END.test(entry.slice(name.length))) rmSync(join(directory, entry));
 }
 
 function writeNew(path: string, text: string): void {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { writePrivateFile } from '#storage/private-file.ts';
 import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
 const PAGE_BYTES = 4096;
 
@@ -21,4 +24,27 @@ test('a private file that the disk has no room for stays what it was, and nothin
   assert.throws(() => writePrivateFile(path, 'the keys of after '.repeat(400)), { code: 'ENOSPC' });
   assert.equal(readFileSync(path, 'utf8'), before);
   assert.deepEqual(readdirSync(disk).sort(), ['everything', 'keyring.json']);
+});
+
+test('what a process that was killed has left of a private file is removed by the next one that writes it', async (t) => {
+  const directory = temporaryDirectory(t);
+  const path = join(directory, 'keyring.json');
+  const module = import.meta.resolve('#storage/private-file.ts');
+  const program = `import { writePrivateFile } from ${JSON.stringify(module)};
+    for (;;) { writePrivateFile(${JSON.stringify(path)}, 'a key '.repeat(100_000)); process.stdout.write('.'); }`;
+  const other = `${path}.before-rotation`;
+  writeFileSync(other, 'a copy that somebody has made');
+  for (let round = 0; round < 50 && readdirSync(directory).length < 3; round++) {
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(child, 'exit');
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await exited;
+  }
+  assert.equal(readdirSync(directory).length, 3, 'a killed process has left a draft');
+  writePrivateFile(path, 'the keys of now');
+  assert.deepEqual(readdirSync(directory).sort(), ['keyring.json', 'keyring.json.before-rotation']);
+  assert.equal(readFileSync(path, 'utf8'), 'the keys of now');
 });
