@@ -119,6 +119,8 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
    * has to wait for is done by `prepare`.
    */
   readonly sharedTurn?: boolean;
+  /** Whether people open it in a browser by a link: it has no query, and ignores the parameters that a link may have. */
+  readonly isPage?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**

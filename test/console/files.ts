@@ -51,6 +51,26 @@ export async function files(t: TestContext, server: TestServer): Promise<void> {
     assert.equal(again.headers.get('content-security-policy'), headers.get('content-security-policy'));
   });
 
+  await t.test(
+    'the console opens with a slash at its end, and with parameters that a link has got',
+    async () => {
+      for (const path of [
+        '/console/',
+        '/console?utm_source=mail',
+        '/console/?utm_source=mail&utm_source=chat',
+      ]) {
+        const answer = await fetch(`${server.baseUrl}${path}`);
+        assert.equal(answer.status, 200, path);
+        assert.equal(await answer.text(), page, path);
+        // The links of the page are relative to this path.
+        assert.equal(new URL(answer.url).pathname, '/console');
+      }
+      const { headers } = await fetch(`${server.baseUrl}/console/`, { redirect: 'manual' });
+      assert.equal(headers.get('location'), '../console', 'a proxy may have the server below a path');
+      assert.equal((await fetch(`${server.baseUrl}/?utm_source=mail`)).status, 200);
+    },
+  );
+
   await t.test('large files come compressed to browsers that take that', async () => {
     const [name] = loaded.filter((one) => one.endsWith('.js'));
     const { headers } = await server.request('GET', `/console/${name}`, {

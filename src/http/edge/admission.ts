@@ -27,7 +27,7 @@ import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { NO_CONTENT } from './body-stream.ts';
 import type { Forwarding, HttpContext } from './http-context.ts';
 import { requireSameOrigin } from './origin.ts';
-import { createQueryParser, type QueryParser } from './query.ts';
+import { createPageQueryParser, createQueryParser, type QueryParser } from './query.ts';
 import { bodyTooLarge, isDiscarded } from './request-body.ts';
 import {
   announcesBody,
@@ -84,7 +84,7 @@ export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRou
     isStream: Object.values(route.responses).some(({ contentType }) => contentType === 'text/event-stream'),
     needsRoom: needsRoom(route),
     limitBytes: route.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
-    parseQuery: createQueryParser(route.query),
+    parseQuery: route.isPage === true ? createPageQueryParser() : createQueryParser(route.query),
     checkBody: route.body === undefined ? undefined : createCheck(route.body),
     durations: metrics && new RouteDurations(metrics, route.method, route.path),
   };

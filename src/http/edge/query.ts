@@ -8,6 +8,12 @@ const MAX_VIOLATIONS = 8;
 /** Returns the value of a raw query string (undefined when there is none), with the schema's defaults filled in. */
 export type QueryParser = (text: string | undefined) => unknown;
 
+/** Returns the parser of a page: its links get parameters such as `utm_source` on their way, and it has none of its own. */
+export function createPageQueryParser(): QueryParser {
+  const none = Object.freeze({});
+  return () => none;
+}
+
 /**
  * Returns a strict parser: it throws `invalid_request` for unknown and repeated parameters and for values that do not
  * match. Without a schema every parameter is unknown.

@@ -40,6 +40,7 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
     defineRoute({
       ...common,
       path: '/console',
+      isPage: true,
       operationId: 'getConsole',
       summary: 'Open the console in a browser',
       description: 'A web page on which the holder of an access token sees what the server does.',
@@ -48,6 +49,21 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
         304: { description: 'The browser already has this page.' },
       },
       handle: async ({ headers }) => answer(await files.read(PAGE), PAGE_HEADERS, headers),
+    }),
+    defineRoute({
+      method: 'GET',
+      tags: ['Server'],
+      access: 'public',
+      path: '/console/',
+      isPage: true,
+      operationId: 'redirectToConsole',
+      summary: 'Go to the console',
+      description: 'The links of the page are relative to `/console`, without a slash at its end.',
+      responses: {
+        308: { description: 'To the page.', headers: { Location: 'The page, relative to this address.' } },
+      },
+      // Relative, because the server may be below a path of a proxy.
+      handle: () => ({ kind: 'empty', status: 308, headers: { location: '../console' } }),
     }),
     defineRoute({
       ...common,

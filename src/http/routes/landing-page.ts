@@ -24,6 +24,7 @@ export function landingPageRoute({ version, routes }: LandingPageOptions): Route
     summary: 'Read what this server is, as a web page',
     tags: ['Server'],
     access: 'public',
+    isPage: true,
     responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     handle: () => raw('text/html; charset=utf-8', page, headers),
   });
