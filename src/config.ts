@@ -45,12 +45,14 @@ export function loadConfig(
 
   const values: Record<string, unknown> = {};
   const sources: Partial<Record<SettingName, Source>> = {};
+  const calledBy: Partial<Record<SettingName, string>> = {};
   // The data directory is read first, because other defaults are paths in it.
   let dataDir = '';
   for (const name of new Set<SettingName>(['dataDir', ...SETTING_NAMES])) {
     const setting: Setting<unknown> = SETTINGS[name];
     const given = pick(setting, name, env, file);
     sources[name] = given.source;
+    calledBy[name] = given.source === 'default' ? setting.env : given.calledBy;
     values[name] =
       given.text === undefined ? defaultOf(setting, place, dataDir) : setting.kind.parse(given.text, place);
     if (given.text !== undefined && values[name] === undefined) {
@@ -58,6 +60,8 @@ export function loadConfig(
     }
     if (name === 'dataDir') dataDir = String(values[name]);
   }
+  if (values.http10Port !== undefined && values.http10Port === values.port)
+    problems.push(`${calledBy.http10Port} must not be the same port as ${calledBy.port}.`);
   if (problems.length > 0 || !isComplete<Config>(values) || !isComplete<LoadedConfig['sources']>(sources))
     throw new ConfigError(problems);
   return Object.freeze({ config: Object.freeze(values), sources: Object.freeze(sources) });

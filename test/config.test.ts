@@ -156,6 +156,19 @@ test('all bad values are reported together, each by the name the user wrote, and
   ]);
 });
 
+test('the port for HTTP/1.0 cannot be the port of the server, whether given or the default', (t) => {
+  assert.deepEqual(problemsOf(t, { TROUPE_PORT: '9000', TROUPE_HTTP10_PORT: '9000' }), [
+    'TROUPE_HTTP10_PORT must not be the same port as TROUPE_PORT.',
+  ]);
+  assert.deepEqual(problemsOf(t, { TROUPE_HTTP10_PORT: '8787' }), [
+    'TROUPE_HTTP10_PORT must not be the same port as TROUPE_PORT.',
+  ]);
+  assert.deepEqual(problemsOf(t, { TROUPE_PORT: '9000' }, { http10Port: 9000 }), [
+    'http10Port in troupe.config.json must not be the same port as TROUPE_PORT.',
+  ]);
+  assert.equal(load(t, { TROUPE_PORT: '0', TROUPE_HTTP10_PORT: '9000' }).config.http10Port, 9000);
+});
+
 test('a file that is not a JSON object is an error, and its content is not quoted', (t) => {
   assert.deepEqual(problemsOf(t, {}, '{"openaiApiKey": "sk-1",}'), [
     '<cwd>/troupe.config.json is not valid JSON.',

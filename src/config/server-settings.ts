@@ -35,7 +35,7 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_HTTP10_PORT',
     kind: integer(1, 65_535),
     description:
-      'An additional port for proxies that speak HTTP/1.0 to this server, as nginx before 1.29.7 does by default. Unset: no such port.',
+      'An additional port for proxies that speak HTTP/1.0 to this server, as nginx before 1.29.7 does by default; it must not be TROUPE_PORT. Unset: no such port.',
   }),
   publicUrl: optional({
     env: 'TROUPE_PUBLIC_URL',
