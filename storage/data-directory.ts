@@ -4,6 +4,7 @@
  */
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '#src/core/make-folder.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
 import { type Claim, isClaimed, takeClaim } from './directory-claim.ts';
 
@@ -22,7 +23,7 @@ export class DataDirectory implements Disposable {
    */
   static async claim(path: string, check: (root: string) => void = () => undefined): Promise<DataDirectory> {
     const root = attempt(path, 'cannot be created', () => {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
+      makeFolder(path, 0o700);
       chmodSync(path, 0o700);
       return realpathSync(path);
     });

@@ -1,15 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { makeFolder } from '#src/core/make-folder.ts';
 
 /** What follows the name of a file in that of its draft. */
 const DRAFT_END = /^\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -20,7 +12,7 @@ const DRAFT_END = /^\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
  * are removed, because keys and tokens are in them.
  */
 export function writePrivateFile(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   removeDrafts(path);
   const draft = `${path}.${randomUUID()}`;
   try {

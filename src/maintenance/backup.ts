@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '#src/core/make-folder.ts';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { VERSION } from '#src/core/version.ts';
 import { keyChecks } from '#storage/datasources.ts';
@@ -50,7 +51,7 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
     );
   const draft = draftOf(to);
   try {
-    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(to), 0o700);
     await mkdir(draft, { mode: 0o700 });
     const manifest = await fill(draft, options);
     await rename(draft, to);

@@ -1,13 +1,14 @@
 /** Copies of single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import type { Client } from '#src/client/client.ts';
 import type { RequestOptions } from '#src/client/connection.ts';
+import { makeFolder } from '#src/core/make-folder.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
@@ -64,7 +65,7 @@ export async function fetchFile(
   options: RequestOptions = {},
 ): Promise<FetchedFile> {
   const { body } = await client.files.open(path, options);
-  await mkdir(dirname(target), { recursive: true });
+  makeFolder(dirname(target));
   // Its name does not contain that of the file, which may be as long as a name can be.
   const part = join(dirname(target), `.troupe-${randomUUID()}.part`);
   try {

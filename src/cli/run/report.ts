@@ -1,8 +1,9 @@
 /** The executed notebook as a file to hand on. */
-import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Client } from '#src/client/client.ts';
+import { makeFolder } from '#src/core/make-folder.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
@@ -51,7 +52,7 @@ export function checkReport(name: string, cwd: string, searchPath: string | unde
   if (formatOf(name) === 'pdf') findBrowser(searchPath);
   const path = resolve(cwd, name);
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const present = statSync(path, { throwIfNoEntry: false });
     if (present?.isDirectory() === true) throw new Error('it is a folder');
     accessSync(present === undefined ? dirname(path) : path, constants.W_OK);

@@ -1,5 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
+import { makeFolder } from '#src/core/make-folder.ts';
 import type { OutputFile } from './output.ts';
 
 export interface KeptFile {
@@ -50,7 +51,7 @@ export class OutputFiles {
     const count = (this.#counts.get(stem) ?? 0) + 1;
     this.#counts.set(stem, count);
     const path = join(this.#directory, `${stem}-${count}.${extensionOf(mimetype)}`);
-    mkdirSync(this.#directory, { recursive: true });
+    makeFolder(this.#directory);
     writeFileSync(path, bytes);
     this.kept.push({ cellId, mimetype, path });
     const near = relative(this.#cwd, path);
