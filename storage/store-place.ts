@@ -51,7 +51,9 @@ export function requireExpectedStore(root: string, keyringFile: string): void {
 
 /** Returns what only a store that was used has beside it; undefined when there is nothing of it. */
 function witnessOf(root: string, keyringFile: string): string | undefined {
-  return [join(root, 'bootstrap.json'), keyringFile].find((path) => existsSync(path));
+  // A directory is no keyring: what reads the keyring says so.
+  const isThere = (path: string) => existsSync(path) && !statSync(path).isDirectory();
+  return [join(root, 'bootstrap.json'), keyringFile].find(isThere);
 }
 
 /**

@@ -110,6 +110,17 @@ for (const workers of ['1', '2']) {
   });
 }
 
+test('a keyring setting that names a directory has the same line when there is no store yet', async (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'troupe-start-'));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const { code, line } = await failToStart(t, join(root, 'data'), { TROUPE_KEYRING_FILE: root });
+  assert.equal(code, 1);
+  assert.ok(
+    line.startsWith(`The keyring ${root} is a directory. Set TROUPE_KEYRING_FILE to the file.`),
+    line,
+  );
+});
+
 test('an address that this machine does not have is named', async (t) => {
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_HOST: '192.0.2.1' });
   assert.match(line, /: this machine does not have the address 192\.0\.2\.1\. Set TROUPE_HOST /);
@@ -141,7 +152,7 @@ for (const [what, spoil, expected] of [
       rmSync(path);
       mkdirSync(path);
     },
-    /cannot be read: it is a directory \(EISDIR\)\. Check the path\./,
+    /is a directory\. Set TROUPE_KEYRING_FILE to the file\. Container engines make/,
   ],
 ] as const satisfies readonly (readonly [string, (path: string) => void, RegExp])[]) {
   test(`a keyring that ${what} has its own line`, async (t) => {

@@ -53,6 +53,11 @@ function textOf(path: string): string {
         `The keyring ${path} is missing, but this store has data that it seals.`,
         'Restore it from its backup, or set TROUPE_KEYRING_FILE to the place where it is.',
       );
+    if (errorNameOf(error) === 'EISDIR')
+      throw new KeyringError(
+        `The keyring ${path} is a directory.`,
+        'Set TROUPE_KEYRING_FILE to the file. Container engines make a directory where the file that is to be mounted is missing.',
+      );
     throw refused(`The keyring ${path} cannot be read`, error);
   }
 }
