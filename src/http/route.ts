@@ -121,6 +121,8 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly sharedTurn?: boolean;
   /** Whether people open it in a browser by a link: it has no query, and ignores the parameters that a link may have. */
   readonly isPage?: boolean;
+  /** Whether it only leads to another route, for people who type an address: the OpenAPI document leaves it out. */
+  readonly isAlias?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**

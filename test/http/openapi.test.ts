@@ -108,6 +108,23 @@ test('a header without which the handler refuses the request is required, others
   assert.deepEqual([required('Thing-Session'), required('Thing-Hint')], [true, undefined]);
 });
 
+test('a route that only leads to another one is not in the document', () => {
+  const alias = defineRoute({
+    method: 'GET',
+    path: '/things/',
+    operationId: 'leadToThings',
+    summary: 's',
+    tags,
+    access: 'public',
+    isAlias: true,
+    responses: { 308: { description: 'd' } },
+    handle: () => noContent(),
+  });
+  const made = createOpenApi([...things, alias], { version: '1', requirements: auth.requirements });
+  assert.equal(made.paths['/things/'], undefined);
+  assert.ok(made.paths['/things']);
+});
+
 test('two schemas of one name are refused', () => {
   const Other = Type.Object({}, { $id: 'Part' });
   const clash = defineRoute({

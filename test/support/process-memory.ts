@@ -12,11 +12,21 @@ export function memoryHas(pid: number, text: string): boolean {
           .split(' ', 1)[0]!
           .split('-')
           .map((end) => Number.parseInt(end, 16));
-        const bytes = Buffer.alloc(high - low);
-        readSync(memory, bytes, 0, bytes.length, low);
-        return bytes.includes(text);
+        return read(memory, low, high - low)?.includes(text) === true;
       });
   } finally {
     closeSync(memory);
   }
+}
+
+/** Returns undefined when the process has given this memory back meanwhile, such as the stack of a thread that has ended. */
+function read(memory: number, from: number, length: number): Buffer | undefined {
+  const bytes = Buffer.alloc(length);
+  try {
+    readSync(memory, bytes, 0, length, from);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EIO') return undefined;
+    throw error;
+  }
+  return bytes;
 }

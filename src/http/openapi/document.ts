@@ -28,13 +28,14 @@ export interface OpenApiDocument {
   readonly [member: string]: unknown;
 }
 
-/** Returns the document for these routes. Throws when two different schemas have the same name. */
+/** Returns the document for these routes, without those that only lead to another one. Throws when two different schemas have the same name. */
 export function createOpenApi(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
   const schemas = new ComponentSchemas({ ...FAILURE_SCHEMAS, ...options.schemas }, RESPONSE_EXAMPLES);
   for (const { body } of routes) if (body !== undefined) schemas.convert(body, 'request');
   for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema, 'response');
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
+    if (route.isAlias === true) continue;
     const path = route.path.replace(/:(\w+)\*?/g, '{$1}');
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = operation(route, options, schemas);

@@ -56,6 +56,7 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
       access: 'public',
       path: '/console/',
       isPage: true,
+      isAlias: true,
       operationId: 'redirectToConsole',
       summary: 'Go to the console',
       description: 'The links of the page are relative to `/console`, without a slash at its end.',
