@@ -8,7 +8,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
-import type { PeerSignal } from '#src/core/peer-signal.ts';
+import type { PeerProcess } from '#src/core/peer-process.ts';
 import type { ProcessEnd } from './exit-classification.ts';
 import type { FrameParts } from './frame-sender.ts';
 import { type FrameReading, KernelSocket } from './kernel-socket.ts';
@@ -21,8 +21,8 @@ export interface ChildPort {
   readonly zygote: () => Promise<Zygote>;
   /** Returns a path for one socket, not used before. */
   readonly newSocketPath: () => string;
-  /** Signals a process by its connection. */
-  readonly signalPeer: PeerSignal;
+  /** Tells and signals the process at the other end of a connection. */
+  readonly peers: () => PeerProcess;
 }
 
 /** Starts children of the kernel host. */
@@ -143,7 +143,7 @@ export class ConfinedChild implements Disposable {
    */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
     const signal = constants.signals[name];
-    if (this.#hasInit && this.#socket.signalPeer(this.#port.signalPeer, signal)) return;
+    if (this.#hasInit && this.#socket.signalPeer(this.#port.peers(), signal)) return;
     this.#zygote?.signal(this.#id, signal);
   }
 

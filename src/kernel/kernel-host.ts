@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { loadPeerSignal, type PeerSignal } from '#src/core/peer-signal.ts';
+import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/core/peer-process.ts';
 import { type ChildEvents, type ChildPort, type ChildStarter, ConfinedChild } from './confined-child.ts';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
@@ -54,7 +54,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   #marimo: KernelHost['marimo'];
   #confinement: string | undefined;
   #zygote: Zygote | null = null;
-  #signalPeer: PeerSignal = () => false;
+  #peers: PeerProcess = UNKNOWN_PEERS;
   #userConfig: unknown = null;
   #failures = 0;
   #restart: NodeJS.Timeout | null = null;
@@ -67,7 +67,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     this.#children = {
       zygote: () => this.#whenUp(),
       newSocketPath: () => this.newSocketPath(),
-      signalPeer: (descriptor, signal) => this.#signalPeer(descriptor, signal),
+      peers: () => this.#peers,
     };
   }
 
@@ -98,9 +98,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       if (!existsSync(path)) log.warn({ path }, 'kernels were to have a path that does not exist');
     }
     try {
-      const hello = await this.#boot();
-      this.#signalPeer = await loadPeerSignal();
-      return hello;
+      this.#peers = await loadPeerProcess();
+      return await this.#boot();
     } catch (error) {
       this.#enter('down');
       throw error;

@@ -8,7 +8,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { PeerSignal } from '#src/core/peer-signal.ts';
+import type { PeerProcess } from '#src/core/peer-process.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
 import { type FrameParts, FrameSender } from './frame-sender.ts';
@@ -118,10 +118,9 @@ export class KernelSocket {
     if (!this.#resting) this.#socket?.resume();
   }
 
-  /** Signals the process that has connected. Returns false when there is none, or when `send` cannot reach it. */
-  signalPeer(send: PeerSignal, signal: number): boolean {
-    const descriptor = this.#socket === null ? undefined : descriptorOf(this.#socket);
-    return descriptor !== undefined && send(descriptor, signal);
+  /** Signals the process that has connected. Returns false when there is none, or when the signal cannot reach it. */
+  signalPeer(peers: PeerProcess, signal: number): boolean {
+    return this.#socket !== null && peers.signal(this.#socket, signal);
   }
 
   destroy(): void {
@@ -264,13 +263,4 @@ export class KernelSocket {
     }
     this.#greeted = true;
   }
-}
-
-/**
- * Returns the descriptor of a socket, or undefined when it is closed. Node.js has it only in the socket's inner
- * handle.
- */
-function descriptorOf(socket: Socket): number | undefined {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null };
-  return handle?.fd === undefined || handle.fd < 0 ? undefined : handle.fd;
 }

@@ -55,9 +55,9 @@ export function isOfFeed(type: FrameType): boolean {
 }
 
 const LENGTH_BYTES = 4;
-const HEAD_BYTES = LENGTH_BYTES + 1 + 4;
+export const HEAD_BYTES = LENGTH_BYTES + 1 + 4;
 /** Larger than the largest body that a request may have at once. */
-const MAX_FRAME_BYTES = 128 * 1024 * 1024;
+export const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 
 export interface FrameEvents {
   /** `bytes` stay valid. */
@@ -67,7 +67,9 @@ export interface FrameEvents {
 }
 
 export class FrameSocket {
-  readonly #socket: Socket;
+  /** The largest frame that is taken. The connection ends with a larger one before any of its bytes are kept. */
+  maxFrameBytes = MAX_FRAME_BYTES;
+  #socket: Socket | undefined;
   readonly #events: FrameEvents;
   #outgoing: Uint8Array[] = [];
   #incoming: Buffer[] = [];
@@ -76,12 +78,23 @@ export class FrameSocket {
   #awaitedBytes = LENGTH_BYTES;
   #isOpen = true;
 
-  constructor(socket: Socket, events: FrameEvents) {
-    this.#socket = socket;
+  /** Without a socket, what is sent waits for `attach`. */
+  constructor(socket: Socket | undefined, events: FrameEvents) {
     this.#events = events;
+    if (socket !== undefined) this.attach(socket);
+  }
+
+  /** Goes on over this socket, which is the first one. */
+  attach(socket: Socket): void {
+    if (!this.#isOpen) {
+      socket.destroy();
+      return;
+    }
+    this.#socket = socket;
     socket.on('data', (bytes: Buffer) => this.#take(bytes));
     socket.on('error', () => socket.destroy()); // 'close' follows
     socket.once('close', () => this.close());
+    this.#flush();
   }
 
   send(type: FrameType, number: number, ...parts: readonly Uint8Array[]): void {
@@ -101,18 +114,18 @@ export class FrameSocket {
     if (!this.#isOpen) return;
     this.#flush();
     this.#isOpen = false;
-    this.#socket.end();
-    this.#socket.destroySoon();
+    this.#socket?.end();
+    this.#socket?.destroySoon();
     this.#events.closed();
   }
 
   #flush(): void {
-    const parts = this.#outgoing;
-    if (parts.length === 0 || !this.#isOpen) return;
+    const [parts, socket] = [this.#outgoing, this.#socket];
+    if (parts.length === 0 || !this.#isOpen || socket === undefined) return;
     this.#outgoing = [];
-    this.#socket.cork();
-    for (const part of parts) this.#socket.write(part);
-    this.#socket.uncork();
+    socket.cork();
+    for (const part of parts) socket.write(part);
+    socket.uncork();
   }
 
   #take(bytes: Buffer): void {
@@ -122,7 +135,7 @@ export class FrameSocket {
       const all = this.#incoming.length === 1 ? this.#incoming[0]! : Buffer.concat(this.#incoming);
       this.#incoming = [all];
       const length = all.readUInt32LE(0);
-      if (length < HEAD_BYTES || length > MAX_FRAME_BYTES) {
+      if (length < HEAD_BYTES || length > this.maxFrameBytes) {
         this.close();
         return;
       }

@@ -1,5 +1,7 @@
 /** The connection to one other worker, for what this one asks of it. It is made when it is first needed. */
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 import { IncomingFeeds, type MirrorMaker } from './feeds.ts';
 import { FRAME, FrameSocket, type FrameType, isOfFeed } from './frame-socket.ts';
@@ -9,6 +11,9 @@ export interface PeerExchange {
   frame(type: FrameType, bytes: Buffer): void;
   closed(): void;
 }
+
+const CONNECT_MS = 10_000;
+const RETRY_MS = 10;
 
 export class PeerClient {
   readonly #path: string;
@@ -58,7 +63,7 @@ export class PeerClient {
 
   #connected(): FrameSocket {
     if (this.#socket !== undefined) return this.#socket;
-    const socket = new FrameSocket(connect(this.#path), {
+    const socket = new FrameSocket(undefined, {
       frame: (type, number, bytes) => {
         if (isOfFeed(type)) this.#feeds.frame(type, number, bytes);
         else this.#exchanges.get(number)?.frame(type, bytes);
@@ -73,6 +78,27 @@ export class PeerClient {
     });
     this.#socket = socket;
     socket.send(FRAME.hello, 0, this.#secret);
+    connectPatiently(this.#path).then(
+      (connected) => socket.attach(connected),
+      () => socket.close(),
+    );
     return socket;
+  }
+}
+
+/**
+ * Resolves with a connection. The system refuses one while too many wait for the other worker, which any process of the
+ * same user can bring about for a while, so it is asked for some time. Rejects when there is no such worker.
+ */
+async function connectPatiently(path: string): Promise<Socket> {
+  for (const deadline = performance.now() + CONNECT_MS; ; await wait(RETRY_MS)) {
+    const socket = connect(path);
+    try {
+      await once(socket, 'connect');
+      return socket;
+    } catch (error) {
+      const isFull = (error as NodeJS.ErrnoException).code === 'EAGAIN';
+      if (!isFull || performance.now() > deadline) throw error;
+    }
   }
 }

@@ -1,11 +1,16 @@
-/** Where the other workers connect to, for what they ask of this one. */
+/**
+ * Where the other workers connect to, for what they ask of this one. Any process of the same user may reach the socket, so
+ * a connection is believed only after the secret of the cluster, which comes first: until then it gets no memory, little
+ * time, and one of few places. A process that is no worker of the same primary is refused at once where the system tells.
+ */
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { loadPeerProcess, type PeerProcess, parentOf } from '#src/core/peer-process.ts';
 import { OutgoingFeeds } from './feeds.ts';
 import type { ForwardedHandler, ForwardedHead, IncomingEvents } from './forwarding.ts';
 import { type FeedPlace, numberBytes, splitHead, withHead } from './frame-parts.ts';
-import { FRAME, FrameSocket, type FrameType, isOfFeed } from './frame-socket.ts';
+import { FRAME, FrameSocket, type FrameType, HEAD_BYTES, isOfFeed, MAX_FRAME_BYTES } from './frame-socket.ts';
 
 export interface PeerServerOptions {
   readonly path: string;
@@ -26,6 +31,10 @@ export interface PeerAnswer {
 }
 
 const NOTHING = Buffer.alloc(0);
+/** A worker sends the secret as soon as it has connected, so only a worker that cannot run needs longer. */
+const GREETING_MS = 10_000;
+/** As many workers as a server may have connect at once at most. */
+const MAX_UNGREETED = 256;
 
 /** The connection of one other worker. */
 interface Peer {
@@ -37,16 +46,20 @@ interface Peer {
 export class PeerServer implements Disposable {
   readonly #options: PeerServerOptions;
   readonly #server: Server;
+  readonly #peers: PeerProcess;
   readonly #sockets = new Set<FrameSocket>();
+  /** Connections that have not shown the secret yet, the oldest first. */
+  readonly #ungreeted = new Set<FrameSocket>();
 
-  private constructor(options: PeerServerOptions) {
+  private constructor(options: PeerServerOptions, peers: PeerProcess) {
     this.#options = options;
+    this.#peers = peers;
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
   /** Resolves once the others can connect. */
   static async listen(options: PeerServerOptions): Promise<PeerServer> {
-    const peers = new PeerServer(options);
+    const peers = new PeerServer(options, await loadPeerProcess());
     await new Promise<void>((resolve, reject) => {
       peers.#server.once('error', reject);
       // Without `exclusive` the primary would accept the connections, and keep those of a worker that has died meanwhile.
@@ -57,15 +70,25 @@ export class PeerServer implements Disposable {
   }
 
   #accept(socket: Socket): void {
+    if (this.#isStranger(socket)) {
+      socket.destroy();
+      return;
+    }
     const exchanges = new Map<number, IncomingEvents>();
     let isKnown = false;
     const frames = new FrameSocket(socket, {
       frame: (type, number, bytes) => {
         if (isKnown) this.#take(peer, type, number, bytes);
-        else if (type === FRAME.hello && this.#isSecret(bytes)) isKnown = true;
-        else frames.close();
+        else if (type === FRAME.hello && this.#isSecret(bytes)) {
+          isKnown = true;
+          frames.maxFrameBytes = MAX_FRAME_BYTES;
+          clearTimeout(patience);
+          this.#ungreeted.delete(frames);
+        } else frames.close();
       },
       closed: () => {
+        clearTimeout(patience);
+        this.#ungreeted.delete(frames);
         this.#sockets.delete(frames);
         for (const exchange of exchanges.values()) exchange.aborted();
         exchanges.clear();
@@ -73,7 +96,20 @@ export class PeerServer implements Disposable {
     });
     const feeds = new OutgoingFeeds((...frame) => frames.send(...frame));
     const peer = { frames, exchanges, feeds };
+    frames.maxFrameBytes = HEAD_BYTES + this.#options.secret.byteLength;
+    const patience = setTimeout(() => frames.close(), GREETING_MS).unref();
     this.#sockets.add(frames);
+    this.#ungreeted.add(frames);
+    const [oldest] = this.#ungreeted;
+    if (this.#ungreeted.size > MAX_UNGREETED) oldest?.close();
+  }
+
+  /** Returns whether the process that connected is known not to be a worker: workers have one parent. */
+  #isStranger(socket: Socket): boolean {
+    const pid = this.#peers.pid(socket);
+    if (pid === undefined || pid === process.pid) return false;
+    const parent = parentOf(pid);
+    return parent !== undefined && parent !== process.ppid;
   }
 
   #isSecret(bytes: Buffer): boolean {

@@ -1,0 +1,113 @@
+/** What a process that is no worker gets from the socket on which a worker listens for the others. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FRAME } from '#src/cluster/peers/frame-socket.ts';
+import { PeerClient } from '#src/cluster/peers/peer-client.ts';
+import { PeerServer } from '#src/cluster/peers/peer-server.ts';
+
+const SECRET = Buffer.alloc(32, 7);
+
+async function listen(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-peer-'));
+  const path = join(folder, 'peer-0.sock');
+  const server = await PeerServer.listen({
+    path,
+    secret: SECRET,
+    misplaced: () => undefined,
+    handle: () => assert.fail('nobody has sent a request'),
+    answer: (topic) => `asked of ${topic}`,
+    onFault: (_, error) => assert.fail(String(error)),
+  });
+  t.after(() => {
+    server[Symbol.dispose]();
+    rmSync(folder, { recursive: true });
+  });
+  return path;
+}
+
+/** Returns what another worker is answered. */
+async function askAsWorker(path: string): Promise<unknown> {
+  const worker = new PeerClient(path, SECRET, () => assert.fail('there is no stream'));
+  try {
+    return await new Promise((resolve, reject) => {
+      const exchange = worker.begin({
+        frame: (_, bytes) => resolve(JSON.parse(bytes.toString('utf8'))),
+        closed: () => reject(new Error('closed without an answer')),
+      });
+      worker.send(FRAME.ask, exchange, Buffer.from(JSON.stringify({ topic: 'usage' })));
+    });
+  } finally {
+    worker.close();
+  }
+}
+
+for (const [name, claimedBytes] of [
+  ['the largest frame', 128 * 2 ** 20],
+  ['one byte more than the secret takes', 9 + SECRET.byteLength + 1],
+] as const) {
+  test(`a connection that announces ${name} before the secret is closed at once`, async (t) => {
+    const path = await listen(t);
+    const stranger = connect(path).on('error', () => {});
+    const announced = Buffer.alloc(5);
+    announced.writeUInt32LE(claimedBytes);
+    stranger.write(announced);
+    await once(stranger, 'close');
+    assert.deepEqual(await askAsWorker(path), { value: 'asked of usage' });
+  });
+}
+
+test('a wrong secret ends the connection', async (t) => {
+  const path = await listen(t);
+  const stranger = connect(path).on('error', () => {});
+  const hello = Buffer.concat([
+    Buffer.from([9 + SECRET.byteLength, 0, 0, 0, FRAME.hello, 0, 0, 0, 0]),
+    SECRET,
+  ]);
+  hello[hello.length - 1] = 8;
+  stranger.write(hello);
+  await once(stranger, 'close');
+});
+
+test('a connection without a secret ends after ten seconds, and a worker gets in past any number of them', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const path = await listen(t);
+  let closed = 0;
+  // As many as the system keeps until they are accepted.
+  const silent = Array.from({ length: 500 }, () =>
+    connect(path)
+      .on('close', () => closed++)
+      .on('error', () => {}),
+  );
+  await once(silent.at(-1)!, 'connect');
+  assert.deepEqual(await askAsWorker(path), { value: 'asked of usage' });
+  assert.ok(closed >= 500 - 256, `${closed} of 500 were closed to make room`);
+  t.mock.timers.tick(10_000);
+  await Promise.all(silent.map((socket) => socket.closed || once(socket, 'close')));
+});
+
+test('a worker connects although more connections wait than the system keeps', async (t) => {
+  const path = await listen(t);
+  // Within one turn of the event loop the server accepts none of them.
+  const refused = Array.from({ length: 1000 }, () => connect(path).on('error', () => {}));
+  const answer = askAsWorker(path);
+  const [error] = (await once(refused.at(-1)!, 'error')) as [NodeJS.ErrnoException];
+  assert.equal(error.code, 'EAGAIN');
+  assert.deepEqual(await answer, { value: 'asked of usage' });
+  for (const socket of refused) socket.destroy();
+});
+
+test('a process with another parent than the workers have is refused before it sends anything', async (t) => {
+  const path = await listen(t);
+  // Its parent is this process, whereas the parent of a worker is the parent of this process.
+  const program = `require('node:net').connect(${JSON.stringify(path)}).on('close', () => console.log('closed')).on('error', () => {})`;
+  const stranger = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [said] = await once(stranger.stdout, 'data');
+  assert.equal(String(said), 'closed\n');
+  assert.deepEqual(await askAsWorker(path), { value: 'asked of usage' });
+});
