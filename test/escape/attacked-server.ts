@@ -24,7 +24,11 @@ import type { Overrides, Owner } from '#test/support/server-fixture.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const MAIN = join(ROOT, 'dist/server/main.js');
 const PYTHON = process.env.TROUPE_PYTHON || join(ROOT, '.venv/bin/python');
-export const NOBODY = 65_534;
+/**
+ * The ordinary user. Not 65534 (nobody): that is what every id looks like in a user namespace whose maps are not written, so a
+ * mistake with ids would not show.
+ */
+export const ORDINARY_UID = 20_170;
 
 export type User = 'this user' | 'an ordinary user';
 
@@ -41,6 +45,8 @@ export interface AttackedServer {
   readonly neighbour: { readonly client: Client; readonly file: string };
   /** What it said of confinement at its start. */
   readonly confinement: string;
+  /** The messages that it has logged so far. */
+  readonly messages: readonly string[];
 }
 
 export interface AttackOptions {
@@ -58,9 +64,9 @@ export interface AttackOptions {
 export function obstacle(user: User): string | undefined {
   if (user === 'this user') return undefined;
   if (process.getuid?.() !== 0) return 'this user is an ordinary one';
-  const asNobody = { uid: NOBODY, gid: NOBODY, cwd: '/' };
+  const asThem = { uid: ORDINARY_UID, gid: ORDINARY_UID, cwd: '/' };
   if (
-    spawnSync(process.execPath, ['-e', `require('fs').readFileSync(${JSON.stringify(MAIN)})`], asNobody)
+    spawnSync(process.execPath, ['-e', `require('fs').readFileSync(${JSON.stringify(MAIN)})`], asThem)
       .status !== 0
   )
     return `${ROOT} is closed to other users`;
@@ -83,7 +89,8 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   const python = pythonFor(user, base, without);
   if (rotten !== undefined) writeFileSync(join(base, 'bin/sitecustomize.py'), rotten);
   const isOther = user !== 'this user';
-  if (isOther) for (const path of [dataDir, shared, cwd, configFile]) chownSync(path, NOBODY, NOBODY);
+  if (isOther)
+    for (const path of [dataDir, shared, cwd, configFile]) chownSync(path, ORDINARY_UID, ORDINARY_UID);
 
   const [program = '', ...args] = [...launcher, process.execPath, MAIN];
   const child = spawn(program, args, {
@@ -101,7 +108,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
       ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...(isOther ? { uid: NOBODY, gid: NOBODY } : {}),
+    ...(isOther ? { uid: ORDINARY_UID, gid: ORDINARY_UID } : {}),
   });
   const ended = once(child, 'exit');
   owner.after(async () => {
@@ -109,10 +116,12 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
     await ended;
   });
   const printed: string[] = [];
+  const messages: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => printed.push(line));
   const baseUrl = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
+      messages.push(msg);
       if (msg === 'ready' && url !== undefined) resolve(url);
     });
     void ended.then(() => reject(new Error(`the server ended: ${printed.join('\n')}`)));
@@ -133,6 +142,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
     configFile,
     neighbour: { client: neighbour, file: join(dataDir, 'workspaces', elsewhere, 'files', 'theirs.txt') },
     confinement: printed.find((line) => line.includes('kernels are confined')) ?? '',
+    messages,
   };
 }
 

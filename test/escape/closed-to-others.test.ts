@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { NOBODY, obstacle, startAttacked } from './attacked-server.ts';
+import { ORDINARY_UID, obstacle, startAttacked } from './attacked-server.ts';
 
 /** Everything below that others than its owner may do anything with. */
 function openToOthers(root: string): string[] {
@@ -39,7 +39,7 @@ test('other programs of the same user cannot trace the server or read its memory
 }, async (t) => {
   const { pid } = await startAttacked(t, { user: USER });
   const { uid, gid } = statSync('/proc/self');
-  const asThem = USER === 'this user' ? { uid, gid } : { uid: NOBODY, gid: NOBODY };
+  const asThem = USER === 'this user' ? { uid, gid } : { uid: ORDINARY_UID, gid: ORDINARY_UID };
   const read = (path: string) => spawnSync('cat', [path], { ...asThem, encoding: 'utf8' });
   const own = spawn('sleep', ['60'], { ...asThem, stdio: 'ignore' });
   t.after(() => own.kill());

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { placed, plantingCode } from '#test/support/planted-databases.ts';
 import type { Overrides } from '#test/support/server-fixture.ts';
-import { type AttackedServer, obstacle, startAttacked, type User } from './attacked-server.ts';
+import { type AttackedServer, ORDINARY_UID, obstacle, startAttacked, type User } from './attacked-server.ts';
 import { answerOf } from './attacks.ts';
 import { DATA_FILES, DUCKDB, FORGED_SQLITE, PLANTED_SQLITE, SQLITE } from './sql-statements.ts';
 
@@ -29,7 +29,9 @@ const SETUPS: readonly (readonly [user: User, without: string, settings: Overrid
   ['this user', 'namespaces', {}],
   ['an ordinary user', '', {}],
   ['an ordinary user', 'namespaces', {}],
-  ...(process.getuid?.() === 0 ? [['this user', '', { TROUPE_KERNEL_UID: '65534' }] as const] : []),
+  ...(process.getuid?.() === 0
+    ? [['this user', '', { TROUPE_KERNEL_UID: String(ORDINARY_UID) }] as const]
+    : []),
 ];
 
 for (const [user, without, settings] of SETUPS) {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { ORDINARY_UID } from './attacked-server.ts';
 
 const ROUNDS = 400;
 
@@ -62,7 +63,7 @@ test('no request leaves the folder while notebook code exchanges folders and lin
 });
 
 /** Runs as root only: another server cannot give files away. */
-const KERNEL_USERS = process.getuid?.() === 0 ? [{}, { TROUPE_KERNEL_UID: '65534' }] : [{}];
+const KERNEL_USERS = process.getuid?.() === 0 ? [{}, { TROUPE_KERNEL_UID: String(ORDINARY_UID) }] : [{}];
 
 for (const settings of KERNEL_USERS) {
   const whose = 'TROUPE_KERNEL_UID' in settings ? 'another user' : "the server's user";

@@ -10,13 +10,13 @@ import { startPackageIndex } from '#test/support/package-index.ts';
 import { eventually } from '#test/support/processes.ts';
 import type { Overrides } from '#test/support/server-fixture.ts';
 import { tinyGguf } from '#test/support/tiny-gguf.ts';
-import { type AttackedServer, NOBODY, obstacle, startAttacked, type User } from './attacked-server.ts';
+import { type AttackedServer, ORDINARY_UID, obstacle, startAttacked, type User } from './attacked-server.ts';
 import { type ConfinedProcess, descriptorsOf, listProcesses } from './process-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** Whether that user can run llama.cpp, which is there after `troupe models add-local`. */
 function hasModel(user: User): boolean {
-  const ids = user === 'this user' ? {} : { uid: NOBODY, gid: NOBODY };
+  const ids = user === 'this user' ? {} : { uid: ORDINARY_UID, gid: ORDINARY_UID };
   return spawnSync(join(ROOT, '.venv-local-model/bin/python'), ['-c', ''], { ...ids, cwd: '/' }).status === 0;
 }
 
@@ -263,7 +263,9 @@ const TRIES: readonly (readonly [user: User, without: string, settings: Override
   ['this user', 'namespaces', { TROUPE_PRELOAD: 'true' }],
   ['this user', '', { TROUPE_WORKERS: '2' }],
   ['an ordinary user', '', {}],
-  ...(process.getuid?.() === 0 ? [['this user', '', { TROUPE_KERNEL_UID: String(NOBODY) }] as const] : []),
+  ...(process.getuid?.() === 0
+    ? [['this user', '', { TROUPE_KERNEL_UID: String(ORDINARY_UID) }] as const]
+    : []),
 ];
 for (const [user, without, settings] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;

@@ -67,7 +67,9 @@ class Forks:
             self.discard(group)
             return
         if pid == 0:
-            live(group, words, (theirs,), lambda: become(within(order, group), forked_at, confinement, theirs))
+            live(
+                confinement, group, words, (theirs,), lambda: become(within(order, group), forked_at, confinement, theirs)
+            )
         close(theirs)
         if group:
             group.forked()
@@ -85,13 +87,15 @@ class Forks:
         words, group = open_words(), None
         try:
             group = self.groups.make(policy.memory) if self.groups and policy.memory else None
-            pid = self.confine(policy, None).fork()
+            confinement = self.confine(policy, None)
+            pid = confinement.fork()
         except OSError:
             close(link, theirs, words)
             self.discard(group)
             raise
         if pid == 0:
-            live(group, words, (theirs, control), lambda: self.become_kernel(policy, group, theirs, await_order))
+            kept = (theirs, control)
+            live(confinement, group, words, kept, lambda: self.become_kernel(confinement, group, theirs, await_order))
         close(theirs)
         if group:
             group.forked()
@@ -123,10 +127,10 @@ class Forks:
 
     # From here on: in a child.
 
-    def become_kernel(self, policy, group, link, await_order):
+    def become_kernel(self, confinement, group, link, await_order):
         import orders
 
-        prepared = self.confine(policy, None).prepare()
+        prepared = confinement.prepare()
         order = within(orders.decode(await_order()), group)
         confinement = self.confine(order, order.cwd)
         confinement.ruleset = prepared
@@ -155,11 +159,13 @@ class Forks:
         lives[type(order)].run(order, confinement, link)
 
 
-def live(group, words, kept, life):
+def live(confinement, group, words, kept, life):
     """In a child: lives with standard input, output and error and the descriptors in `kept`. Never returns."""
     try:
         processes.call_this("starting")  # before it differs from the zygote in anything else
         os.dup2(words, 2)
+        if confinement:
+            confinement.settle()
         if group:
             group.join()
         leave_zygote()

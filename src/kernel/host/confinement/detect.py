@@ -17,8 +17,10 @@ from confinement.syscalls import MACHINE
 class Found:
     """The layers of confinement that a kernel on this machine can have."""
 
-    def __init__(self, root, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
-        self.root = root  # the server runs as root: namespaces without that of users
+    def __init__(self, ids, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
+        # the server's user and group: in a user namespace that has no maps yet both are 65534
+        self.uid, self.gid = ids
+        self.root = self.uid == 0  # the server runs as root: namespaces without that of users
         self.landlock = landlock_abi  # 0: none
         self.seccomp = seccomp
         self.namespaces = without_namespaces_why is None
@@ -37,22 +39,22 @@ def detect(uid: int | None = None) -> Found:
     without = switched_off()
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
     views.find_foreign()  # it is remembered: here and not in every child
-    root = os.geteuid() == 0
-    tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(root, uid)
+    ids = os.geteuid(), os.getegid()
+    tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(*ids, uid)
     if tried["why"] is not None:
         tried = {"why": tried["why"], "uid_why": "there are no namespaces"}
     abi = 0 if "landlock" in without else min(landlock.find_abi(), newest)
     seccomp = MACHINE is not None and "seccomp" not in without
     why = tried.pop("why")
-    return Found(root, abi, seccomp, why, **tried)
+    return Found(ids, abi, seccomp, why, **tried)
 
 
-def try_namespaces(root, kernel_uid) -> dict:
-    """Members of Found; `why` they cannot be had, or None."""
+def try_namespaces(uid, gid, kernel_uid) -> dict:
+    """Returns members of Found, and `why` there can be no namespaces, or None. `uid` and `gid`: of the server."""
+    root = uid == 0
     if MACHINE is None:
         return {"why": "unknown machine"}
     ours, theirs = socket.socketpair()
-    uid, gid = os.geteuid(), os.getegid()
     try:
         pid = namespaces.clone(with_user=not root, with_network=True)
     except OSError as error:

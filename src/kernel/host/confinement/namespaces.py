@@ -45,7 +45,8 @@ def clone(with_user: bool, with_network: bool) -> int:
 
 
 def settle_in(with_user: bool, uid: int, gid: int):
-    """In init, before anything else: leads a session, and is in its user namespace whom it was outside."""
+    """In init, before anything else: leads a session, and keeps in its user namespace the ids that it has outside. Until
+    then both ids are 65534 for everything that asks, and no file can be made. Nobody may trace it meanwhile or later."""
     os.setsid()
     if not with_user:
         return
@@ -53,6 +54,7 @@ def settle_in(with_user: bool, uid: int, gid: int):
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(text)
+    set_dumpable(False)
 
 
 def bring_loopback_up():

@@ -42,8 +42,8 @@ def choose_network(network, found):
 
 
 class Confinement:
-    """fork() in the zygote; in its child start(), which comes back in the kernel; there finish(), before its first
-    thread. Without `work` nothing on the disk can be written."""
+    """fork() in the zygote; in its child settle() before anything else, and start(), which comes back in the kernel; there
+    finish(), before its first thread. Without `work` nothing on the disk can be written."""
 
     def __init__(self, found, wanted, work, shield, no_held_memory=False):
         """`no_held_memory`: the kernel may not keep memory that none of its processes maps, because nothing counts
@@ -52,7 +52,6 @@ class Confinement:
         self.no_held_memory = no_held_memory
         self.network = choose_network(wanted.network, found)
         self.with_user = not found.root
-        self.uid, self.gid = os.geteuid(), os.getegid()
         self.kernel_uid = wanted.uid if found.root and found.namespaces and found.uid_why is None else None
         self.work = None if work is None else os.path.realpath(work)
         self.shield = {*shield, *wanted.shield}
@@ -74,6 +73,11 @@ class Confinement:
             return namespaces.clone(self.with_user, with_network=self.network == "none")
         return os.fork()
 
+    def settle(self):
+        """In the child, before it asks for its ids or opens a file."""
+        if self.found.namespaces:
+            namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
+
     def prepare(self):
         """In an init that has no order yet: does what every kernel of its policy needs, and returns it for the kernel's
         own Confinement."""
@@ -87,10 +91,9 @@ class Confinement:
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
         if found.root:
             for folder in (*([self.work] if self.work else []), *self.sockets):
-                ownership.give(folder, self.kernel_uid or self.uid)
+                ownership.give(folder, self.kernel_uid or self.found.uid)
         if not found.namespaces:
             return
-        namespaces.settle_in(self.with_user, self.uid, self.gid)
         writable = [*self.write, *self.sockets]
         views.build(self.hidden, self.read, writable, wanted.tmp_mb, follows_host=bool(found.landlock))
         if wanted.processes is not None and found.counts_pids:
