@@ -111,7 +111,17 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       on: {
         close: '.closing',
         restored: { target: '.restoring', reenter: true, actions: ['dropWork', 'forgetDeaths'] },
-        suspend: { target: 'dormant', actions: [...FAIL_WORK] },
+        suspend: {
+          target: 'dormant',
+          actions: [
+            ...FAIL_WORK,
+            {
+              // Requests that wait for the kernel learn that there will be none.
+              type: 'announce',
+              params: ({ event }) => ({ status: 'ready', reason: event.failure.code }),
+            },
+          ],
+        },
         'kernel.exited': [
           {
             // Here and not in `killing`: only a transition of `live` itself starts another kernel.
@@ -270,6 +280,19 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
 });
 
 export type NotebookSessionSnapshot = SnapshotFrom<typeof notebookSessionMachine>;
+
+/**
+ * Whether the session is about to be ready because a use of it has woken it: requests that need its kernel wait for that. One that is
+ * opened, or whose kernel has died, is not.
+ */
+export function isWaking(snapshot: Pick<NotebookSessionSnapshot, 'matches' | 'context'>): boolean {
+  return snapshot.matches({ live: 'restoring' }) && snapshot.context.failure === null;
+}
+
+/** Whether the session has no kernel yet that takes work, and is about to have one. */
+export function isStarting(snapshot: Pick<NotebookSessionSnapshot, 'matches'>): boolean {
+  return snapshot.matches({ live: 'starting' }) || snapshot.matches({ live: 'restoring' });
+}
 
 /** The status that the API shows. A dormant session shows as ready: its next use wakes it. */
 export function sessionStatus(snapshot: Pick<NotebookSessionSnapshot, 'matches'>): SessionStatus {

@@ -103,15 +103,24 @@ export class AgentSessions {
     savedConversation(this.#options, principal, sessionIdOf(request), request);
   }
 
-  /** Resolves once `open` can decide without reading much. Rejects with what `checkOpen` throws. */
-  async prepareOpen(principal: Principal, request: OpenAgentRequest): Promise<void> {
+  /**
+   * Resolves once `open` can decide without reading much, and once the session that the request names is awake. Rejects with what
+   * `checkOpen` throws, and when the signal aborts.
+   */
+  async prepareOpen(
+    principal: Principal,
+    request: OpenAgentRequest,
+    signalOf: () => AbortSignal,
+  ): Promise<void> {
     const { conversations, notebooks } = this.#options;
     const { workspaceId } = principal;
     const { notebookSessionId } = request;
     const sessionId = sessionIdOf(request);
     savedConversation(this.#options, principal, sessionId, request);
     await conversations.prepare({ workspaceId, id: sessionId });
-    if (notebookSessionId != null) await notebooks.prepare(workspaceId, notebookSessionId);
+    if (notebookSessionId == null) return;
+    const environmentId = request.environmentId as EnvironmentId;
+    await notebooks.prepareBinding(workspaceId, notebookSessionId, environmentId, signalOf);
   }
 
   /**

@@ -119,7 +119,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
       environments: planes.environments,
       mayReadRun: (principal, run) => agents.mayReadRun(principal, run),
     }),
-    ...codeRoutes(notebooks.codeCalls),
+    ...codeRoutes(notebooks.codeCalls, notebooks.sessions),
     ...agentSessionRoutes(agents.sessions, agents.prompts, waiting),
     ...eventTicketRoutes(identity.tickets, {
       notebook: ({ workspaceId }, sessionId) => sessions.isClosed(workspaceId, sessionId),

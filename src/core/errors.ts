@@ -6,6 +6,8 @@ export interface CatalogueEntry {
   readonly title: string;
   /** What the caller can do. Codes with which a session, a run or an environment refuses a command have one. */
   readonly advice?: string;
+  /** The `Retry-After` of the response, in seconds, where the code has one whose status has none. */
+  readonly retryAfterS?: number;
 }
 
 const ENTRIES = {
@@ -49,6 +51,7 @@ const ENTRIES = {
     status: 409,
     title: 'The session is not ready',
     advice: 'Wait until it is ready: its event stream and a GET of it show when.',
+    retryAfterS: 1,
   },
   session_failed: {
     status: 409,

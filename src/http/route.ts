@@ -157,8 +157,12 @@ export interface RouteSpec<
   checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
   /** Returns what the request is about, when its path does not name it. It must not differ between workers that know of it. */
   homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): RequestHome;
-  /** Resolves once the handler of a route with `sharedTurn` can decide at once. Rejects with what refuses the request. */
-  prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void>;
+  /**
+   * Resolves once the handler can decide at once, as one in a shared turn must; undefined when it can already. It is not called for a
+   * request that is answered with the reply to an earlier one. The caller's right is checked again before the handler begins. Throws,
+   * or rejects with, what refuses the request; a wait must end soon after the signal of the request aborts.
+   */
+  prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void> | undefined;
   /**
    * Returns what a retry with the same idempotency key is answered with, when that is not simply `first`, the reply to the
    * first request. The request has done its work already.
@@ -202,7 +206,7 @@ export interface Route extends Declaration<string, Access, string> {
   readonly responses: Readonly<Record<number, ResponseSpec>>;
   checkAccess?(request: AnyRouteRequest): void;
   homeOf?(request: AnyRouteRequest): RequestHome;
-  prepare?(request: AnyRouteRequest): Promise<void>;
+  prepare?(request: AnyRouteRequest): Promise<void> | undefined;
   resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;
 }

@@ -1,9 +1,16 @@
 /** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
 
-import type { notebookSessionMachine, Opener, SessionMode } from '#machines/notebook-session.ts';
+import {
+  isStarting,
+  isWaking,
+  type notebookSessionMachine,
+  type Opener,
+  type SessionMode,
+} from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import { happensWithin } from '#src/core/happens-within.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
@@ -41,6 +48,9 @@ export interface NotebookSessionsOptions {
   readonly maxSessions: number;
   readonly workspaceMaxSessions: number;
 }
+
+/** How long a request waits for the kernel of a session that it has woken. Packages that are missing may take longer. */
+const MAX_WAKING_MS = 30_000;
 
 export class NotebookSessions {
   readonly #options: NotebookSessionsOptions;
@@ -132,6 +142,46 @@ export class NotebookSessions {
     if (!peek.live) actors.restore(session);
     actors.tell(session, { type: 'wake' });
     return session;
+  }
+
+  /**
+   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not refused because
+   * it is the first. Returns undefined when there is nothing to wait for: the session has a kernel, or is being opened, or has lost
+   * its kernel while it was in use, which its status shows and its chart refuses. Throws what `ensureAwake` throws. Rejects with
+   * `unavailable` when the session is put to sleep meanwhile, and when the signal aborts.
+   */
+  whenAwake(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    signalOf: () => AbortSignal,
+  ): Promise<void> | undefined {
+    this.#peek({ workspaceId, id: sessionId });
+    const prepared = this.prepare(workspaceId, sessionId);
+    const wake = () => this.#whenAwake(this.ensureAwake(workspaceId, sessionId), signalOf);
+    return prepared === undefined ? wake() : prepared.then(wake);
+  }
+
+  #whenAwake(session: ActorId, signalOf: () => AbortSignal): Promise<void> | undefined {
+    const { actors } = this.#options;
+    if (!isWaking(this.#peek(session).snapshot)) return undefined;
+    const signal = signalOf();
+    const hasStarted = () => {
+      const peek = actors.peek(session);
+      return peek === undefined || !isStarting(peek.snapshot);
+    };
+    const started = happensWithin(MAX_WAKING_MS, signal, (happened) =>
+      actors.watch(session, () => {
+        if (hasStarted()) happened();
+      }),
+    );
+    return started.then(() => {
+      // Asleep again: the server stops, or an operator does not want the kernel. The request must not start another one.
+      if (signal.aborted || actors.peek(session)?.snapshot.matches('dormant') === true)
+        throw new AppError(
+          'unavailable',
+          'The session sleeps again: its kernel was stopped while it started.',
+        );
+    });
   }
 
   /**

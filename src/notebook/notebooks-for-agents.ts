@@ -1,6 +1,7 @@
 /** Open notebooks as agents use them. Work waits a while for a kernel that starts or is busy. */
+import { isStarting } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
-import type { Failure } from '#src/core/errors.ts';
+import { AppError, type Failure } from '#src/core/errors.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
@@ -70,6 +71,21 @@ export class NotebooksForAgents {
     return this.#options.sessions.prepare(workspaceId, sessionId);
   }
 
+  /** As `Notebooks.prepareBinding` says. Rejects when the signal aborts. */
+  prepareBinding(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    environmentId: EnvironmentId,
+    signalOf: () => AbortSignal,
+  ): Promise<void> | undefined {
+    const { sessions, actors } = this.#options;
+    const peek = actors.peek({ workspaceId, id: sessionId });
+    const isThere = peek?.snapshot.context.environmentId === environmentId;
+    return isThere
+      ? sessions.whenAwake(workspaceId, sessionId, signalOf)
+      : this.prepare(workspaceId, sessionId);
+  }
+
   /** Whether the session takes edits. Throws `not_found` unless a session was ever opened on the notebook. */
   isEditable(workspaceId: WorkspaceId, sessionId: string): boolean {
     const { sessions, actors } = this.#options;
@@ -81,6 +97,11 @@ export class NotebooksForAgents {
     const { sessions, actors } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
     actors.check(session, { type: 'shareEnvironment', environmentId });
+    const peek = actors.peek(session);
+    if (peek !== undefined && isStarting(peek.snapshot))
+      throw new AppError('notebook_not_ready', 'The kernel of the notebook session has not started yet.', {
+        headers: { 'retry-after': '1' },
+      });
     actors.check(session, { type: 'bindAgent' });
   }
 

@@ -29,7 +29,7 @@ const JOURNEYS_OF_WORKERS = `
   actor-events agents agents-notebooks audit cancel conditions control counted-work environments event-tickets
   execution-requests executions file-quota files finding idempotency idempotency-callers inspection metrics
   notebook-secrets notebook-session-ends notebook-sessions notebooks notebooks-refused object-access observing
-  reconnect revocation runs structural-errors waiting workspace-deletion
+  reconnect revocation runs sleeping-sessions structural-errors waiting workspace-deletion
 `
   .trim()
   .split(/\s+/)

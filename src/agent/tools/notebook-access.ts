@@ -48,6 +48,16 @@ export interface CellsResult {
  */
 export interface Notebooks {
   /**
+   * Wakes a session that sleeps, when it is in this environment, and waits up to 30 s for its kernel, so that an agent can be bound to
+   * it. Returns undefined when there is nothing to wait for: whether the agent can be bound is for `checkBinding` to say.
+   */
+  prepareBinding(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    environmentId: EnvironmentId,
+    signalOf: () => AbortSignal,
+  ): Promise<void> | undefined;
+  /**
    * Parses a large notebook that is not in memory, in slices, so that the synchronous methods need no time for it. Returns undefined when
    * there is nothing to wait for.
    */

@@ -94,22 +94,21 @@ export class HandlerRun {
 
   /** Runs the handler, unless `replayOf` returns the reply to an earlier request with the same key. */
   #carryOut(replayOf: () => Reply | undefined): void {
-    const { prepared, state } = this.#options;
-    const { sharedTurn, prepare } = prepared.route;
-    if (sharedTurn !== true) this.#run(() => this.#replayOrHandle(replayOf));
-    else if (prepare === undefined) {
-      state.enter(HANDLING);
+    if (this.#options.prepared.route.prepare === undefined)
       this.#decide(() => this.#replayOrHandle(replayOf));
-    } else void this.#prepareAndDecide(replayOf);
+    else void this.#prepareAndDecide(replayOf);
   }
 
+  /** A caller who loses the right to the request while it is prepared is answered at once. */
   async #prepareAndDecide(replayOf: () => Reply | undefined): Promise<void> {
-    const { prepared, request, state, problemOf } = this.#options;
+    const { prepared, request, state, finisher, problemOf } = this.#options;
     const { route } = prepared;
     state.enter(HANDLING);
     try {
+      this.#renewCaller();
       const replay = replayOf();
-      if (replay === undefined) await route.prepare?.(request);
+      const preparing = replay === undefined ? route.prepare?.(request) : undefined;
+      if (preparing !== undefined) await finisher.whilePending(preparing);
       this.#decide(() => {
         this.#renewCaller();
         return replay ?? route.handle(request);
@@ -119,9 +118,17 @@ export class HandlerRun {
     }
   }
 
-  /** Finishes the reply in the shared turn as well, so that the idempotency record joins its commit. */
+  /**
+   * Runs what returns the reply and finishes the reply; both in a shared turn where the route asks for one, so that the idempotency
+   * record joins its commit.
+   */
   #decide(replyOf: () => Reply | Promise<Reply>): void {
-    this.#options.context.decide(() => this.#run(replyOf));
+    const { prepared, context, state } = this.#options;
+    if (prepared.route.sharedTurn !== true) this.#run(replyOf);
+    else {
+      state.enter(HANDLING);
+      context.decide(() => this.#run(replyOf));
+    }
   }
 
   /** Runs what returns the reply, and finishes the reply. */

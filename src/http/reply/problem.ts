@@ -1,4 +1,4 @@
-import { AppError, CATALOGUE } from '#src/core/errors.ts';
+import { AppError, CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import type { BytesReply } from './reply.ts';
@@ -32,11 +32,13 @@ export function problemReply(error: AppError, { requestId, instance }: ProblemCo
     status,
     contentType: 'application/problem+json',
     bytes: JSON.stringify(document),
-    headers: { ...requiredHeaders(status), ...extras.headers },
+    headers: { ...requiredHeaders(code, status), ...extras.headers },
   };
 }
 
-function requiredHeaders(status: number): Record<string, string> {
+function requiredHeaders(code: ErrorCode, status: number): Record<string, string> {
+  const { retryAfterS } = CATALOGUE[code];
+  if (retryAfterS !== undefined) return { 'retry-after': String(retryAfterS) };
   if (status === 401) return { 'www-authenticate': 'Bearer realm="troupe"' };
   if (status === 429 || status === 503) return { 'retry-after': '1' };
   if (status === 507) return { 'retry-after': '30' };

@@ -50,7 +50,7 @@ export function agentSessionRoutes(
         'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook and the ' +
         'conversation has its id; this binding never changes. A notebook has one conversation: others than its owner can ' +
         'use it when it is shared with them, and `conversation_not_shared` says who can do that. `config` and `context` are saved; members that are omitted ' +
-        'keep their saved values.',
+        'keep their saved values. A notebook session that sleeps is woken, and the request waits up to 30 seconds for its kernel.',
       tags,
       access: { action: 'agent.open' },
       sharedTurn: true,
@@ -83,7 +83,7 @@ export function agentSessionRoutes(
         'quota_exceeded',
       ],
       checkAccess: ({ principal, body }) => sessions.checkOpen(principal, body),
-      prepare: ({ principal, body }) => sessions.prepareOpen(principal, body),
+      prepare: (request) => sessions.prepareOpen(request.principal, request.body, () => request.signal),
       handle({ principal, body }) {
         const { record, isNew } = sessions.open(principal, body);
         return isNew ? created(record, `/api/v3/agent-sessions/${record.sessionId}`) : ok(record);

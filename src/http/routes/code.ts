@@ -1,6 +1,7 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { CodeCalls } from '#src/notebook/code-calls.ts';
+import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { CodeRequestSchema, type CodeResult, CodeResultSchema } from '#src/wire/session.ts';
 import { defer } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -17,8 +18,22 @@ function unfinished({ code, message }: AppError): CodeResult {
   };
 }
 
+/** Returns the session that the header names. Throws `missing_session` or `not_found`. */
+function namedSession({
+  headers,
+}: {
+  readonly headers: Readonly<Record<'service-session-id', string>>;
+}): string {
+  const sessionId = headers['service-session-id'];
+  if (sessionId === '') {
+    throw new AppError('missing_session', 'Name the session in the header Service-Session-Id.');
+  }
+  if (!isPlausibleId(sessionId)) throw notFound();
+  return sessionId;
+}
+
 /** Code that runs in a notebook session, outside of its cells. */
-export function codeRoutes(calls: CodeCalls): readonly Route[] {
+export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -30,7 +45,8 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         "kernel's scratchpad: it can read the notebook's variables and defines none. It can edit the notebook with " +
         '`marimo._code_mode`. When the code fails, the response is 200 with `success: false`. No run is recorded. ' +
         'Disconnecting interrupts the code. While the code runs for long, the status and then white space are sent at ' +
-        'intervals, so that proxies keep the connection open; the body is still valid JSON.',
+        'intervals, so that proxies keep the connection open; the body is still valid JSON. A session that sleeps is woken, ' +
+        'and the call waits up to 30 seconds for its kernel.',
       tags: ['Live editing'],
       access: { action: 'code.execute' },
       whileFull: true, // it is how files of a workspace are deleted
@@ -50,12 +66,10 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         'at_capacity',
         'quota_exceeded',
       ],
+      prepare: (request) =>
+        sessions.whenAwake(request.principal.workspaceId, namedSession(request), () => request.signal),
       async handle({ principal, headers, body, signal, trace }) {
-        const sessionId = headers['service-session-id'];
-        if (sessionId === '') {
-          throw new AppError('missing_session', 'Name the session in the header Service-Session-Id.');
-        }
-        if (!isPlausibleId(sessionId)) throw notFound();
+        const sessionId = namedSession({ headers });
         const call = { code: body.code, toolCallId: body.tool_call_id ?? undefined, trace };
         const { result } = await calls.begin(principal.workspaceId, sessionId, call, signal);
         return defer(result, unfinished);

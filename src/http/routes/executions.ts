@@ -25,7 +25,9 @@ export function executionRoutes(
         'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
         'request are saved with the notebook. Returns 202 as soon as the run is stored. Follow `run-status` on the event ' +
         'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. With `wait` the response is the run, once it ' +
-        'has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
+        'has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run. A session that sleeps is woken, ' +
+        'and the request waits up to 30 seconds for its kernel; disconnecting then submits nothing. One that is `starting`, or ' +
+        'whose kernel takes longer, refuses with 409 `session_not_ready` and `Retry-After`.',
       tags: ['Executions'],
       access: { action: 'run.submit' },
       bodyLimitBytes: 16 * 1024 * 1024,
@@ -44,6 +46,8 @@ export function executionRoutes(
         'at_capacity',
         'quota_exceeded',
       ],
+      prepare: (request) =>
+        sessions.whenAwake(request.principal.workspaceId, request.params.sessionId, () => request.signal),
       async handle(request) {
         const { principal, params, body } = request;
         const submitted = await executions.submit(principal.workspaceId, params.sessionId, body, request);
