@@ -160,6 +160,32 @@ for name, port in (("server", {port}), ("itself", 0)):
 print("ANSWER" + json.dumps(seen))
 """
 
+SHARED_PORT = """
+import asyncio, concurrent.futures, ctypes, errno, json, socket
+def outcome(attempt):
+    try: attempt(); return "open"
+    except OSError as e: return errno.errorcode[e.errno]
+def share(port):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    s.bind(("127.0.0.1", port)); s.listen()
+    return s
+kept = share(0)
+class Instruction(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte), ("no", ctypes.c_ubyte), ("value", ctypes.c_uint)]
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(Instruction))]
+def steer():
+    kept.setsockopt(socket.SOL_SOCKET, 51, bytes(Program(1, ctypes.pointer(Instruction(6, 0, 0, 0)))))
+def serve():
+    server = asyncio.start_server(print, "127.0.0.1", 0, reuse_port=True)
+    concurrent.futures.ThreadPoolExecutor().submit(lambda: asyncio.run(server)).result().close()
+print("ANSWER" + json.dumps({{
+    "join": outcome(lambda: share({port})), "steer": outcome(steer), "twice": outcome(lambda: share(kept.getsockname()[1])),
+    "asyncio": outcome(serve),
+}}))
+"""
+
 ESCAPES = """
 import os, subprocess
 child = subprocess.Popen(["sleep", "{mark}"], start_new_session=True)
@@ -279,6 +305,23 @@ class Confined(unittest.TestCase):
                                    " if __import__('os').path.lexists('/proc/self/fd/' + n)]")
             files = {one for one in held if one.startswith("/")}
             self.assertEqual(files, {"/dev/null"}, held)
+
+    def test_on_the_hosts_network_no_kernel_joins_the_port_of_another_program(self):
+        if not self.found("").seccomp:
+            self.skipTest("no seccomp here")
+        for without in ("", "namespaces"):
+            with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
+                code = SHARED_PORT.format(port=other.getsockname()[1])
+                seen = tell(self.start(without).open({}).scratchpad(code))
+            self.assertEqual(
+                seen, {"join": "EADDRINUSE", "steer": "EPERM", "twice": "EADDRINUSE", "asyncio": "open"}, without
+            )
+
+    def test_in_a_network_of_its_own_a_kernel_shares_ports_between_its_processes(self):
+        if not self.found("").namespaces:
+            self.skipTest("no namespaces here")
+        seen = tell(self.start().open({}, network="none").scratchpad(SHARED_PORT.format(port=0)))
+        self.assertEqual(set(seen.values()), {"open"}, seen)
 
     def test_network_none_leaves_a_loopback_of_its_own_and_the_sessions_socket(self):
         for without in ("", "namespaces"):

@@ -31,6 +31,10 @@ FLAGS_AND_MODE_OF = {"open": (1, 2), "openat": (2, 3)}
 MAKES_A_FILE = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)  # else an open has no mode
 # Other families reach the machine beneath a virtual one past every network namespace, or old code of the system.
 LOCAL, INTERNET = (socket.AF_UNIX, socket.AF_NETLINK), (socket.AF_INET, socket.AF_INET6)
+# A socket with SO_REUSEPORT joins the listening sockets of other programs of this user, and a BPF program gives it all their
+# connections. To set the option succeeds without effect: programs that set it as a matter of course then have a port alone,
+# or learn from bind that it is taken. io_uring, the other way to a socket's options, is refused as a whole.
+SHARE_A_PORT, STEER_CONNECTIONS = 15, (51, 52, 68)  # SO_ATTACH_REUSEPORT_CBPF, _EBPF, SO_DETACH_REUSEPORT_BPF
 TO_A_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 PRIORITY = {"setpriority": 2, "ioprio_set": 3}  # and the first argument that means every process of a user
@@ -70,9 +74,10 @@ def deny_values(values):
 
 
 @functools.cache  # in the zygote, so that no kernel waits for it
-def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False) -> bytes:
+def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, own_network=False) -> bytes:
     """Returns the program. `shield`: process and group ids that may not be signalled or slowed down, nor any process
-    be limited from outside. `no_held_memory`: none that a process can keep without mapping it."""
+    be limited from outside. `no_held_memory`: none that a process can keep without mapping it. `own_network`: no other
+    program has ports in it, so that processes may share theirs."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER), step(JUMP_NOT_LESS, X32_BIT, 0, 1), give(errno.ENOSYS),
@@ -92,10 +97,18 @@ def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False) 
     families = LOCAL if no_network else (*LOCAL, *INTERNET)
     known = [step(JUMP_EQUAL, family, len(families) - n, 0) for n, family in enumerate(families)]
     program += on("socket", load(0), *known, give(errno.EACCES), step(RETURN, ALLOW))
+    if not own_network:
+        program += on("setsockopt", *_keep_ports_apart())
     if shield:
         program += _shield(shield)
     program.append(step(RETURN, ALLOW))
     return b"".join(program)
+
+
+def _keep_ports_apart():
+    other_level = step(JUMP_EQUAL, socket.SOL_SOCKET, 1, 0), step(RETURN, ALLOW)
+    ignored = step(JUMP_EQUAL, SHARE_A_PORT, 0, 1), give(0)
+    return load(1), *other_level, load(2), *ignored, *deny_values(STEER_CONNECTIONS)
 
 
 def _shield(ids):

@@ -174,6 +174,7 @@ class Confinement:
             no_truncate=weak and self.found.landlock < 3,
             no_network=weak and self.network == "none",
             no_held_memory=self.no_held_memory,
+            own_network=not weak and self.network == "none",
         )
 
 

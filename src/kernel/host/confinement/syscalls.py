@@ -21,8 +21,8 @@ NUMBERS = {
     "process_vm_writev": (311, 271), "ptrace": (101, 117), "request_key": (249, 218), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "setns": (308, 268), "setpriority": (141, 140),
-    "shmget": (29, 194), "socket": (41, 198), "tgkill": (234, 131), "tkill": (200, 130), "truncate": (76, 45),
-    "unshare": (272, 97), "userfaultfd": (323, 282),
+    "setsockopt": (54, 208), "shmget": (29, 194), "socket": (41, 198), "tgkill": (234, 131), "tkill": (200, 130),
+    "truncate": (76, 45), "unshare": (272, 97), "userfaultfd": (323, 282),
 }  # fmt: skip
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 22, 23, 24
