@@ -156,10 +156,13 @@ export class AgentPrompts {
 }
 
 /**
- * Adds a result to each call that an ended server left open, so that people see how the call ended. Models do not
- * depend on it: `messagesOf` adds the results that are missing.
+ * Writes down what an ended server could not: that its prompt has no answer, and a result of each call that it left open, so
+ * that people see how the call ended. Models do not depend on it: `messagesOf` adds the results that are missing.
  */
 function mend(conversation: LiveConversation, runId: RunId): void {
+  const prompt = conversation.entries.findLast(({ entry }) => entry.role === 'user')?.entry;
+  // Stored now: when the run is deleted, nothing else tells that the prompt was not answered.
+  if (prompt?.outcome === 'stale' && prompt.runId !== null) conversation.settlePrompt(prompt.runId, 'stale');
   for (const { callId, name } of openCalls(conversation.entries)) {
     const result = { type: 'tool-result', callId, name, status: 'cancelled', output: CUT_OFF } as const;
     const lastRun = conversation.entries.at(-1)?.entry.runId ?? runId;

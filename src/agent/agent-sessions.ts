@@ -23,7 +23,8 @@ import {
   statusOf,
 } from './agent-session-record.ts';
 import type { ConversationAccess } from './conversation-access.ts';
-import type { LiveConversation } from './live-conversation.ts';
+import { servedEntry } from './entry.ts';
+import type { LiveConversation, OutcomeOf } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import { parseModelId } from './models/model-id.ts';
 import type { Models } from './models/models.ts';
@@ -45,6 +46,7 @@ export interface AgentSessionsOptions {
   readonly conversations: LiveConversations;
   readonly models: Models;
   readonly notebooks: Notebooks;
+  readonly outcomeOf: OutcomeOf;
   /** Whether something is left of a conversation with this id that was deleted. */
   readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
   /** Returns whether a conversation is at home in this worker. */
@@ -209,14 +211,14 @@ export class AgentSessions {
 
   /** Resolves with a page of the entries of a conversation. Rejects with `not_found` or `invalid_cursor`. */
   async entries(principal: Principal, sessionId: string, page: PageRequest): Promise<JsonPage> {
-    const { access, store } = this.#options;
+    const { access, store, outcomeOf } = this.#options;
     access.readable(principal, sessionId);
     checkCursor(page.after, (text) => isIdOf('entry', text));
     return slicedJsonPage(store, {
       page,
       entriesAfter: (after) =>
         store.list(entryRecords, principal.workspaceId, [sessionId], pageOf({ ...page, after })),
-      itemOf: ({ document }) => document,
+      itemOf: ({ document }) => servedEntry(document, (prompt) => outcomeOf(principal.workspaceId, prompt)),
     });
   }
 

@@ -29,7 +29,15 @@ export interface ToolResultPart {
   readonly status: ToolStatus;
   readonly output: string;
   readonly images: readonly ShownImage[];
+  /** The cells that the call created, changed or deleted, or was asked to run, as far as that is known; absent for none. */
+  readonly touchedCells?: readonly string[];
 }
+
+/**
+ * Why a prompt has no answer: it was cancelled, it failed, it stopped at one of the limits of a prompt (`limit`), or the server
+ * ended before it did (`stale`).
+ */
+export type PromptOutcome = 'cancelled' | 'failed' | 'limit' | 'stale';
 
 export type EntryPart =
   | { readonly type: 'text'; readonly text: string }
@@ -44,6 +52,8 @@ export interface Entry {
   /** The prompt it belongs to; null for history that was there before. */
   readonly runId: RunId | null;
   readonly createdAt: string;
+  /** Only of a prompt that did not complete. */
+  readonly outcome?: PromptOutcome;
 }
 
 /** Signatures and ids that a provider wants back with a part; null for parts without. */
@@ -59,6 +69,11 @@ export interface StoredEntry {
 
 export function textOf(entry: Entry): string {
   return entry.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+/** Returns whether an entry ends an answer: the model said something and called nothing. */
+export function isAnswer({ role, content }: Entry): boolean {
+  return role === 'assistant' && !content.some(({ type }) => type === 'tool-call');
 }
 
 export function callsOf(entry: Entry): ToolCallPart[] {
@@ -136,6 +151,27 @@ export function storedEntryOf({ document, model, provider }: EntryRecord): Store
     model,
     provider: provider === null ? [] : parse<ProviderData[]>(provider),
   };
+}
+
+/** What the stored JSON of every prompt has within its first bytes: `encodeEntry` writes the id and the role first. */
+const PROMPT_MARK = '"role":"user"';
+const PROMPT_MARK_END = 96;
+
+/**
+ * Returns the stored JSON of an entry as it is served: with the outcome of a prompt whose run is found to have ended in another
+ * way than its entry says. `outcomeOf` is called for prompts alone, so that other entries are not parsed.
+ */
+export function servedEntry(
+  document: Uint8Array,
+  outcomeOf: (prompt: Entry) => PromptOutcome | undefined,
+): Uint8Array {
+  const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
+  if (!bytes.subarray(0, PROMPT_MARK_END).includes(PROMPT_MARK)) return document;
+  const entry = parse<Entry>(document);
+  if (entry.outcome !== undefined) return document;
+  const outcome = outcomeOf(entry);
+  if (outcome === undefined) return document;
+  return Buffer.concat([bytes.subarray(0, -1), Buffer.from(`,"outcome":"${outcome}"}`)]);
 }
 
 function parse<T>(json: Uint8Array): T {

@@ -18,6 +18,7 @@ import {
   type EntryPart,
   encodeEntry,
   openCalls,
+  type PromptOutcome,
   type ProviderData,
   type StoredEntry,
   storedEntryOf,
@@ -52,7 +53,18 @@ export interface LiveConversationOptions {
   readonly onUnused: () => void;
   /** The entries, if they are known; without them the committed ones are read. */
   readonly entries?: readonly StoredEntry[];
+  readonly outcomeOf: OutcomeOf;
 }
+
+/**
+ * Returns the outcome of a prompt whose entry has none, by its run; undefined while it runs and when it completed. `answer` is
+ * the last entry before the next prompt. It decides when the run does not exist any more.
+ */
+export type OutcomeOf = (
+  workspaceId: WorkspaceId,
+  prompt: Entry,
+  answer?: Entry,
+) => PromptOutcome | undefined;
 
 export class LiveConversation {
   readonly workspaceId: WorkspaceId;
@@ -64,13 +76,16 @@ export class LiveConversation {
   readonly #stopListening: () => void;
   #draft: Draft | undefined;
 
-  constructor({ store, workspaceId, sessionId, stream, onUnused, entries }: LiveConversationOptions) {
+  constructor(options: LiveConversationOptions) {
+    const { store, workspaceId, sessionId, stream, onUnused, entries, outcomeOf } = options;
     this.#stopListening = stream.onUnused(onUnused);
     this.#store = store;
     this.workspaceId = workspaceId;
     this.sessionId = sessionId;
     this.stream = stream;
-    this.#entries = [...(entries ?? savedEntries(store, workspaceId, sessionId))];
+    this.#entries = withOutcomes(entries ?? savedEntries(store, workspaceId, sessionId), (prompt, answer) =>
+      outcomeOf(workspaceId, prompt, answer),
+    );
   }
 
   [Symbol.dispose](): void {
@@ -127,6 +142,22 @@ export class LiveConversation {
     return entry;
   }
 
+  /**
+   * Notes why the prompt of a run has no answer. Its entry is saved with that in this turn's commit, and published again once
+   * that is on disk.
+   */
+  settlePrompt(runId: RunId, outcome: PromptOutcome): void {
+    const isPrompt = ({ entry }: StoredEntry) => entry.role === 'user' && entry.runId === runId;
+    const index = this.#entries.findLastIndex(isPrompt);
+    const known = this.#entries[index];
+    if (known === undefined) return; // damaged, and left out when the conversation was read
+    const entry: Entry = { ...known.entry, outcome };
+    const kept: StoredEntry = { ...known, entry };
+    this.#entries[index] = kept;
+    this.#store.write((tx) => tx.putEncoded(encodeEntry(kept), this.workspaceId, this.sessionId, entry.id));
+    this.#publishEntry(entry, runId, this.#store.durable());
+  }
+
   /** Publishes a run's status once it is committed, after the text that came before it. */
   publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void> | undefined): void {
     this.#deltas.flush();
@@ -180,6 +211,27 @@ export class LiveConversation {
       this.stream.publish({ type: 'tool-call', sessionId, runId, data: { callId, name, input } }, committed);
     }
   }
+}
+
+/** Returns the entries with the outcomes of prompts that a dead server left, and of those from before entries had outcomes. */
+function withOutcomes(
+  entries: readonly StoredEntry[],
+  outcomeOf: (prompt: Entry, answer: Entry | undefined) => PromptOutcome | undefined,
+): StoredEntry[] {
+  const all = [...entries];
+  let last: Entry | undefined;
+  for (let i = all.length - 1; i >= 0; i--) {
+    const kept = all[i]!;
+    const { entry } = kept;
+    if (entry.role !== 'user') {
+      last ??= entry;
+      continue;
+    }
+    const outcome = entry.outcome ?? outcomeOf(entry, last);
+    if (outcome !== undefined) all[i] = { ...kept, entry: { ...entry, outcome } };
+    last = undefined;
+  }
+  return all;
 }
 
 function savedEntries(store: Store, workspaceId: WorkspaceId, sessionId: SessionId): StoredEntry[] {

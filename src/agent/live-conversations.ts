@@ -6,7 +6,7 @@ import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/
 import { conversationRecords, entryRecords } from '#storage/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import { type StoredEntry, storedEntryOf } from './entry.ts';
-import { LiveConversation } from './live-conversation.ts';
+import { LiveConversation, type OutcomeOf } from './live-conversation.ts';
 
 export interface LiveConversationsOptions {
   readonly store: Store;
@@ -14,6 +14,7 @@ export interface LiveConversationsOptions {
   readonly owns?: OwnsSession;
   /** Whether a prompt runs in the conversation, which then stays in memory. */
   readonly isBusy: (session: ActorId) => boolean;
+  readonly outcomeOf: OutcomeOf;
 }
 
 /** Entries of so many bytes are parsed in one step. */
@@ -104,7 +105,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
   }
 
   #make(session: ActorId, stream: SessionStream, entries?: readonly StoredEntry[]): LiveConversation {
-    const { store } = this.#options;
+    const { store, outcomeOf } = this.#options;
     const { workspaceId } = session;
     const sessionId = session.id as SessionId;
     const known = entries === undefined ? {} : { entries };
@@ -112,6 +113,6 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     // A caller that only looks at the conversation leaves nothing in memory.
     if (this.#read?.isHeld === true) setTimeout(onUnused, PREPARED_MS).unref();
     else setImmediate(onUnused);
-    return new LiveConversation({ store, workspaceId, sessionId, stream, onUnused, ...known });
+    return new LiveConversation({ store, workspaceId, sessionId, stream, onUnused, outcomeOf, ...known });
   }
 }

@@ -176,7 +176,7 @@ function toolContent(
 const TAG = 'untrusted-data';
 
 /** Marks what came out of data or outputs, so that instructions inside it are not taken for the person's. */
-function asData(text: string): string {
+export function asData(text: string): string {
   return `<${TAG}>\n${text.replaceAll(TAG, 'untrusted data')}\n</${TAG}>`;
 }
 

@@ -16,6 +16,8 @@ import { statusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
 import { ConversationAccess } from './conversation-access.ts';
 import { CONVERSATION, ConversationDeletion, type RemovePrompts } from './conversation-deletion.ts';
+import { isAnswer } from './entry.ts';
+import type { OutcomeOf } from './live-conversation.ts';
 import { LiveConversations } from './live-conversations.ts';
 import { type KeyVault, ModelKeys } from './models/model-keys.ts';
 import { testModel } from './models/model-test.ts';
@@ -57,11 +59,18 @@ export function openAgents(options: AgentPlaneOptions) {
   const keys = new ModelKeys(store, vault);
   const models = new Models({ settings, keys, local: options.localModel });
   const access = new ConversationAccess(store);
+  const outcomeOf: OutcomeOf = (workspaceId, { runId }, answer) => {
+    const end = runId === null ? undefined : runs.reader.endOf(workspaceId, runId);
+    if (end === undefined)
+      return runId === null || answer === undefined || isAnswer(answer) ? undefined : 'stale';
+    return end === 'running' || end === 'completed' ? undefined : end;
+  };
   const conversations: LiveConversations = new LiveConversations({
     store,
     makeStream,
     owns: options.owns,
     isBusy: (session) => statusOf(agentActors.actors.peek(session)) === 'busy',
+    outcomeOf,
   });
   const agentActors: AgentActors = new AgentActors({
     store,
@@ -80,6 +89,7 @@ export function openAgents(options: AgentPlaneOptions) {
     actors,
     plane,
     environments,
+    outcomeOf,
     owns: options.owns,
     isBeingDeleted: (workspaceId, id) =>
       removals.isPending({ kind: CONVERSATION, workspaceId, home: id, id }),

@@ -19,7 +19,7 @@ import type { Attributes, Span, Tracer } from '#src/tracing/tracer.ts';
 import { type Asset, readAsset } from '#storage/assets.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
-import { type Entry, openCalls, type ShownImage, type ToolCallPart } from './entry.ts';
+import { type Entry, openCalls, type PromptOutcome, type ShownImage, type ToolCallPart } from './entry.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import { messagesOf } from './messages.ts';
 import { askModel, type ModelAnswer } from './models/model-call.ts';
@@ -29,6 +29,7 @@ import type { ToolImage, ToolOutcome } from './tools/tool.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import { type AssetPart, turnParts } from './turn-output.ts';
 import { TurnWarnings } from './turn-warnings.ts';
+import { withoutWithdrawn } from './withdrawn-prompts.ts';
 
 export interface PromptTurnOptions {
   readonly runId: RunId;
@@ -58,6 +59,8 @@ const HISTORY_SHARE = 0.7;
 const SQUEEZES = 3;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
+const MAX_TOUCHED_CELLS = 100;
+const LIMITS: readonly string[] = ['agent_time_limit', 'agent_step_limit', 'agent_token_limit'];
 
 export class PromptTurn {
   readonly runId: RunId;
@@ -178,6 +181,7 @@ export class PromptTurn {
       this.#addResult(call, { status: 'cancelled', text: why });
     }
     this.#isOver = true;
+    if (status !== 'completed') conversation.settlePrompt(this.runId, outcomeOf(status, failure));
     const parts = turnParts(this.#entries, status === 'completed', this.#warnings.all, this.#assets);
     const output = { stored: true, parts, model: model.id, steps: this.#steps, usage: this.#usage };
     // The assets were saved with the entries that show them.
@@ -210,7 +214,7 @@ export class PromptTurn {
   #messages() {
     const { conversation, model, store } = this.#options;
     const budget = (model.windowTokens * HISTORY_SHARE) / 2 ** this.#squeezes;
-    const { entries, outputs, prompts } = compact(conversation.entries, budget);
+    const { entries, outputs, prompts } = compact(withoutWithdrawn(conversation.entries), budget);
     this.#warnings.addCompaction(outputs, prompts);
     const { workspaceId } = conversation;
     return messagesOf(entries, {
@@ -258,15 +262,15 @@ export class PromptTurn {
     return { type: 'step.failed', failure, retryMs: retryMs === undefined ? backOff : retryMs };
   }
 
-  #addResult({ callId, name }: ToolCallPart, { status, text, images = [] }: ToolOutcome): void {
+  #addResult({ callId, name }: ToolCallPart, outcome: ToolOutcome): void {
     if (this.#isOver) return;
+    const { status, text, images = [], touchedCells = [] } = outcome;
     const assets = new Map<AssetId, Asset>();
     const shown = images.map((image) => this.#shelve(image, assets));
-    this.#append({
-      role: 'tool',
-      content: [{ type: 'tool-result', callId, name, status, output: text, images: shown }],
-      assets,
-    });
+    const touched =
+      touchedCells.length === 0 ? {} : { touchedCells: touchedCells.slice(0, MAX_TOUCHED_CELLS) };
+    const result = { type: 'tool-result', callId, name, status, output: text, images: shown } as const;
+    this.#append({ role: 'tool', content: [{ ...result, ...touched }], assets });
   }
 
   #shelve({ mimetype, bytes }: ToolImage, assets: Map<AssetId, Asset>): ShownImage {
@@ -280,6 +284,10 @@ export class PromptTurn {
   #append(entry: Omit<Parameters<LiveConversation['append']>[0], 'runId'>): void {
     this.#entries.push(this.#options.conversation.append({ ...entry, runId: this.runId }));
   }
+}
+
+function outcomeOf(status: 'cancelled' | 'failed', failure: Failure | null): PromptOutcome {
+  return failure !== null && LIMITS.includes(failure.code) ? 'limit' : status;
 }
 
 /** Returns the kind of a failure: one of a few words. */

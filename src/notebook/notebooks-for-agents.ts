@@ -128,11 +128,14 @@ export class NotebooksForAgents {
     sessionId: string,
     code: string,
     { callId, runId, signal, trace }: AgentCall,
-  ): Promise<CodeResult> {
+  ): Promise<CodeResult & { readonly touchedCells: readonly string[] }> {
     await this.#whenFree(workspaceId, sessionId, signal);
     const call = { code, toolCallId: callId, runId, trace };
     const { result } = await this.#options.codeCalls.begin(workspaceId, sessionId, call, signal);
-    return result;
+    // The call has the session to itself until it ends, so whatever changes meanwhile is its work.
+    const before = statesOf(this.#live(workspaceId, sessionId));
+    const ended = await result;
+    return { ...ended, touchedCells: touchedSince(before, this.#live(workspaceId, sessionId)) };
   }
 
   /** Throws what the session's state refuses, and `structural_error`; failures of cells are results. */
@@ -175,6 +178,23 @@ export class NotebooksForAgents {
     signal.throwIfAborted();
     return session;
   }
+}
+
+/** What changes with each edit of a cell: the count of its code's changes, and its settings, which are replaced as a whole. */
+type CellStates = ReadonlyMap<string, { readonly version: number; readonly options: object }>;
+
+function statesOf({ view }: LiveNotebook): CellStates {
+  return new Map(view.cells.map(({ id, version, options }) => [id, { version, options }]));
+}
+
+/** Returns the ids of cells that are new or changed, then of those that are gone. */
+function touchedSince(before: CellStates, live: LiveNotebook): string[] {
+  const now = statesOf(live);
+  const touched = [...now].flatMap(([id, { version, options }]) => {
+    const known = before.get(id);
+    return known?.version === version && known.options === options ? [] : [id];
+  });
+  return [...touched, ...[...before.keys()].filter((id) => !now.has(id))];
 }
 
 function ranCells({ failure, cells }: CellsEnd, live: LiveNotebook): RanCells {

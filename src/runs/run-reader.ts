@@ -1,5 +1,5 @@
 /** Reads runs: their records as they are served, in pages and one by one, and what others need to know of a run. */
-import type { RunKind, runMachine } from '#machines/run.ts';
+import type { RunKind, RunStatus, runMachine } from '#machines/run.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -129,6 +129,17 @@ export class RunReader {
       return this.#isLeftBehind(workspaceId, id, record) ? { ...run, stale: true } : run;
     }
     return undefined;
+  }
+
+  /**
+   * Returns how a run ended, by the index alone: `stale` when an earlier server process left it running; undefined when there is no
+   * such run or its index entry is damaged.
+   */
+  endOf(workspaceId: WorkspaceId, runId: string): RunStatus | 'stale' | undefined {
+    const entry = unlessDamaged(() => this.#store.get(runIndex, workspaceId, runId));
+    if (entry === undefined) return undefined;
+    if (entry.status !== 'running') return entry.status as RunStatus;
+    return unlessDamaged(() => this.isStale(workspaceId, runId)) === false ? 'running' : 'stale';
   }
 
   /** Returns the record of a run. Throws `not_found`. */

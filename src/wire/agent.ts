@@ -52,6 +52,13 @@ const EntryPartSchema = taggedUnion(
             { $id: 'ToolImage', ...closed },
           ),
         ),
+        touchedCells: Type.Optional(
+          Type.Array(Type.String(), {
+            description:
+              'The ids of the cells that the call created, changed or deleted, or was asked to run: the first 100. Absent when ' +
+              'there are none, or when the call was cut off before that was known.',
+          }),
+        ),
       },
       { $id: 'ToolResultPart', ...closed },
     ),
@@ -66,6 +73,14 @@ export const AgentEntrySchema = Type.Object(
     content: Type.Array(EntryPartSchema),
     runId: nullable(Type.String({ description: 'The prompt that the entry belongs to.' })),
     createdAt: Timestamp,
+    outcome: Type.Optional(
+      oneOf(['cancelled', 'failed', 'limit', 'stale'], {
+        description:
+          'Only of a prompt whose run did not complete. `limit`: it stopped at a limit for the steps, tokens or time of a ' +
+          'prompt. `stale`: the server ended before the run did. The model is not asked for such a prompt again: later requests ' +
+          'have a note in place of it and all that followed it. After a `limit` they have it whole, with a note that it ended.',
+      }),
+    ),
   },
   { $id: 'AgentEntry', ...closed },
 );

@@ -19,6 +19,7 @@ async function saved(t: TestContext) {
       store,
       makeStream: (sessionId) => new SessionStream({ sessionId }),
       isBusy: () => false,
+      outcomeOf: () => undefined,
     });
   const record = {
     createdBy: 'user_one',
@@ -82,6 +83,7 @@ test('a conversation without entries needs nothing', async (t) => {
     store,
     makeStream: (sessionId) => new SessionStream({ sessionId }),
     isBusy: () => false,
+    outcomeOf: () => undefined,
   });
   assert.equal(conversations.prepare(SESSION), undefined);
   assert.equal(conversations.peek(SESSION), undefined);
@@ -94,6 +96,7 @@ test('what was read of a conversation that cannot be loaded is shown in no other
     makeStream: (sessionId) => new SessionStream({ sessionId }),
     owns: (_, id) => id !== SESSION.id,
     isBusy: () => false,
+    outcomeOf: () => undefined,
   });
   await assert.rejects(async () => conversations.prepare(SESSION), /at home in another worker/);
   assert.deepEqual(conversations.of({ workspaceId: WORKSPACE, id: 'conv_two' }).entries, []);

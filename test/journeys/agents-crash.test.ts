@@ -53,14 +53,10 @@ test('after kill -9 during a tool call the next prompt is answered, nothing runs
   assert.equal(next.status, 'completed', JSON.stringify(next.error));
   const { messages } = (await model.asked(number)).body;
   assert.deepEqual(
-    messages.slice(1).map(({ role, tool_call_id }) => [role, tool_call_id ?? null]),
-    [
-      ['user', null],
-      ['assistant', null],
-      ['tool', messages[2]?.tool_calls?.[0]?.id],
-      ['user', null],
-    ],
+    messages.slice(1).map(({ role }) => role),
+    ['user'],
   );
+  assert.match(String(messages[1]?.content), /Not all of them ended in order: what these did is not known\./);
   const [tool] = (next.output?.parts ?? []).filter((part) => part.type === 'tool-call');
   assert.deepEqual([tool?.status, tool?.output], ['completed', 'stdout:\nback']);
   assert.equal(readFileSync(marker, 'utf8'), 'x');

@@ -28,6 +28,8 @@ export interface PythonResult {
     readonly message: string;
     readonly cellId: string | null;
   }[];
+  /** The cells that the code created, changed or deleted. */
+  readonly touchedCells: readonly string[];
 }
 
 export interface CellsResult {

@@ -112,7 +112,15 @@ function ofCells<T extends ToolOutcome | Promise<ToolOutcome>>(
   );
 }
 
-function pythonOutcome({ success, output, stdout, stderr, media, errors }: PythonResult): ToolOutcome {
+function pythonOutcome({
+  success,
+  output,
+  stdout,
+  stderr,
+  media,
+  errors,
+  touchedCells,
+}: PythonResult): ToolOutcome {
   const shown = outputsText([...media, output]);
   const text = [
     section('stdout', stdout),
@@ -129,6 +137,7 @@ function pythonOutcome({ success, output, stdout, stderr, media, errors }: Pytho
     status: success ? 'completed' : 'failed',
     text: text || 'Done; it printed nothing.',
     images: shown.images,
+    touchedCells,
   };
 }
 
@@ -143,7 +152,8 @@ async function cellsOutcome({ failure, cells }: CellsResult): Promise<ToolOutcom
       .join('\n');
   });
   if (failure !== null) text.push(`${failure.code}: ${failure.message}`);
-  return { status: failure === null ? 'completed' : 'failed', text: text.join('\n\n'), images };
+  const touchedCells = cells.map(({ cellId }) => cellId);
+  return { status: failure === null ? 'completed' : 'failed', text: text.join('\n\n'), images, touchedCells };
 }
 
 async function cellsText(

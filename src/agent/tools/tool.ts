@@ -15,6 +15,8 @@ export interface ToolOutcome {
   readonly status: ToolStatus;
   readonly text: string;
   readonly images?: readonly ToolImage[];
+  /** The cells that the call created, changed or deleted, or was asked to run. */
+  readonly touchedCells?: readonly string[];
 }
 
 export interface ToolCall {

@@ -9,6 +9,14 @@ import type { Terminal } from '../terminal.ts';
 
 const MAX_INPUT_LENGTH = 100;
 
+/** How a prompt ended that did not complete. */
+const OUTCOMES: Readonly<Record<NonNullable<AgentEntry['outcome']>, string>> = {
+  cancelled: 'cancelled',
+  failed: 'failed',
+  limit: 'stopped at a limit',
+  stale: 'cut off when the server stopped',
+};
+
 /** The output for one prompt. */
 export class ConversationScreen {
   readonly #terminal: Terminal;
@@ -80,7 +88,10 @@ export class ConversationScreen {
 export function conversationText(session: AgentSession, color: boolean): string {
   const style = styleOf(color);
   const lines = session.entries.flatMap((entry) => {
-    if (entry.role === 'user') return ['', style.bold(`> ${visible(textOf(entry))}`)];
+    if (entry.role === 'user') {
+      const prompt = ['', style.bold(`> ${visible(textOf(entry))}`)];
+      return entry.outcome === undefined ? prompt : [...prompt, style.red(OUTCOMES[entry.outcome])];
+    }
     return entry.content.flatMap((part) => {
       if (part.type === 'text') return part.text === '' ? [] : ['', visible(part.text)];
       if (part.type === 'tool-call') {

@@ -99,7 +99,10 @@ function useConversation(id: string) {
               change({ currentRunId: event.data.status === 'running' ? event.data.runId : null });
               break;
             case 'agent-entry':
-              entries.value = [...entries.value.filter((one) => one.id !== event.data.id), event.data];
+              // A prompt that did not complete is sent again, with its outcome.
+              entries.value = entries.value.some(({ id }) => id === event.data.id)
+                ? entries.value.map((one) => (one.id === event.data.id ? event.data : one))
+                : [...entries.value, event.data];
               draft.value = '';
               break;
             case 'text-delta':
@@ -127,11 +130,19 @@ function useConversation(id: string) {
   return { session: session.value, entries: entries.value, draft: draft.value, error: error.value };
 }
 
-function Entry({ entry: { role, content, createdAt } }: { readonly entry: AgentEntry }) {
+const OUTCOMES = {
+  cancelled: 'cancelled',
+  failed: 'failed',
+  limit: 'stopped at a limit',
+  stale: 'cut off when the server stopped',
+} as const;
+
+function Entry({ entry: { role, content, createdAt, outcome } }: { readonly entry: AgentEntry }) {
   return (
     <li class={`cell message ${role}`}>
       <header>
         <b>{role}</b> <time dateTime={createdAt}>{clock(createdAt)}</time>
+        {outcome !== undefined && <em> {OUTCOMES[outcome]}</em>}
       </header>
       {content.map((part, i) => (
         <Part key={i} part={part} />

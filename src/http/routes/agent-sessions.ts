@@ -237,7 +237,11 @@ export function agentSessionRoutes(
   ];
 }
 
-/** Returns the tag of a conversation. Its entries never change: their number and the last of them stand for all. */
+/**
+ * Returns the tag of a conversation. Of its entries nothing changes but the outcomes of prompts: those, their number and the last of
+ * them stand for all.
+ */
 function conversationTag({ entries, ...summary }: AgentSessionRecord): string {
-  return contentTag(JSON.stringify([summary, entries.length, entries.at(-1)?.id]));
+  const outcomes = entries.flatMap(({ outcome }) => outcome ?? []);
+  return contentTag(JSON.stringify([summary, entries.length, entries.at(-1)?.id, outcomes]));
 }
