@@ -47,7 +47,7 @@ def run(order, confinement, link):
     engine = load(order, folder)  # while our own modules can be read
     if confinement:
         if confinement.found.root:
-            ownership.give(folder, confinement.kernel_uid or confinement.uid)
+            ownership.give(folder, confinement.kernel_uid or confinement.found.uid)
         (confinement.write if writes else confinement.read).append(folder)
         confinement.start(link)
     if link is not None:
