@@ -72,6 +72,15 @@ class Paths(unittest.TestCase):
         attempts = [(self.at(path), *mode) for path, *mode in attempts]
         return json.loads(kernel.scratchpad(TRY.format(attempts=attempts)).printed)
 
+    def test_a_variable_makes_no_kernel_open_a_file_before_it_is_confined(self):
+        for without in ("", "landlock", "namespaces", "seccomp"):
+            with self.subTest(without=without):
+                host, _ = self.start(without)
+                os.mkfifo(self.at("shared/inner/zone"))  # who opens it waits for a writer
+                confine = {"hidden": [self.at("shared/inner")], "read": [self.at("shared")]}
+                kernel = host.open({}, cwd=self.at("data/work"), env={"TZ": ":" + self.at("shared/inner/zone")}, confine=confine)
+                self.assertEqual(kernel.evaluate("__import__('os').environ['TZ'][0]"), ":")
+
     def test_hidden_files_and_folders_stay_hidden_inside_readable_folders(self):
         for without in ("", "landlock", "namespaces", "seccomp"):
             with self.subTest(without=without):

@@ -33,7 +33,6 @@ def run(order, forked_at, host_modules, confinement, link):
     """Becomes the kernel that `order` asks for. `link`: the end of a pipe that notebook code must not have, or None."""
     sock = connect(order.socket_path)
     reopen_stdio()
-    set_environment(order.env)
     if confinement:
         confinement.start(link)  # where there are namespaces, it comes back in a child of this process
     if link is not None:
@@ -45,6 +44,8 @@ def run(order, forked_at, host_modules, confinement, link):
     session = SessionPriority()
     if confinement:
         confinement.finish()
+    # A notebook chooses them, and libc opens what some of them name, such as TZ: never before confinement.
+    set_environment(order.env | (confinement.variables if confinement else {}))
     processes.call_this("kernel")
     # orphans of cells stay ours; when we die they become the zygote's, which kills them
     syscalls.become_subreaper()

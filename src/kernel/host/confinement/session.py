@@ -5,7 +5,6 @@ import encodings.ascii  # noqa: F401  what is written in /proc; not for each ker
 import os
 import resource
 import stat
-import tempfile
 
 import msgspec
 
@@ -58,6 +57,7 @@ class Confinement:
         # Root owns most of the system, and the owner of a file reads it without any capability.
         self.is_owner = found.root and self.kernel_uid is None
         self.ruleset = None  # what prepare() has returned before
+        self.variables = {}  # after finish(): what the environment of the kernel must have
         self.hidden = real_paths(wanted.hidden)
         self.opened = real_paths(wanted.read)
         self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
@@ -132,8 +132,7 @@ class Confinement:
         with contextlib.suppress(FileExistsError):
             os.mkdir(tmp, mode=0o700)
         is_folder = stat.S_ISDIR(os.lstat(tmp).st_mode)
-        os.environ["TMPDIR"] = tmp if is_folder else self.work
-        tempfile.tempdir = None
+        self.variables["TMPDIR"] = tmp if is_folder else self.work
         return ["/dev/shm"]
 
     def _allow_reading(self):
