@@ -1,6 +1,6 @@
 /** Commits the turns of a store, one transaction after the other. */
 import type { RootDatabase } from 'lmdb';
-import { faultPoint } from '#src/core/fault-points.ts';
+import { faultPause, faultPoint } from '#src/core/fault-points.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
 import { commitFailureOf } from './commit-failure.ts';
 import type { Key } from './keys.ts';
@@ -110,7 +110,11 @@ export class CommitQueue {
         continue;
       }
       try {
+        const flushing = faultPause('turn.flushing');
+        if (flushing !== undefined) await flushing;
         await this.#give(commits, isShared);
+        const flushed = faultPause('turn.flushed');
+        if (flushed !== undefined) await flushed;
         this.room?.committed();
         if (commits.some(({ writes }) => writes.size > 0))
           this.#options.onFlushed(performance.now() - commits[0]!.endedAt);

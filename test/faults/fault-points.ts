@@ -2,15 +2,17 @@
  * Replaces `src/core/fault-points.ts` under `--conditions=development`. With `FAULT_POINT=<name>:<n>` the process kills
  * itself when it reaches that point for the n-th time. With `FAULT_FOLDER=<path>` a process kills itself when it reaches a
  * point that has a file in the folder. It removes the file before, so that of several workers, and of those that replace
- * them, one dies for each file.
+ * them, one dies for each file. With `FAULT_FLUSH_MS=<ms>` each commit takes up to so much longer, before and after its flush.
  */
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FaultPoint } from '../../src/core/fault-points.ts';
+import { setTimeout as later } from 'node:timers/promises';
+import type { FaultPoint, PausePoint } from '../../src/core/fault-points.ts';
 
 const [name, nth = '1'] = (process.env.FAULT_POINT ?? '').split(':');
 const folder = process.env.FAULT_FOLDER;
 let left = Number(nth);
+const flushMs = Number(process.env.FAULT_FLUSH_MS ?? '0');
 
 /** Kills the process if this is the point that was asked for. */
 export function faultPoint(point: FaultPoint): void {
@@ -26,4 +28,9 @@ function isTaken(file: string): boolean {
   } catch {
     return false; // it is not there, or another worker was faster
   }
+}
+
+/** Holds a commit up when that was asked for. */
+export function faultPause(_: PausePoint): Promise<void> | undefined {
+  return flushMs > 0 ? later(Math.random() ** 3 * flushMs) : undefined;
 }

@@ -2,6 +2,7 @@
 import { scriptOptions } from '#test/support/script-options.ts';
 import { driveAgentFaults } from './agent-calls.ts';
 import { driveFaults } from './drive.ts';
+import { driveRecorded } from './recorded.ts';
 import { driveWorkerFaults } from './worker-deaths.ts';
 
 const USAGE = `Kills servers that run notebooks, again and again, and compares what they have afterwards with what they had acknowledged.
@@ -10,6 +11,9 @@ Usage: npm run faults -- [options]
 
   --workers N            kills single workers of servers that have N of them, and whole servers
   --agents N             kills servers during an agent's tool calls, for N seeds, and does nothing else
+  --reloads N            replaces all workers of a server N times while clients use it, and judges what they saw
+  --recorded N           does N things of --workers to a server, and judges what clients saw in the same way
+  --slow-flush-ms N      with --reloads and --recorded: how much longer a commit takes at most; 40
   --seconds N            goes on for so long; 60 without --rounds
   --rounds N             ends after so many rounds
   --seed N               repeats the choices of an earlier run, which prints its seed
@@ -25,10 +29,15 @@ const values = scriptOptions(USAGE, {
   seed: { type: 'string' },
   agents: { type: 'string' },
   workers: { type: 'string' },
+  reloads: { type: 'string' },
+  recorded: { type: 'string' },
+  'slow-flush-ms': { type: 'string', default: '40' },
   'outage-limit-ms': { type: 'string', default: '1000' },
   'restart-limit-ms': { type: 'string', default: '2000' },
 });
 if (values.agents !== undefined) await killAgents(Number(values.agents), Number(values.seed ?? 1));
+else if (values.reloads !== undefined) await disturb('reload', Number(values.reloads));
+else if (values.recorded !== undefined) await disturb('fault', Number(values.recorded));
 else if (values.workers !== undefined) await killWorkers(Number(values.workers));
 else await killNotebooks();
 
@@ -62,6 +71,23 @@ async function killWorkers(workers: number): Promise<void> {
   });
   say(`${rounds} rounds, ${operations} operations, ends: ${JSON.stringify(endings)}`);
   say(`death to every workspace served: ${spread(outagesMs)}`);
+}
+
+async function disturb(disturbance: 'reload' | 'fault', steps: number): Promise<void> {
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+  say(`seed ${seed}`);
+  const report = await driveRecorded({
+    disturbance,
+    steps,
+    seed,
+    seconds: Number(values.seconds ?? Number.POSITIVE_INFINITY),
+    workers: Number(values.workers ?? 3),
+    slowFlushMs: Number(values['slow-flush-ms']),
+    say,
+  });
+  say(
+    `${report.steps} steps ${JSON.stringify(report.endings)}: no violation in ${JSON.stringify(report.extent)}`,
+  );
 }
 
 function extent() {

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { driveRecorded } from './recorded.ts';
+
+test('what clients see while all workers are replaced in order is possible for a server that keeps its promises', async (t) => {
+  const report = await driveRecorded({
+    workers: 3,
+    seed: 20_261_124,
+    disturbance: 'reload',
+    steps: 1,
+    seconds: 60,
+    slowFlushMs: 40,
+    say: (line) => t.diagnostic(line),
+  });
+  t.diagnostic(JSON.stringify(report));
+  assert.ok(report.extent['final-run']! > 0 && report.extent['register-write']! > 0);
+});
