@@ -4,9 +4,12 @@ import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
 import { PAGES, withTables } from '#src/docs.ts';
 
-const documents = [...readdirSync('.'), ...readdirSync('docs').map((name) => join('docs', name))].filter(
-  (name) => name.endsWith('.md'),
-);
+const documents = [
+  ...readdirSync('.'),
+  ...['docs', join('docs', 'decisions')].flatMap((folder) =>
+    readdirSync(folder).map((name) => join(folder, name)),
+  ),
+].filter((name) => name.endsWith('.md'));
 
 test('the tables in the documentation match the code', () => {
   for (const page of Object.keys(PAGES)) {

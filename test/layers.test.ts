@@ -281,13 +281,13 @@ test('files are named for what they own', () => {
   );
 });
 
-test('no file has more than four hundred lines', (t) => {
+test('no file has more than seven hundred lines', (t) => {
   const sizes = FILES.map((file) => ({ file, lines: readFileSync(file, 'utf8').split('\n').length - 1 }));
   sizes.sort((a, b) => b.lines - a.lines);
   t.diagnostic(`median ${sizes[Math.floor(sizes.length / 2)]?.lines} lines of ${sizes.length} files`);
-  for (const { file, lines } of sizes.filter(({ lines }) => lines > 300)) t.diagnostic(`${lines} ${file}`);
+  for (const { file, lines } of sizes.filter(({ lines }) => lines > 500)) t.diagnostic(`${lines} ${file}`);
   assert.deepEqual(
-    sizes.filter(({ lines }) => lines > 400),
+    sizes.filter(({ lines }) => lines > 700),
     [],
   );
 });

@@ -115,9 +115,7 @@ export class Authenticator implements Auth {
     return renewed;
   }
 
-  authorize(principal: Principal, action: string): void {
-    authorize(principal, action);
-  }
+  readonly authorize = authorize;
 
   requirements(action: string): Requirements | undefined {
     return ACTIONS.get(action);

@@ -76,7 +76,7 @@ export function authorize({ role, scopes }: Principal, action: string): void {
       throw new AppError('missing_scope', `The access token lacks the scope ${scope}.`);
     }
   }
-  if (!reaches(role, needed.role)) throw roleTooLow(role, needed.role);
+  if (RANK[role] < RANK[needed.role]) throw roleTooLow(role, needed.role);
 }
 
 /** Returns the error for a caller whose role is below `least`. */

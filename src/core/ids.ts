@@ -37,16 +37,8 @@ const RANDOM_DIGITS = 16;
 const MAX_TIME_MS = 32 ** TIME_DIGITS - 1;
 
 /** Random bytes that no id has used. Asking the system for a few costs as much as for many. */
-const random = Buffer.alloc(4096);
+const random = Buffer.alloc(256 * RANDOM_DIGITS);
 let randomUsed = random.length;
-
-function nextRandomByte(): number {
-  if (randomUsed === random.length) {
-    randomFillSync(random);
-    randomUsed = 0;
-  }
-  return random[randomUsed++]!;
-}
 
 let lastMs = 0;
 const tail = new Uint8Array(RANDOM_DIGITS);
@@ -58,7 +50,11 @@ const tail = new Uint8Array(RANDOM_DIGITS);
 export function newId<T extends string>(kind: IdKind, nowMs = Date.now()): T {
   if (nowMs > lastMs) {
     lastMs = nowMs;
-    for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = nextRandomByte() & 31;
+    if (randomUsed === random.length) {
+      randomFillSync(random);
+      randomUsed = 0;
+    }
+    for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = random[randomUsed++]! & 31;
     // With the top bit clear, counting up within one millisecond cannot overflow the random part.
     tail[0]! &= 15;
   } else {
@@ -76,7 +72,9 @@ export function timeOfId(id: string): number {
 
 /** Returns the time with which a text begins that `timeText` made, in milliseconds since 1970. */
 export function timeOfText(text: string): number {
-  return [...text.slice(0, TIME_DIGITS)].reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
+  let ms = 0;
+  for (let i = 0; i < TIME_DIGITS && i < text.length; i++) ms = ms * 32 + ALPHABET.indexOf(text.charAt(i));
+  return ms;
 }
 
 /** Returns a text that sorts before every id of this kind that was made at `ms` or later, and after all earlier ones. */

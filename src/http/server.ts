@@ -180,7 +180,7 @@ function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: bool
 }
 
 function stampOf({ allowedOrigin }: HttpContext, req: WireRequest): ReplyStamp {
-  return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin(req) };
+  return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin?.(req) };
 }
 
 function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {

@@ -16,6 +16,7 @@ const OF_ONE_PROCESS = {
   'test/oracle/': 'as the corpus',
   'test/fuzz/': 'requests are made by their thousands; what a worker does with one is what a process does',
   'test/soak/': 'a short soak of one process',
+  'test/journeys/request-calls.test.ts': 'it counts the calls of the server in its own process',
   'test/journeys/stream-memory.test.ts':
     'its reader and its two thousand subscribers are one process, which falls behind beside three workers on two cores',
 };

@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FRAME, FrameSocket } from '#src/cluster/peers/frame-socket.ts';
 import { AppError } from '#src/core/errors.ts';
 import { inSlices } from '#src/core/slices.ts';
-import { ExchangeState } from '#src/http/edge/exchange-state.ts';
+import { AdmittedRequest } from '#src/http/edge/admission.ts';
 import type { Server } from '#src/http/server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { deferred, send } from '../http/test-server.ts';
@@ -177,8 +177,8 @@ test('a client that leaves while its large body is looked at is not answered', a
   // Bodies are looked at in turns, so this holds up that of the request for as long as it likes.
   let hasLeft = false;
   const others = inSlices(until(() => hasLeft));
-  const entered = t.mock.method(ExchangeState.prototype, 'enter').mock;
-  const left = t.mock.method(ExchangeState.prototype, 'leave').mock;
+  const isHandled = () => [...first.open.inFlight].some(({ phase }) => phase === 'handling');
+  const left = t.mock.method(AdmittedRequest.prototype, 'abandon').mock;
   const request = http.request({
     host: first.host,
     port: first.port,
@@ -189,7 +189,6 @@ test('a client that leaves while its large body is looked at is not answered', a
   });
   request.on('error', () => {});
   request.end(`{"name":"${'x'.repeat(300_000)}"}`);
-  const isHandled = () => entered.calls.some(({ arguments: [phase] }) => phase.name === 'handling');
   await eventually('the whole body has come', isHandled);
   request.destroy();
   await eventually('the server knows that the client has left', () => left.callCount() === 1);

@@ -28,7 +28,7 @@ export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean
   return roomAfter(value, maxChars) >= 0;
 }
 
-/** Returns what of `room` the value leaves; a negative number when it does not fit. */
+/** Returns the characters of `room` that the value leaves; a negative number when it does not fit. */
 function roomAfter(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length - VALUE_CHARS;
   if (typeof value !== 'object' || value === null) return room - VALUE_CHARS;
@@ -39,7 +39,12 @@ function roomAfter(value: unknown, room: number): number {
     return rest;
   }
   for (const name in value) {
-    rest = roomAfter((value as Readonly<Record<string, unknown>>)[name], rest - name.length);
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    rest -= name.length;
+    // Most members are texts and numbers: they are counted here, without a call.
+    if (typeof member === 'string') rest -= member.length + VALUE_CHARS;
+    else if (typeof member === 'object' && member !== null) rest = roomAfter(member, rest);
+    else rest -= VALUE_CHARS;
     if (rest < 0) return rest;
   }
   return rest;

@@ -64,6 +64,8 @@ export interface PreparedRoute {
   readonly needsRoom: boolean;
   readonly limitBytes: number;
   readonly parseQuery: QueryParser;
+  /** The query of a request that has none; undefined when the route requires a parameter. */
+  readonly queryDefaults: unknown;
   /** Undefined when the route takes no body. */
   readonly checkBody: Check | undefined;
   readonly durations: RouteDurations | undefined;
@@ -72,6 +74,7 @@ export interface PreparedRoute {
 /** Precomputes what admission needs to know of a route. */
 export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRoute {
   const paramNames = paramNamesOf(route.path);
+  const parseQuery = route.isPage === true ? createPageQueryParser() : createQueryParser(route.query);
   return {
     route,
     paramNames,
@@ -84,10 +87,20 @@ export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRou
     isStream: Object.values(route.responses).some(({ contentType }) => contentType === 'text/event-stream'),
     needsRoom: needsRoom(route),
     limitBytes: route.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
-    parseQuery: route.isPage === true ? createPageQueryParser() : createQueryParser(route.query),
+    parseQuery,
+    queryDefaults: defaultsIn(parseQuery),
     checkBody: route.body === undefined ? undefined : createCheck(route.body),
     durations: metrics && new RouteDurations(metrics, route.method, route.path),
   };
+}
+
+function defaultsIn(parseQuery: QueryParser): unknown {
+  try {
+    return parseQuery('');
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
 }
 
 /** The copy of one request that its handler sees. It outlives the connection; `admit` fills it in. */
@@ -156,7 +169,8 @@ export function admit(
   req: WireRequest,
 ): boolean {
   const { route, paramNames, headerNames, action } = prepared;
-  beginTrace(request, prepared, context, req);
+  const traceparent = req.getHeader('traceparent');
+  if (traceparent !== '' || context.tracer !== undefined) beginTrace(request, route, context, traceparent);
   if (paramNames.length > 0) request.params = copyParams(req, paramNames, prepared.openEnd);
   if (context.requestLog.logsAll) request.remoteAddress = context.clientAddress(res, req);
   if (context.draining() && route.whileDraining !== true) {
@@ -164,8 +178,10 @@ export function admit(
     throw new AppError('unavailable', 'The server is stopping.', { headers: { 'retry-after': '5' } });
   }
   const framing = framingOf(req);
-  if (framing !== 'plain') request.endsConnection = true;
-  requireSoundFraming(framing);
+  if (framing !== 'plain') {
+    request.endsConnection = true;
+    requireSoundFraming(framing);
+  }
   if (context.forwarding !== undefined) {
     context.forwarding.refresh();
     request.elsewhere = elsewhereByTicket(context.forwarding, prepared, req);
@@ -181,7 +197,11 @@ export function admit(
   }
   if (route.access === 'token') {
     const authorization = req.getHeader('authorization');
-    request.holder = asCaller(context, res, req, authorization, () => context.auth.identify(authorization));
+    try {
+      request.holder = context.auth.identify(authorization);
+    } catch (error) {
+      throw guessCounted(error, context, res, req, authorization);
+    }
   }
   if (prepared.needsRoom && context.full()) throw storageFull();
   for (const name of paramNames)
@@ -194,7 +214,11 @@ export function admit(
   if (route.audited === true && request.remoteAddress === '')
     request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');
-  request.query = prepared.parseQuery(req.getQuery());
+  const query = req.getQuery();
+  request.query =
+    query === '' && prepared.queryDefaults !== undefined
+      ? prepared.queryDefaults
+      : prepared.parseQuery(query);
   if (headerNames.length > 0) request.headers = copyHeaders(req, headerNames);
   if (context.forwarding !== undefined && route.homeInBody !== true)
     findHome(request, prepared, context.forwarding);
@@ -219,11 +243,11 @@ function elsewhereByTicket(
 /** Continues the trace of the client, whose header is ignored when it is malformed, or begins one if the sampling says so. */
 function beginTrace(
   request: AdmittedRequest,
-  { route }: PreparedRoute,
+  route: Route,
   { tracer }: HttpContext,
-  req: WireRequest,
+  traceparent: string,
 ): void {
-  const parent = parseTraceparent(req.getHeader('traceparent'));
+  const parent = parseTraceparent(traceparent);
   if (tracer !== undefined) {
     const attributes = { 'http.request.method': route.method, 'http.route': route.path };
     request.span = tracer.start(`${route.method} ${route.path}`, { kind: 'server', parent, attributes });
@@ -239,33 +263,28 @@ function callerOf(
   res: WireResponse,
   req: WireRequest,
 ): Principal {
-  const authorization = req.getHeader('authorization');
-  const ticket = isStream && authorization === '' ? req.getQuery('ticket') : undefined;
-  if (ticket !== undefined && ticket !== '') {
-    const purpose = { action, sessionId: params.sessionId ?? '' };
-    return asCaller(context, res, req, ticket, () => context.redeemTicket(ticket, purpose));
+  let credential = req.getHeader('authorization');
+  try {
+    const ticket = isStream && credential === '' ? req.getQuery('ticket') : undefined;
+    if (ticket === undefined || ticket === '')
+      return context.auth.authenticate(credential, req.getHeader('service-workspace-id'));
+    credential = ticket;
+    return context.redeemTicket(ticket, { action, sessionId: params.sessionId ?? '' });
+  } catch (error) {
+    throw guessCounted(error, context, res, req, credential);
   }
-  const workspace = req.getHeader('service-workspace-id');
-  return asCaller(context, res, req, authorization, () =>
-    context.auth.authenticate(authorization, workspace),
-  );
 }
 
-/** Returns what `find` makes of a credential. Counts a wrong one against the address that it comes from. */
-function asCaller<Caller>(
+/** Returns the error to throw for a credential that was refused. A wrong one is counted against the address that it comes from. */
+function guessCounted(
+  error: unknown,
   { authThrottle, clientAddress }: HttpContext,
   res: WireResponse,
   req: WireRequest,
   credential: string,
-  find: () => Caller,
-): Caller {
-  try {
-    return find();
-  } catch (error) {
-    const isGuess = error instanceof AppError && error.code === 'unauthenticated' && credential !== '';
-    if (!isGuess) throw error;
-    throw authThrottle.recordFailure(clientAddress(res, req), error);
-  }
+): unknown {
+  const isGuess = error instanceof AppError && error.code === 'unauthenticated' && credential !== '';
+  return isGuess ? authThrottle.recordFailure(clientAddress(res, req), error) : error;
 }
 
 /** Returns whether a body follows. Throws when its media type or its announced length already refuses it. */

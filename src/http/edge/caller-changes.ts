@@ -18,17 +18,13 @@ interface CheckedRequest {
 }
 
 export class CallerChanges {
-  #count = 0;
+  /** How often callers may have lost rights. Only this class changes it. */
+  count = 0;
   #renew: RenewCaller = (caller) => caller;
-
-  /** How many changes there were of what callers may do. */
-  get count(): number {
-    return this.#count;
-  }
 
   /** Notes that callers may have lost rights. */
   note(renew: RenewCaller): void {
-    this.#count++;
+    this.count++;
     this.#renew = renew;
   }
 
@@ -37,10 +33,10 @@ export class CallerChanges {
    * lost the right to do `action` since the request was admitted.
    */
   renew(request: CheckedRequest, action: string | undefined): void {
-    if (request.changesSeen === this.#count) return;
+    if (request.changesSeen === this.count) return;
     const caller = request.principal ?? request.holder;
     const renewed = caller && this.#renew(caller, action);
     if (renewed !== undefined && 'workspaceId' in renewed) request.principal = renewed;
-    request.changesSeen = this.#count;
+    request.changesSeen = this.count;
   }
 }

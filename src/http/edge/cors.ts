@@ -23,15 +23,12 @@ const REQUEST_HEADERS = [
 /** How long a browser may remember the answer to a preflight request. Chromium caps it at two hours. */
 const PREFLIGHT_MAX_AGE_S = 7200;
 
-/**
- * Returns the origin of the request if its pages may read the answer; empty when they may not, or when no page asks;
- * undefined when there is no allow-list.
- */
-export type AllowedOriginOf = (req: WireRequest) => string | undefined;
+/** Returns the origin of the request if its pages may read the answer; empty when they may not, or when no page asks. */
+export type AllowedOriginOf = (req: WireRequest) => string;
 
-/** Returns the test for a list of origins such as `https://app.example`. */
-export function createAllowedOrigins(origins: readonly string[]): AllowedOriginOf {
-  if (origins.length === 0) return () => undefined;
+/** Returns the test for a list of origins such as `https://app.example`; undefined for an empty list. */
+export function createAllowedOrigins(origins: readonly string[]): AllowedOriginOf | undefined {
+  if (origins.length === 0) return undefined;
   const allowed = new Set(origins);
   return (req) => {
     const origin = req.getHeader('origin');

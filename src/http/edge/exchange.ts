@@ -1,42 +1,96 @@
 /**
- * An `HttpExchange` takes one request to its one reply: admission, body, handler, commit, answer. It is always in one
- * phase, and the phase owns what has to be released when the client leaves:
+ * An `HttpExchange` takes one request to its one reply: admission, body, handler, commit, answer. It is always in one phase, and
+ * the phase owns the resources that are released when the client leaves:
  *
  *   callback ─▶ receiving ─▶ handling ─┬─▶ sending ──▶ over
  *       │                      ▲       ├─▶ streaming ─▶ over
  *       │                      │       ├─▶ deferred ──▶ over
  *       └──────────────────────┘       └─▶ forwarded ─▶ over
  *
- *   A GET whose handler returns at once goes from `callback` to `over`.
- *   A reply that waits for something stays in `handling`, and its idempotency record is stored before.
- *   Any phase after `callback` becomes `gone` when the client leaves. Work that has begun goes on then, because others
- *   may depend on it; only its answer is dropped.
+ * - A GET whose handler returns at once goes from `callback` to `over`: it is answered within the callback of uWebSockets.js,
+ *   without a promise or an abort handler.
+ * - A reply that waits for something stays in `handling`, and its idempotency record is stored before.
+ * - Any phase after `callback` becomes `gone` when the client leaves. A handler that has begun goes on, because others may depend
+ *   on its work; only its answer is dropped.
+ * - A reply is sent once everything that it reports is on disk, so no client sees a state that a crash could undo.
  *
- * - A reply waits until everything is on disk that it tells of: nobody sees what a crash could undo
- *   (`reply-finisher.ts` waits for the commit).
- * - A GET whose handler returns at once is answered within the callback of uWebSockets.js, without a promise or an abort handler.
+ * Only this file changes the phase and registers the abort handler of the response.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Home } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
-import { ForwardedExchange, forwardedHead, type UnplacedHead } from '../peer/forwarded-exchange.ts';
+import { isShortJson } from '#src/core/json/json-write.ts';
+import type { IdempotentAttempt } from '../idempotency/idempotency.ts';
+import {
+  type ForwardedEnd,
+  ForwardedExchange,
+  forwardedHead,
+  type UnplacedHead,
+} from '../peer/forwarded-exchange.ts';
+import { acceptsGzip, compress, isCompressible, MIN_COMPRESSED_BYTES } from '../reply/compress.ts';
+import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
+import { EventStream, STREAM_HEADERS } from '../reply/event-stream.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
-import { ok } from '../reply/reply.ts';
-import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
+import {
+  type DeferredReply,
+  type FileReply,
+  ok,
+  type PlainReply,
+  type Reply,
+  type StreamReply,
+  type WaitingReply,
+} from '../reply/reply.ts';
+import { sendFile } from '../reply/send-file.ts';
+import {
+  type EncodedReply,
+  encodeInSlices,
+  encodeReply,
+  MAX_REPLY_AT_ONCE_CHARS,
+  MAX_WHOLE_BODY_BYTES,
+  writeHead,
+  writeInPieces,
+  writeWhole,
+} from '../reply/write-reply.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
-import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
-import { HandlerRun } from './handler-run.ts';
-import type { HttpContext } from './http-context.ts';
-import { pathOf } from './key-claim.ts';
-import { ReplyFinisher } from './reply-finisher.ts';
-import { ReplySender } from './reply-sender.ts';
+import type { HttpContext, StreamPermits } from './http-context.ts';
+import { claimKey, pathOf } from './key-claim.ts';
+import type { InFlightRequest } from './open-requests.ts';
 import { type ReceivedBody, readBody } from './request-body.ts';
 import { findHome } from './request-home.ts';
 import { MAX_BYTES_AT_ONCE, NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
-/** A request that another worker carries out, or may carry out, and the bytes of its body. */
+/** The phases of an exchange. */
+type Phase =
+  /** Within the callback of uWebSockets.js: the client cannot have left, and every write is corked. */
+  | { readonly name: 'callback' }
+  /** The body is being read, or the refusal waits for the next turn. */
+  | { readonly name: 'receiving' }
+  /** The exchange waits for the handler, or for the commit of its writes. */
+  | { readonly name: 'handling' }
+  /** As `handling`, with white space sent meanwhile. `failed` makes the body of a failure that comes too late for a status. */
+  | { readonly name: 'deferred'; readonly answer: DeferredAnswer; readonly failed: DeferredReply['failed'] }
+  /** A large body is being sent. */
+  | { readonly name: 'sending' }
+  /** The event stream owns the response and its abort handler, and refers to nothing of the exchange. */
+  | { readonly name: 'streaming' }
+  /** Another worker carries the request out. */
+  | { readonly name: 'forwarded'; readonly exchange: ForwardedExchange }
+  /** The client has left; a handler may still be at work. */
+  | { readonly name: 'gone' }
+  /** The whole reply was given to uWebSockets.js. */
+  | { readonly name: 'over' };
+
+const CALLBACK: Phase = { name: 'callback' };
+const RECEIVING: Phase = { name: 'receiving' };
+const HANDLING: Phase = { name: 'handling' };
+const SENDING: Phase = { name: 'sending' };
+const STREAMING: Phase = { name: 'streaming' };
+const GONE: Phase = { name: 'gone' };
+const OVER: Phase = { name: 'over' };
+
+/** A request that another worker carries out, or may carry out, with the bytes of its body. */
 interface ForwardedBody {
   readonly head: UnplacedHead;
   readonly bytes: Uint8Array;
@@ -44,45 +98,88 @@ interface ForwardedBody {
 
 const NO_BYTES = new Uint8Array(0);
 
-export class HttpExchange {
+export class HttpExchange implements InFlightRequest, ForwardedEnd {
   readonly #prepared: PreparedRoute;
   readonly #context: HttpContext;
   readonly #res: WireResponse;
   readonly #request: AdmittedRequest;
-  readonly #state: ExchangeState;
-  readonly #sender: ReplySender;
-  readonly #run: HandlerRun;
-  /** Of a request that another worker carries out, and of every one of a cluster whose home is in its body. */
+  #phase: Phase = CALLBACK;
+  /** The request of uWebSockets.js, in phase `callback` only. */
+  #req: WireRequest | undefined;
+  #encodings: string | undefined;
+  /** The time at which the server had the whole request, of `performance.now()`. */
+  #beganAtMs = performance.now();
+  /** Set for a request that another worker carries out, and in a cluster for every request whose home is in its body. */
   #forwarded: ForwardedBody | undefined;
+  /** Set for a request with an idempotency key, until it is settled. */
+  #attempt: IdempotentAttempt | undefined;
+  /** Resolves once everything that the handler of a GET has read is on disk. */
+  #observed: Promise<void> | undefined;
 
   constructor(prepared: PreparedRoute, context: HttpContext, res: WireResponse, request: AdmittedRequest) {
     this.#prepared = prepared;
     this.#context = context;
     this.#res = res;
     this.#request = request;
-    this.#state = new ExchangeState(res, request, context.open.inFlight);
-    this.#sender = new ReplySender(prepared, context, res, request, this.#state);
-    const state = this.#state;
-    const problemOf = (error: unknown) => this.#problem(error);
-    const finisher = new ReplyFinisher({
-      prepared,
-      context,
-      res,
-      request,
-      state,
-      sender: this.#sender,
-      problemOf,
-    });
-    this.#run = new HandlerRun({ prepared, context, request, state, finisher, problemOf });
   }
 
-  get #phase(): Phase {
-    return this.#state.phase;
+  // ── Phases ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Goes to another phase, unless the client has left. Leaving `callback` registers the abort handler. */
+  #enter(phase: Phase): void {
+    const { name } = this.#phase;
+    if (name === 'gone') return;
+    this.#phase = phase;
+    if (name !== 'callback') return;
+    this.#encodings = this.#req?.getHeader('accept-encoding');
+    this.#req = undefined;
+    this.#context.open.inFlight.add(this);
+    this.#res.onAborted(() => this.#abandon());
   }
+
+  /** Releases the resources of the phase: the client has left. A handler that is at work keeps its place in `inFlight`. */
+  #abandon(): void {
+    const phase = this.#phase;
+    this.#leave();
+    if (phase.name === 'receiving' || phase.name === 'sending') this.#release();
+    else if (phase.name === 'deferred') phase.answer.stop();
+    else if (phase.name === 'forwarded') {
+      this.#release();
+      phase.exchange.abandon();
+    }
+  }
+
+  /** Goes on as if the client had left. */
+  #leave(): void {
+    this.#phase = GONE;
+    this.#request.abandon();
+  }
+
+  /** Ends the exchange: the whole reply is about to be given to uWebSockets.js, or its last byte was. */
+  #conclude(): void {
+    if (this.#phase.name !== 'callback') this.#release();
+    this.#phase = OVER;
+  }
+
+  /** Takes the exchange out of the requests for which a closing server waits. */
+  #release(): void {
+    this.#context.open.inFlight.delete(this);
+  }
+
+  /** The notebook, conversation or workspace of the request; undefined when any worker answers it, and until it is known. */
+  get home(): Home | undefined {
+    return this.#request.home;
+  }
+
+  get phase(): Phase['name'] {
+    return this.#phase.name;
+  }
+
+  // ── Admission and body ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Takes the request. uWebSockets.js reuses `req` when this returns. */
   receive(req: WireRequest): void {
-    this.#state.receive(req);
+    this.#req = req;
     let expectsBody: boolean;
     try {
       expectsBody = admit(this.#request, this.#prepared, this.#context, this.#res, req);
@@ -102,58 +199,17 @@ export class HttpExchange {
     }
     if (takesBytes === true) void this.#handleContent(expectsBody);
     else if (expectsBody) {
-      this.#state.enter(RECEIVING);
+      this.#enter(RECEIVING);
       const { limitBytes } = this.#prepared;
       const announcedBytes = Number(req.getHeader('content-length')) || 0;
       readBody(this.#res, { limitBytes, announcedBytes }, (body, isEnd) => this.#receiveBody(body, isEnd));
-    } else this.#handleInTurn(NO_BODY);
-  }
-
-  /** Has the worker carry the request out in which it is at home. `body` is for the case that it comes to this one meanwhile. */
-  #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
-    const request = this.#request;
-    const end = {
-      failed: (error: AppError, endsConnection: boolean) => {
-        if (endsConnection) request.endsConnection = true;
-        this.#refuse(error);
-      },
-      here: () => {
-        this.#forwarded = undefined;
-        request.elsewhere = undefined;
-        this.#handle(body);
-      },
-    };
-    const { forwarding, open } = this.#context;
-    new ForwardedExchange({
-      head: { ...head, slot: request.elsewhere! },
-      bytes,
-      end,
-      res: this.#res,
-      state: this.#state,
-      limitBytes: this.#prepared.limitBytes,
-      forwarding: forwarding!,
-      mirrored: open.mirrored,
-    }).begin();
-  }
-
-  /** Runs a handler that reads the body as it arrives. What it has left unread is read before the reply is sent. */
-  async #handleContent(expectsBody: boolean): Promise<void> {
-    const request = this.#request;
-    const content = expectsBody ? new BodyStream(this.#res, this.#prepared.limitBytes) : undefined;
-    if (content !== undefined) {
-      request.content = content;
-      request.signal.addEventListener('abort', () => content.abandon());
-    }
-    this.#state.enter(HANDLING);
-    const reply = await this.#run.replyToContent().catch((error: unknown) => this.#problem(error));
-    if ((await content?.discard()) === false) request.endsConnection = true;
-    if (request.endsConnection) await nextTurn(); // for the reason that `#refuse` gives
-    this.#run.finish(reply);
+    } else if (this.#request.endsConnection) this.#handleInNextTurn(NO_BODY);
+    else this.#handle(NO_BODY);
   }
 
   #receiveBody(body: ReceivedBody | AppError, isEnd: boolean): void {
     const request = this.#request;
-    this.#sender.restartClock();
+    this.#beganAtMs = performance.now(); // the time that the client took to send its body is not the server's
     if (!isEnd) request.endsConnection = true;
     try {
       if (body instanceof AppError) throw body;
@@ -161,15 +217,16 @@ export class HttpExchange {
       const bytes = body.isOwn || isTakenNow ? body.bytes : Buffer.from(body.bytes);
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
       const taken = takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
+      const handle = (whole: TakenBody) => {
+        if (request.endsConnection) this.#handleInNextTurn(whole);
+        else this.#handle(whole);
+      };
       if (!(taken instanceof Promise)) {
-        this.#handleInTurn(taken);
+        handle(taken);
         return;
       }
-      this.#state.enter(HANDLING);
-      taken.then(
-        (whole) => this.#handleInTurn(whole),
-        (error: unknown) => this.#refuse(error),
-      );
+      this.#enter(HANDLING);
+      taken.then(handle, (error: unknown) => this.#refuse(error));
     } catch (error) {
       this.#refuse(error);
     }
@@ -179,54 +236,430 @@ export class HttpExchange {
   get #isHandledLater(): boolean {
     const { sharedTurn } = this.#prepared.route;
     const isElsewhere = this.#forwarded !== undefined;
-    return this.#request.endsConnection || isElsewhere || sharedTurn === true || this.#run.claimsInSharedTurn;
+    return this.#request.endsConnection || isElsewhere || sharedTurn === true || this.#claimsInSharedTurn;
   }
 
   /**
-   * Answers a request whose handler will not run. When the connection is to end, that has to wait for the next turn: in
-   * this one uWebSockets.js would go on with the bytes after the request and forget to end the connection, but while an
-   * answer is due it ends the connection at the first byte of another request.
+   * Answers a request whose handler will not run. When the connection is to end, the answer waits for the next turn: in this one
+   * uWebSockets.js would go on with the bytes after the request and forget to end the connection, but while an answer is due it
+   * ends the connection at the first byte of another request.
    */
   #refuse(error: unknown): void {
     const reply = this.#problem(error);
     if (this.#request.endsConnection) {
-      this.#state.enter(RECEIVING);
-      setImmediate(() => this.#sender.send(reply));
-    } else this.#sender.send(reply);
+      this.#enter(RECEIVING);
+      setImmediate(() => this.#send(reply));
+    } else this.#send(reply);
   }
 
-  /** Runs the handler; in the next turn when the connection is to end, for the reason that `#refuse` gives. */
-  #handleInTurn(body: TakenBody): void {
-    if (this.#request.endsConnection) {
-      this.#state.enter(HANDLING);
-      setImmediate(() => this.#handle(body));
-    } else this.#handle(body);
+  /** Runs the handler of a request after which the connection ends, for the reason that `#refuse` gives. */
+  #handleInNextTurn(body: TakenBody): void {
+    this.#enter(HANDLING);
+    setImmediate(() => this.#handle(body));
   }
 
+  /** Forwards the request, or makes the reply and finishes it, now or later. */
   #handle(body: TakenBody): void {
-    const { homeInBody } = this.#prepared.route;
-    const forwarded = this.#forwarded;
-    this.#request.body = body.value;
-    if (forwarded !== undefined) {
-      if (homeInBody === true) findHome(this.#request, this.#prepared, this.#context.forwarding!);
-      if (this.#request.elsewhere !== undefined) {
-        this.#forward(forwarded, body);
+    const request = this.#request;
+    const { route, isStream } = this.#prepared;
+    const { streamPermits, forwarding } = this.#context;
+    request.body = body.value;
+    if (this.#forwarded !== undefined) {
+      if (route.homeInBody === true) findHome(request, this.#prepared, forwarding!);
+      if (request.elsewhere !== undefined) {
+        this.#forward(this.#forwarded, body);
         return;
       }
     }
-    this.#run.begin(body);
+    if (isStream && streamPermits !== undefined) void this.#takePermit(streamPermits, body);
+    else if (request.idempotencyKey !== undefined && this.#claimsInSharedTurn) {
+      this.#enter(HANDLING);
+      this.#context.decide(() => this.#claimInSharedTurn(body));
+    } else if (route.prepare !== undefined || route.sharedTurn === true)
+      this.#carryOut(() => this.#claim(body));
+    else this.#run(() => this.#claim(body));
   }
 
+  /** Runs a handler that reads the body as it arrives. The rest of the body is read before the reply is sent. */
+  async #handleContent(expectsBody: boolean): Promise<void> {
+    const request = this.#request;
+    const content = expectsBody ? new BodyStream(this.#res, this.#prepared.limitBytes) : undefined;
+    if (content !== undefined) {
+      request.content = content;
+      request.signal.addEventListener('abort', () => content.abandon());
+    }
+    this.#enter(HANDLING);
+    const attempt = async () => this.#reply(() => this.#claim(NO_BODY));
+    // When the caller loses the right to the request meanwhile, it is answered at once, and reading the body fails.
+    const reply = await this.#whilePending(attempt(), { endsConnection: true }).catch((error: unknown) =>
+      this.#problem(error),
+    );
+    if ((await content?.discard()) === false) request.endsConnection = true;
+    if (request.endsConnection) await nextTurn(); // for the reason that `#refuse` gives
+    this.#finish(reply);
+  }
+
+  // ── Another worker ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Has the request's home carry it out. `body` is for the case that this worker becomes its home meanwhile. */
+  #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
+    const { forwarding, open } = this.#context;
+    const exchange = new ForwardedExchange({
+      head: { ...head, slot: this.#request.elsewhere! },
+      bytes,
+      end: this,
+      carryOutHere: () => {
+        this.#forwarded = undefined;
+        this.#request.elsewhere = undefined;
+        this.#enter(HANDLING);
+        this.#handle(body);
+      },
+      res: this.#res,
+      limitBytes: this.#prepared.limitBytes,
+      forwarding: forwarding!,
+      mirrored: open.mirrored,
+    });
+    this.#enter({ name: 'forwarded', exchange });
+    // If the client has left while its body was read, nothing was done yet, and nobody would take the answer.
+    if (this.#phase.name === 'gone') this.#release();
+    else exchange.begin();
+  }
+
+  /** Notes that the other worker's reply is about to be given to uWebSockets.js whole, or that its last byte was. */
+  forwardedReplySent(): void {
+    this.#conclude();
+  }
+
+  /** Notes that an event stream of this worker, which mirrors that of the other one, owns the response from now on. */
+  forwardedStreamOpened(): void {
+    this.#enter(STREAMING);
+    this.#release();
+  }
+
+  /** Answers a request that the other worker did not answer. */
+  forwardedRequestFailed(error: AppError, endsConnection: boolean): void {
+    if (endsConnection) this.#request.endsConnection = true;
+    this.#refuse(error);
+  }
+
+  // ── Handler ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Whether other workers may get a request with the same key at this moment. A shared turn then decides which of them is carried
+   * out, so that a key serves one request, whatever homes the requests name that have it.
+   */
+  get #claimsInSharedTurn(): boolean {
+    const { sharesKeys } = this.#prepared;
+    return sharesKeys && this.#request.idempotencyKey !== undefined && this.#context.forwarding !== undefined;
+  }
+
+  /** Opens an event stream once its workspace has a permit for it, which is held until the stream itself is counted. */
+  async #takePermit(permits: StreamPermits, body: TakenBody): Promise<void> {
+    this.#enter(HANDLING);
+    try {
+      const { principal } = this.#request;
+      const taken = principal && permits.take(principal.workspaceId);
+      using _permit = taken instanceof Promise ? await this.#whilePending(taken) : taken;
+      this.#finish(await this.#reply(() => this.#claim(body)));
+    } catch (error) {
+      this.#finish(this.#problem(error));
+    }
+  }
+
+  /** Claims the key in a shared turn. The rest is done after that turn, in which no other worker can commit anything. */
+  #claimInSharedTurn(body: TakenBody): void {
+    try {
+      const replay = this.#claim(body);
+      setImmediate(() => this.#carryOut(() => replay));
+    } catch (error) {
+      this.#finish(this.#problem(error));
+    }
+  }
+
+  /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */
+  #claim(body: TakenBody): Reply | undefined {
+    const claim = claimKey(this.#prepared, this.#context, this.#request, body);
+    if (claim?.kind === 'replay')
+      return this.#prepared.route.resume?.(this.#request, claim.reply) ?? claim.reply;
+    this.#attempt = claim;
+    return undefined;
+  }
+
+  /**
+   * Runs the handler, unless `replayOf` returns the reply to an earlier request with the same key; in a shared turn where the route
+   * asks for one. The reply is finished in that turn, so that the idempotency record joins its commit.
+   */
+  #carryOut(replayOf: () => Reply | undefined, isPrepared = false): void {
+    const { prepare, sharedTurn } = this.#prepared.route;
+    if (prepare !== undefined && !isPrepared) void this.#prepareAndCarryOut(replayOf);
+    else if (sharedTurn === true) {
+      this.#enter(HANDLING);
+      this.#context.decide(() => this.#run(replayOf));
+    } else this.#run(replayOf);
+  }
+
+  /** Prepares the request first. A caller who loses the right to it meanwhile is answered at once. */
+  async #prepareAndCarryOut(replayOf: () => Reply | undefined): Promise<void> {
+    this.#enter(HANDLING);
+    try {
+      this.#renewCaller();
+      const replay = this.#request.idempotencyKey === undefined ? undefined : replayOf();
+      const preparing = replay === undefined ? this.#prepared.route.prepare?.(this.#request) : undefined;
+      if (preparing !== undefined) await this.#whilePending(preparing);
+      this.#carryOut(() => replay, true);
+    } catch (error) {
+      this.#finish(this.#problem(error));
+    }
+  }
+
+  /** Makes the reply and finishes it, in this turn unless the handler returns a promise. */
+  #run(replayOf: () => Reply | undefined): void {
+    let reply: Reply | Promise<Reply>;
+    try {
+      reply = this.#reply(replayOf);
+    } catch (error) {
+      reply = this.#problem(error);
+    }
+    if (!(reply instanceof Promise)) {
+      this.#finish(reply);
+      return;
+    }
+    this.#enter(HANDLING);
+    reply.then(
+      (value) => this.#finish(value),
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
+  }
+
+  /**
+   * Returns the reply of the handler, or the one that `replayOf` returns to an earlier request with the same key. Throws the
+   * refusal of a caller who has lost the right to the request since its admission: body and turn may have taken long to come.
+   */
+  #reply(replayOf: () => Reply | undefined): Reply | Promise<Reply> {
+    const { route, isMutation } = this.#prepared;
+    const request = this.#request;
+    if (request.changesSeen !== this.#context.open.callerChanges.count) this.#renewCaller();
+    const replay = request.idempotencyKey === undefined ? undefined : replayOf();
+    if (replay !== undefined) return replay;
+    if (isMutation) return route.handle(request);
+    const { result, uncommitted } = this.#context.observe(() => route.handle(request));
+    this.#observed = uncommitted;
+    return result;
+  }
+
+  /** Gives the request its caller as it is now. Throws the refusal of a caller who has lost the right to it. */
+  #renewCaller(): void {
+    this.#context.open.callerChanges.renew(this.#request, this.#prepared.action);
+  }
+
+  // ── Reply ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Takes the reply, in the turn that made it, so that the idempotency record joins the commit of the request's writes. */
+  #finish(reply: Reply): void {
+    if (reply.kind === 'stream') this.#openStream(reply);
+    else if (reply.kind === 'deferred') this.#defer(reply);
+    else if (reply.kind === 'waiting') this.#wait(reply);
+    else if (reply.kind === 'file') this.#sendFile(reply);
+    else this.#sendOnceCommitted(reply);
+  }
+
+  #sendOnceCommitted(reply: PlainReply): void {
+    let encoded: EncodedReply | Promise<EncodedReply>;
+    let committed: Promise<void> | undefined;
+    try {
+      if (this.#attempt !== undefined) {
+        encoded = this.#encode(reply);
+        this.#attempt.settle(encoded);
+      } else if (reply.kind !== 'json') encoded = reply;
+      else if (isShortJson(reply.value, MAX_REPLY_AT_ONCE_CHARS)) encoded = this.#encode(reply);
+      else encoded = encodeInSlices(reply);
+      committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;
+    } catch (error) {
+      this.#send(this.#problem(error));
+      return;
+    }
+    if (committed === undefined && !(encoded instanceof Promise)) {
+      this.#send(encoded);
+      return;
+    }
+    if (this.#phase.name !== 'deferred') this.#enter(HANDLING);
+    Promise.all([encoded, committed]).then(
+      ([ready]) => this.#send(ready),
+      (error: unknown) => this.#send(this.#problem(error)),
+    );
+  }
+
+  #encode(reply: PlainReply): EncodedReply {
+    try {
+      return encodeReply(reply);
+    } catch (error) {
+      return this.#problem(error);
+    }
+  }
+
+  #defer({ value, failed }: DeferredReply): void {
+    this.#observed = undefined;
+    this.#enter(HANDLING); // registers the abort handler, without which the timer could outlive the client
+    if (this.#phase.name !== 'gone') {
+      const { heartbeatMs } = this.#context;
+      const answer = new DeferredAnswer(this.#res, this.#request, heartbeatMs, this.#request.endsConnection);
+      this.#enter({ name: 'deferred', answer, failed });
+    }
+    this.#whilePending(value).then(
+      (result) => this.#finish(ok(result)),
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
+  }
+
+  #wait({ accepted, reply }: WaitingReply): void {
+    this.#attempt?.settle(this.#encode(accepted));
+    this.#attempt = undefined;
+    this.#enter(HANDLING);
+    this.#whilePending(reply).then(
+      (value) => {
+        this.#observed = this.#context.durable(); // the reply may report what was read just now
+        this.#finish(value);
+      },
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
+  }
+
+  /**
+   * Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. With
+   * `endsConnection` the connection ends with that answer, because a body may be on its way that nobody will read.
+   */
+  #whilePending<T>(value: Promise<T>, { endsConnection = false } = {}): Promise<T> {
+    const { principal: caller, home } = this.#request;
+    const revoke = (error: AppError) => {
+      if (endsConnection) this.#request.endsConnection = true;
+      if (this.#phase.name === 'gone') return;
+      this.#send(this.#problem(error));
+      this.#leave();
+    };
+    const pending = { caller, action: this.#prepared.action, home, revoke };
+    return whilePending(this.#context.open.pendingAnswers, pending, value);
+  }
+
+  /** Sends the reply, unless the client has left. */
+  #send(reply: EncodedReply): void {
+    const phase = this.#phase;
+    this.#report(reply.status, reply.kind === 'bytes' ? reply.bytes.length : 0, phase.name === 'deferred');
+    if (phase.name === 'deferred') {
+      phase.answer.stop();
+      if (phase.answer.hasBegun && reply.kind === 'bytes') {
+        this.#conclude();
+        phase.answer.end(reply.bytes);
+        return;
+      }
+    }
+    const isShort = reply.kind === 'empty' || reply.bytes.length < MIN_COMPRESSED_BYTES;
+    const mayCompress = !isShort && phase.name !== 'gone' && !this.#request.endsConnection;
+    if (mayCompress && isCompressible(reply) && acceptsGzip(this.#acceptedEncodings)) {
+      this.#enter(HANDLING);
+      void compress(reply).then((compressed) => this.#write(compressed));
+    } else this.#write(reply);
+  }
+
+  /** The `Accept-Encoding` header, which is read when it is needed or when `req` is about to be reused. */
+  get #acceptedEncodings(): string {
+    return this.#encodings ?? this.#req?.getHeader('accept-encoding') ?? '';
+  }
+
+  #write(reply: EncodedReply): void {
+    const { name } = this.#phase;
+    if (name === 'gone') {
+      this.#release();
+      return;
+    }
+    const { requestId, allowedOrigin, headOnly, endsConnection } = this.#request;
+    const isLarge = reply.kind === 'bytes' && reply.bytes.length > MAX_WHOLE_BODY_BYTES;
+    if (isLarge && !headOnly && !endsConnection) {
+      this.#enter(SENDING);
+      writeInPieces(this.#res, reply, this.#request, () => this.#conclude());
+      return;
+    }
+    const isCorked = name === 'callback';
+    if (isCorked) this.#phase = OVER;
+    else this.#conclude();
+    writeWhole(this.#res, reply, { requestId, allowedOrigin, headOnly, close: endsConnection, isCorked });
+  }
+
+  /** Sends a file once everything that the handler has read is on disk. */
+  #sendFile(reply: FileReply): void {
+    this.#enter(HANDLING);
+    const begin = (bytes: number) => {
+      this.#report(reply.status, bytes, true);
+      this.#enter(SENDING);
+      return this.#phase.name !== 'gone';
+    };
+    sendFile(this.#res, reply, this.#request, { ready: this.#observed, begin }).then(
+      () => this.#conclude(),
+      (error: unknown) => {
+        const problem = this.#problem(error);
+        if (this.#phase.name !== 'sending') return this.#send(problem);
+        this.#conclude();
+        this.#res.close(); // so that nobody takes the body for complete
+      },
+    );
+  }
+
+  /** Opens an event stream, or writes its head alone for HEAD. */
+  #openStream({ open }: StreamReply): void {
+    const res = this.#res;
+    this.#enter(HANDLING);
+    this.#release();
+    if (this.#phase.name === 'gone') return;
+    const { headOnly, principal, holder, home } = this.#request;
+    const { action } = this.#prepared;
+    res.cork(() => {
+      writeHead(res, 200, this.#request, STREAM_HEADERS);
+      if (headOnly) {
+        this.#conclude();
+        res.endWithoutBody();
+        return;
+      }
+      this.#report(200, 0, true);
+      const caller = principal ?? holder;
+      const stream = new EventStream(res, { caller, action, home }, this.#context.open.streams);
+      this.#enter(STREAMING);
+      try {
+        stream.start(open);
+      } catch (error) {
+        // The status has been sent, so the stream can only end. Thrown within a callback of uWebSockets.js, the error would end
+        // the server.
+        const { requestId } = this.#request;
+        this.#context.log.error(
+          { err: error, requestId, route: this.#prepared.route.path },
+          'an event stream could not be opened',
+        );
+        stream.end();
+      }
+    });
+  }
+
+  /** Returns the reply that describes an error. */
   #problem(error: unknown): EncodedReply {
-    const context = { requestId: this.#request.requestId, instance: this.#path() };
+    // The path is rebuilt, because `req` is gone by now.
+    const context = {
+      requestId: this.#request.requestId,
+      instance: pathOf(this.#prepared, this.#request),
+    };
     const problem = toAppError(error, this.#context.log, context);
     const phase = this.#phase;
     if (phase.name === 'deferred' && phase.answer.hasBegun) return encodeReply(ok(phase.failed(problem)));
     return problemReply(problem, context);
   }
 
-  /** Returns the path of the request, rebuilt because `req` is gone by the time it is needed. */
-  #path(): string {
-    return pathOf(this.#prepared, this.#request);
+  /** Logs and counts the request, when its status is certain. */
+  #report(status: number, bytes: number, mayTakeLong: boolean): void {
+    const { route, durations } = this.#prepared;
+    const ms = performance.now() - this.#beganAtMs;
+    durations?.observe(status, ms / 1000);
+    this.#request.span?.end({
+      attributes: { 'http.response.status_code': status },
+      error: status >= 500 ? String(status) : undefined,
+    });
+    const hasLeft = this.#phase.name === 'gone';
+    this.#context.requestLog.replied(route, this.#request, { status, bytes, ms, mayTakeLong, hasLeft });
   }
 }

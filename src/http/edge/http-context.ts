@@ -118,5 +118,6 @@ export interface HttpContext
   readonly streamPermits: StreamPermits | undefined;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
-  readonly allowedOrigin: AllowedOriginOf;
+  /** Undefined when no page of another origin may ever read an answer. */
+  readonly allowedOrigin: AllowedOriginOf | undefined;
 }

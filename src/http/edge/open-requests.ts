@@ -5,10 +5,17 @@ import type { PendingAnswer } from '../reply/deferred-answer.ts';
 import { OpenStreams } from '../reply/event-stream.ts';
 import type { ErrorLog } from '../reply/problem.ts';
 import { CallerChanges, type RenewCaller } from './caller-changes.ts';
-import type { ExchangeState } from './exchange-state.ts';
+
+/** A request that has no answer yet. */
+export interface InFlightRequest {
+  /** The notebook, conversation or workspace of the request; undefined when any worker answers it, and until it is known. */
+  readonly home: Home | undefined;
+  /** The name of its phase: see `HttpExchange`. */
+  readonly phase: string;
+}
 
 /**
- * The requests and event streams that are not over. It exists before the server does: other workers forward requests here before
+ * The requests and event streams that are still open. It exists before the server does: other workers forward requests here before
  * this one listens, and their callers can lose their rights from then on.
  */
 export class OpenRequests {
@@ -16,7 +23,7 @@ export class OpenRequests {
   /** Streams of other workers that are mirrored here: each of them is among the `streams` of its home. */
   readonly mirrored = new OpenStreams();
   /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
-  readonly inFlight = new Set<ExchangeState>();
+  readonly inFlight = new Set<InFlightRequest>();
   readonly pendingAnswers = new Set<PendingAnswer>();
   readonly callerChanges = new CallerChanges();
   readonly #log: ErrorLog;
@@ -27,8 +34,8 @@ export class OpenRequests {
 
   /** How many event streams are open, and how many requests have no answer yet. */
   load(): { readonly streams: number; readonly requests: number } {
-    // Those that other workers carry out are counted there.
-    const requests = [...this.inFlight].filter(({ phase }) => phase.name !== 'forwarded').length;
+    // Each worker counts the requests that it carries out.
+    const requests = [...this.inFlight].filter(({ phase }) => phase !== 'forwarded').length;
     return { streams: this.streams.size, requests };
   }
 

@@ -101,7 +101,7 @@ export function framingOf(req: WireRequest): Framing {
   }
   if (coding !== '' && (coding.toLowerCase() !== 'chunked' || length !== '')) return 'unsound';
   if (length !== '' && !/^\d{1,15}$/.test(length)) return 'unsound';
-  if (countHeaders(req, 'content-length') + countHeaders(req, 'transfer-encoding') !== 1) return 'unsound';
+  if (countHeaders(req, 'content-length', 'transfer-encoding') !== 1) return 'unsound';
   return coding === '' ? 'plain' : 'chunked';
 }
 
@@ -111,11 +111,11 @@ export function requireSoundFraming(framing: Framing): void {
     throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
 }
 
-/** Counts how often a header was sent. `getHeader` cannot tell an empty or non-UTF-8 header from a missing one. */
-function countHeaders(req: WireRequest, wanted: string): number {
+/** Counts how often headers were sent. `getHeader` cannot tell an empty or non-UTF-8 header from a missing one. */
+function countHeaders(req: WireRequest, wanted: string, alternative = wanted): number {
   let count = 0;
   req.forEach((name) => {
-    if (name === wanted) count++;
+    if (name === wanted || name === alternative) count++;
   });
   return count;
 }

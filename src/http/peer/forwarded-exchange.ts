@@ -9,11 +9,11 @@ import type {
   ForwardedHead,
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
+import type { Home } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 import { traceparentOf } from '#src/tracing/trace-context.ts';
 import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
-import { type ExchangeState, HANDLING, STREAMING } from '../edge/exchange-state.ts';
 import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';
 import { EventStream, type OpenStreams } from '../reply/event-stream.ts';
@@ -33,27 +33,34 @@ const NOBODY = { caller: undefined, action: undefined, home: undefined };
 /** The head of a request whose home may not be known yet. */
 export type UnplacedHead = Omit<ForwardedHead, 'slot'>;
 
+/** The exchange of a request that is forwarded, as far as its near end uses it. */
+export interface ForwardedEnd {
+  /** The notebook, conversation or workspace of the request, if it is known. */
+  readonly home: Home | undefined;
+  /** The whole reply is about to be given to uWebSockets.js, or its last byte was. */
+  forwardedReplySent(): void;
+  /** An event stream owns the response from now on. */
+  forwardedStreamOpened(): void;
+  /**
+   * The other worker did not answer. `endsConnection`: the connection has to end with the answer, because the client sends a body
+   * that is not read to its end.
+   */
+  forwardedRequestFailed(error: AppError, endsConnection: boolean): void;
+}
+
 export interface ForwardedExchangeOptions {
   readonly head: ForwardedHead;
   /** The whole body; nothing when it is streamed. */
   readonly bytes: Uint8Array;
   readonly res: WireResponse;
-  readonly state: ExchangeState;
+  readonly end: ForwardedEnd;
+  /** Carries the request out in this worker, which has become its home. */
+  readonly carryOutHere: () => void;
   /** The most bytes that the body may have. */
   readonly limitBytes: number;
   readonly forwarding: Forwarding;
   /** The event streams that have gone over to mirrors. */
   readonly mirrored: OpenStreams;
-  /** What becomes of a request that was not answered by another worker. */
-  readonly end: {
-    /**
-     * `endsConnection`: the connection has to end with the answer, because the client sends a body that is not read to
-     * its end.
-     */
-    failed(error: AppError, endsConnection: boolean): void;
-    /** It has to be carried out here after all. */
-    here(): void;
-  };
 }
 
 /** Returns the head with which a request may be forwarded. Must be called in its callback. */
@@ -84,7 +91,7 @@ export function forwardedHead(
 export class ForwardedExchange implements AnswerEvents {
   readonly #options: ForwardedExchangeOptions;
   readonly #res: WireResponse;
-  readonly #state: ExchangeState;
+  readonly #end: ForwardedEnd;
   #forwarded: ForwardedRequest | undefined;
   #hasBegun = false;
   #isGone = false;
@@ -103,19 +110,12 @@ export class ForwardedExchange implements AnswerEvents {
   constructor(options: ForwardedExchangeOptions) {
     this.#options = options;
     this.#res = options.res;
-    this.#state = options.state;
+    this.#end = options.end;
   }
 
   /** Sends the request. A body that is streamed is passed on as it arrives. */
   begin(): void {
     const { head, bytes, forwarding, limitBytes } = this.#options;
-    this.#state.enter({ name: 'forwarded', exchange: this });
-    if (this.#state.phase.name === 'gone') {
-      // The client has left while its body was looked at. Nothing was done yet, and nobody would take the answer.
-      this.#isGone = true;
-      this.#state.release();
-      return;
-    }
     if (head.isStreamed) this.#upload = new ForwardedUpload(this.#res, limitBytes);
     this.#forwarded = forwarding.forward(head, bytes, this);
     this.#upload?.sendTo(this.#forwarded);
@@ -131,7 +131,7 @@ export class ForwardedExchange implements AnswerEvents {
   whole({ status, headers, isEmpty, close }: AnswerHead, body: Buffer): void {
     if (this.#isGone) return;
     this.#upload?.drop(); // a client that was paused can be resumed only before the answer
-    this.#state.conclude();
+    this.#end.forwardedReplySent();
     this.#res.cork(() => {
       this.#writeHead(status, headers);
       if (isEmpty) this.#res.endWithoutBody();
@@ -161,8 +161,7 @@ export class ForwardedExchange implements AnswerEvents {
     if (this.#isGone) return;
     const stream = new EventStream(this.#res, NOBODY, this.#options.mirrored);
     this.#stream = stream;
-    this.#state.enter(STREAMING);
-    this.#state.release();
+    this.#end.forwardedStreamOpened();
     stream.goOn((sink) => mirror.subscribe(sink, nextIndex, () => this.abandon()));
   }
 
@@ -173,7 +172,7 @@ export class ForwardedExchange implements AnswerEvents {
       return;
     }
     if (this.#length === undefined) {
-      this.#state.conclude();
+      this.#end.forwardedReplySent();
       this.#res.cork(() => this.#res.end(bytes));
     } else this.#write(bytes);
   }
@@ -194,15 +193,14 @@ export class ForwardedExchange implements AnswerEvents {
 
   here(): void {
     if (this.#isGone) return;
-    const { head, forwarding, end } = this.#options;
+    const { head, forwarding, carryOutHere } = this.#options;
     // Of a request with a ticket the caller is not known yet, and of a streamed body the beginning was not looked at.
-    if (head.isStreamed || this.#state.home === undefined) {
+    if (head.isStreamed || this.#end.home === undefined) {
       this.#fail();
       return;
     }
     forwarding.refresh();
-    this.#state.enter(HANDLING);
-    end.here();
+    carryOutHere();
   }
 
   /**
@@ -210,9 +208,8 @@ export class ForwardedExchange implements AnswerEvents {
    * body.
    */
   #fail(): void {
-    const { failed } = this.#options.end;
-    if (this.#upload === undefined) failed(workerLost(), false);
-    else this.#upload.discard((isWhole) => failed(workerLost(), !isWhole));
+    if (this.#upload === undefined) this.#end.forwardedRequestFailed(workerLost(), false);
+    else this.#upload.discard((isWhole) => this.#end.forwardedRequestFailed(workerLost(), !isWhole));
   }
 
   #writeHead(status: string | undefined, headers: readonly string[]): void {
@@ -248,7 +245,7 @@ export class ForwardedExchange implements AnswerEvents {
       this.#isBlocked = !isTaken;
     });
     if (isOver) {
-      this.#state.conclude();
+      this.#end.forwardedReplySent();
       return;
     }
     this.#writtenBytes = this.#isBlocked ? this.#res.getWriteOffset() : before + bytes.byteLength;

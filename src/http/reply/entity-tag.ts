@@ -50,7 +50,7 @@ export function unlessKnown<R extends JsonReply | BytesReply>(
   etag: string,
   { 'if-none-match': known }: Readonly<Record<keyof typeof READ_CONDITION, string>>,
 ): R | EmptyReply {
-  const current = currentTagIn(known, etag);
+  const current = known === '' ? undefined : currentTagIn(known, etag);
   return current === undefined
     ? tagged(reply, etag)
     : { kind: 'empty', status: 304, headers: { etag: current } };

@@ -103,7 +103,14 @@ export function writeHead(
   headers: Readonly<Record<string, string>> | undefined,
   isEncodingChosen = false,
 ): void {
-  const varying = varyingBy(isEncodingChosen, allowedOrigin !== undefined);
+  const variesByOrigin = allowedOrigin !== undefined;
+  const varying: Varying = isEncodingChosen
+    ? variesByOrigin
+      ? 'both'
+      : 'encoding'
+    : variesByOrigin
+      ? 'origin'
+      : 'nothing';
   if (status !== 200) res.writeStatus(STATUS_LINES.get(status) ?? String(status));
   res.writeHeader('x-request-id', requestId);
   if (allowedOrigin !== undefined && allowedOrigin !== '') writeAllowedOrigin(res, allowedOrigin);
@@ -122,13 +129,23 @@ export function writeHead(
 
 /** Writes the whole reply and ends the response. */
 export function writeWhole(res: WireResponse, reply: EncodedReply, options: WriteOptions): void {
-  if (options.isCorked) writeNow(res, reply, options);
-  else res.cork(() => writeNow(res, reply, options));
-}
-
-/** Returns whether the body is too large to be written at once. */
-export function isLarge(reply: EncodedReply): reply is BytesReply {
-  return reply.kind === 'bytes' && reply.bytes.length > MAX_WHOLE_BODY_BYTES;
+  if (!options.isCorked) {
+    res.cork(() => writeWhole(res, reply, { ...options, isCorked: true }));
+    return;
+  }
+  writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply));
+  if (reply.kind === 'empty') {
+    res.endWithoutBody();
+    return;
+  }
+  res.writeHeader('content-type', reply.contentType);
+  if (options.headOnly) {
+    // Given the length as its argument, endWithoutBody of uWebSockets.js 20 leaves the response unfinished.
+    res.writeHeader('content-length', String(Buffer.byteLength(reply.bytes)));
+    res.endWithoutBody();
+    return;
+  }
+  res.end(reply.bytes, options.close);
 }
 
 /**
@@ -154,27 +171,6 @@ export function writeInPieces(
     res.writeHeader('content-type', contentType);
     offer(0);
   });
-}
-
-function writeNow(res: WireResponse, reply: EncodedReply, options: WriteOptions): void {
-  writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply));
-  if (reply.kind === 'empty') {
-    res.endWithoutBody();
-    return;
-  }
-  res.writeHeader('content-type', reply.contentType);
-  if (options.headOnly) {
-    // Given the length as its argument, endWithoutBody of uWebSockets.js 20 leaves the response unfinished.
-    res.writeHeader('content-length', String(Buffer.byteLength(reply.bytes)));
-    res.endWithoutBody();
-    return;
-  }
-  res.end(reply.bytes, options.close);
-}
-
-function varyingBy(encoding: boolean, origin: boolean): Varying {
-  if (encoding) return origin ? 'both' : 'encoding';
-  return origin ? 'origin' : 'nothing';
 }
 
 function generalBlock(varying: Varying): string {
