@@ -8,18 +8,18 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-const HEADER_BYTES = 24;
-const NODE_HEADER_BYTES = 8;
+export const HEADER_BYTES = 24;
+export const NODE_HEADER_BYTES = 8;
 const META_BYTES = 168;
 const MAGIC = 0xbeefc0de;
-const PAGE = { branch: 0x01, leaf: 0x02, overflow: 0x04, meta: 0x08 } as const;
-const BIG_DATA = 0x01;
+export const PAGE = { branch: 0x01, leaf: 0x02, overflow: 0x04, meta: 0x08 } as const;
+export const BIG_DATA = 0x01;
 /** The root of an empty tree. */
-const NO_PAGE = 0xffff_ffff_ffff_ffffn;
-const MAX_DEPTH = 64;
+export const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+export const MAX_DEPTH = 64;
 
 /** One meta page: a consistent state of the store. */
-interface Meta {
+export interface Meta {
   readonly pageSize: number;
   readonly lastPage: number;
   readonly transaction: bigint;
@@ -31,6 +31,14 @@ export interface PageReport {
   readonly pages: number;
   /** What is wrong, in words; empty when every page is sound. */
   readonly damage: readonly string[];
+}
+
+/** Pages that take the place of those in the file, and the state that they make of it. */
+export interface PageOverlay {
+  readonly meta: Meta;
+  readonly sizeBytes: number;
+  /** Returns undefined for a page that is in the file. */
+  read(page: number): Buffer | undefined;
 }
 
 const MAX_DAMAGE_LINES = 20;
@@ -71,29 +79,25 @@ export class StoreFile implements Disposable {
     return meta !== undefined && (meta.lastPage + 1) * meta.pageSize <= this.sizeBytes;
   }
 
-  /** Visits every page that is in use in the newest state, and reports those that are missing or not what they should be. */
-  walk(): PageReport {
-    const meta = this.meta();
+  /**
+   * Visits every page that is in use in the newest state, and reports those that are missing or not what they should be. With `overlay`,
+   * the state is that of the overlay. `onRecord` gets the bytes of every record, and the number of the page that lists it.
+   */
+  walk(overlay?: PageOverlay, onRecord?: (bytes: Buffer, page: number) => void): PageReport {
+    const meta = overlay?.meta ?? this.meta();
     if (meta === undefined) return { pages: 0, damage: ['its head is not that of a store'] };
-    const walk = new PageWalk(meta, this.sizeBytes, (page) =>
-      this.#read(page * meta.pageSize, meta.pageSize),
-    );
-    for (const root of meta.roots) if (root !== NO_PAGE) walk.visit(Number(root), 0);
+    const read = (page: number) => overlay?.read(page) ?? this.#read(page * meta.pageSize, meta.pageSize);
+    const walk = new PageWalk(meta, overlay?.sizeBytes ?? this.sizeBytes, read);
+    const [free, main] = meta.roots;
+    if (free !== undefined && free !== NO_PAGE) walk.visit(Number(free), 0);
+    walk.onRecord = onRecord;
+    if (main !== undefined && main !== NO_PAGE) walk.visit(Number(main), 0);
     return walk.report();
   }
 
   #metaAt(offset: number): Meta | undefined {
     const page = this.#read(offset, META_BYTES);
-    if (page === undefined || (page.readUInt16LE(18) & PAGE.meta) === 0) return undefined;
-    if (page.readUInt32LE(HEADER_BYTES) !== MAGIC) return undefined;
-    const pageSize = page.readUInt32LE(48);
-    if (pageSize < 512 || pageSize > 65_536 || (pageSize & (pageSize - 1)) !== 0) return undefined;
-    return {
-      pageSize,
-      lastPage: Number(page.readBigUInt64LE(144)),
-      transaction: page.readBigUInt64LE(152),
-      roots: [page.readBigUInt64LE(88), page.readBigUInt64LE(136)],
-    };
+    return page && metaOf(page);
   }
 
   #read(offset: number, length: number): Buffer | undefined {
@@ -106,6 +110,20 @@ export class StoreFile implements Disposable {
   }
 }
 
+/** Returns the state that a meta page names; undefined when it is not one. */
+export function metaOf(page: Buffer): Meta | undefined {
+  if ((page.readUInt16LE(18) & PAGE.meta) === 0 || page.readUInt32LE(HEADER_BYTES) !== MAGIC)
+    return undefined;
+  const pageSize = page.readUInt32LE(48);
+  if (pageSize < 512 || pageSize > 65_536 || (pageSize & (pageSize - 1)) !== 0) return undefined;
+  return {
+    pageSize,
+    lastPage: Number(page.readBigUInt64LE(144)),
+    transaction: page.readBigUInt64LE(152),
+    roots: [page.readBigUInt64LE(88), page.readBigUInt64LE(136)],
+  };
+}
+
 /** One visit of all pages. A page that is reached twice is damage, so it always ends. */
 class PageWalk {
   readonly #meta: Meta;
@@ -115,6 +133,7 @@ class PageWalk {
   readonly #damage: string[] = [];
   #missing = 0;
   #pages = 0;
+  onRecord: ((bytes: Buffer, page: number) => void) | undefined;
 
   constructor(meta: Meta, sizeBytes: number, read: (page: number) => Buffer | undefined) {
     this.#meta = meta;
@@ -144,17 +163,26 @@ class PageWalk {
 
   #visitValue(page: Buffer, at: number, number: number): void {
     const data = at + NODE_HEADER_BYTES + page.readUInt16LE(at + 6);
-    if ((page.readUInt16LE(at + 4) & BIG_DATA) === 0) return;
+    const bytes = page.readUInt32LE(at);
+    if ((page.readUInt16LE(at + 4) & BIG_DATA) === 0) {
+      this.onRecord?.(page.subarray(data, data + bytes), number);
+      return;
+    }
     if (data + 24 > this.#meta.pageSize) {
       this.#note(`page ${number} has a node beyond its end`);
       return;
     }
     const first = Number(page.readBigUInt64LE(data));
-    const head = this.#take(first, Number(page.readBigUInt64LE(data + 16)));
+    const count = Number(page.readBigUInt64LE(data + 16));
+    const head = this.#take(first, count);
     if (head === undefined) return;
     const isSound =
       (head.readUInt16LE(18) & PAGE.overflow) !== 0 && Number(head.readBigUInt64LE(0)) === first;
     if (!isSound) this.#note(`page ${first} does not hold the value that page ${number} expects there`);
+    else if (this.onRecord !== undefined) {
+      const rest = Array.from({ length: count - 1 }, (_, n) => this.#read(first + 1 + n) ?? Buffer.alloc(0));
+      this.onRecord(Buffer.concat([head, ...rest]).subarray(HEADER_BYTES, HEADER_BYTES + bytes), number);
+    }
   }
 
   #eachNode(page: Buffer, number: number, visit: (at: number) => void): void {
@@ -195,6 +223,6 @@ class PageWalk {
 }
 
 /** Returns the number of the page that a node of a branch leads to. */
-function childOf(page: Buffer, at: number): number {
+export function childOf(page: Buffer, at: number): number {
   return page.readUInt32LE(at) + page.readUInt16LE(at + 4) * 2 ** 32;
 }

@@ -254,6 +254,16 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     await this.#database.backup(directory, compact);
   }
 
+  /**
+   * Holds the newest committed state until the result is disposed of: LMDB overwrites no page of it, nor of any later state. The store
+   * grows by all that is written meanwhile, so hold it for seconds only.
+   */
+  holdState(): Disposable {
+    this.#resetRead();
+    const transaction = this.#database.useReadTransaction();
+    return { [Symbol.dispose]: () => transaction.done() };
+  }
+
   #commit(): void {
     const pending = this.#closeTurn();
     if (pending === undefined) return; // a shared turn took it along

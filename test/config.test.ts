@@ -55,6 +55,7 @@ test('with nothing set, every setting has its default', (t) => {
     diskWarnMb: 1024,
     backupDir: undefined,
     backupEveryH: 24,
+    backupIncrementMin: 5,
     backupKeep: 7,
     drainS: 0,
     logLevel: 'info',

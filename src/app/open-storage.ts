@@ -13,6 +13,7 @@ import { type RoomState, StoreRoom } from '#storage/store-room.ts';
 
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 /** A commit takes milliseconds, on a slow disk hundreds of them. */
 const MAX_COMMIT_MS = 10_000;
 /** Damaged records that are logged and counted; each is logged once. */
@@ -21,7 +22,10 @@ const MAX_DAMAGED = 1000;
 const READERS_EVERY_MS = 60_000;
 
 export interface StorageOptions {
-  readonly config: Pick<Config, 'diskReserveMb' | 'diskWarnMb' | 'backupDir' | 'backupEveryH' | 'backupKeep'>;
+  readonly config: Pick<
+    Config,
+    'diskReserveMb' | 'diskWarnMb' | 'backupDir' | 'backupEveryH' | 'backupIncrementMin' | 'backupKeep'
+  >;
   readonly directory: DataDirectory;
   readonly log: Log;
   readonly cluster: Cluster;
@@ -80,6 +84,9 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       directory: config.backupDir,
       everyMs: config.backupEveryH * HOUR_MS,
       keep: config.backupKeep,
+      ...(config.backupIncrementMin === 0
+        ? {}
+        : { increments: { everyMs: config.backupIncrementMin * MINUTE_MS, store } }),
       isResponsible: () => cluster.owns(SYSTEM),
       dataDir: directory.root,
       copyStore: (to, compact) => store.copyTo(to, compact),

@@ -98,11 +98,20 @@ export const SERVER_SETTINGS = {
     unit: 'h',
     description: 'Hours between two such backups.',
   }),
+  backupIncrementMin: setting({
+    env: 'TROUPE_BACKUP_INCREMENT_MIN',
+    kind: integer(0, 1440),
+    default: '5',
+    unit: 'min',
+    description:
+      'Minutes between two increments, which add to the latest such backup what has changed since. When they are larger than the backup, another backup is made. 0: no increments.',
+  }),
   backupKeep: setting({
     env: 'TROUPE_BACKUP_KEEP',
     kind: integer(1, 10_000),
     default: '7',
-    description: 'How many such backups are kept; older ones are deleted.',
+    description:
+      'How many such backups are kept, with their increments; older ones are deleted. One more is kept where backups are made early, because increments become large.',
   }),
   drainS: setting({
     env: 'TROUPE_DRAIN_S',

@@ -1,8 +1,13 @@
-/** Backups that a server makes of itself, at an interval, keeping the newest ones. */
+/** Backups that a server makes of itself, at an interval, keeping the newest ones, and the increments that it adds to the latest. */
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
-import { type BackupOptions, backUp, draftOf } from './backup.ts';
+import type { Store } from '#storage/store.ts';
+import { type BackupOptions, backUp, draftOf, isDraft } from './backup.ts';
+import { INCREMENTS } from './chain.ts';
+import { ChainWriter } from './increment.ts';
+import { markStore } from './lineage.ts';
 
 export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dataDir' | 'copyStore'>> {
   /** The directory of the backups. */
@@ -10,6 +15,8 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   readonly everyMs: number;
   /** How many backups are kept. */
   readonly keep: number;
+  /** Adds what has changed to the latest backup; without it, there are no increments. */
+  readonly increments?: { readonly everyMs: number; readonly store: Store };
   /** Whether it is for this process to make them: of several workers one does. */
   readonly isResponsible?: () => boolean;
   readonly log: Log;
@@ -25,14 +32,18 @@ export class BackupSchedule implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
   #hasFailed = false;
+  /** Of the newest backup. */
+  #chain: { readonly name: string; readonly writer: ChainWriter | undefined } | undefined;
+  #lastIncrementAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: BackupScheduleOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.look(), Math.min(LOOK_EVERY_MS, options.everyMs)).unref();
+    const everyMs = Math.min(LOOK_EVERY_MS, options.everyMs, options.increments?.everyMs ?? LOOK_EVERY_MS);
+    this.#timer = setInterval(() => void this.look(), everyMs).unref();
     void this.look();
   }
 
-  /** Makes a backup when the newest one is older than the interval. Resolves when that is done, or not to be; never rejects. */
+  /** Makes a backup when the newest one is older than the interval, or an increment when one is due. Resolves when that is done, or not to be; never rejects. */
   look(): Promise<void> {
     if (this.#options.isResponsible?.() === false) return Promise.resolve();
     this.#running ??= this.#backUpWhenDue().finally(() => {
@@ -47,40 +58,99 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   async #backUpWhenDue(): Promise<void> {
-    const { directory, everyMs, keep, dataDir, copyStore, log } = this.#options;
+    const { directory, everyMs, log } = this.#options;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await this.#removeDrafts();
       const newest = (await this.#names()).at(-1);
-      if (newest !== undefined && !isAhead(newest) && Date.now() - timeOf(newest) < everyMs) {
-        this.#hasFailed = false;
-        return;
-      }
-      const startedAt = performance.now();
-      const name = `troupe-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
-      const { store, files, skipped } = await backUp({ dataDir, to: join(directory, name), copyStore });
-      const ms = Math.round(performance.now() - startedAt);
-      const count = { files: files.length, leftOut: skipped.length };
-      log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
+      const isDue = newest === undefined || isAhead(newest) || Date.now() - timeOf(newest) >= everyMs;
+      if (isDue || !(await this.#addIncrementWhenDue(newest))) await this.#backUp();
       this.#hasFailed = false;
-      for (const old of (await this.#names()).slice(0, -keep)) {
-        // Under its name it would be taken for a backup if the server ended before it is deleted.
-        const leaving = draftOf(join(directory, old));
-        await rename(join(directory, old), leaving);
-        await rm(leaving, { recursive: true, force: true });
-        log.info({ backup: old }, 'an old backup was deleted');
-      }
     } catch (error) {
       this.#hasFailed = true;
       log.error({ err: error }, 'a backup could not be made');
     }
   }
 
-  /** Removes what a backup left behind that a crash interrupted. */
+  /** Makes a backup, and deletes those that are not kept any more. */
+  async #backUp(): Promise<void> {
+    const { directory, dataDir, copyStore, increments, log } = this.#options;
+    const startedAt = performance.now();
+    const name = `troupe-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+    const mark = increments && { mark: await markStore(increments.store) };
+    const { store, files, skipped } = await backUp({
+      dataDir,
+      to: join(directory, name),
+      copyStore,
+      ...mark,
+    });
+    this.#chain = undefined;
+    this.#lastIncrementAt = performance.now();
+    const ms = Math.round(performance.now() - startedAt);
+    const count = { files: files.length, leftOut: skipped.length };
+    log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
+    for (const old of await this.#superseded()) {
+      // Under its name it would be taken for a backup if the server ended before it is deleted.
+      const leaving = draftOf(join(directory, old));
+      await rename(join(directory, old), leaving);
+      await rm(leaving, { recursive: true, force: true });
+      log.info({ backup: old }, 'an old backup was deleted');
+    }
+  }
+
+  /** Resolves with false when the store or its size call for another backup instead. */
+  async #addIncrementWhenDue(newest: string): Promise<boolean> {
+    const { directory, dataDir, increments, log } = this.#options;
+    const startedAt = performance.now();
+    if (increments === undefined || startedAt - this.#lastIncrementAt < increments.everyMs) return true;
+    const { store } = increments;
+    if (this.#chain?.name !== newest) {
+      const writer = ChainWriter.open({ directory: join(directory, newest), dataDir, store });
+      this.#chain = { name: newest, writer };
+    }
+    const { writer } = this.#chain;
+    store.refresh();
+    if (writer?.canGrow !== true) return false;
+    try {
+      const added = await writer.add();
+      this.#lastIncrementAt = startedAt;
+      const ms = Math.round(performance.now() - startedAt);
+      if (added !== undefined)
+        log.info({ backup: newest, ...added, ms }, 'an increment was added to the backup');
+      return true;
+    } catch (error) {
+      this.#chain = undefined; // another worker may have added to it
+      throw error;
+    }
+  }
+
+  /** Removes what a backup or an increment left behind that a crash interrupted. */
   async #removeDrafts(): Promise<void> {
     const { directory } = this.#options;
-    for (const name of await readdir(directory))
-      if (DRAFT.test(name)) await rm(join(directory, name), { recursive: true, force: true });
+    const newest = (await this.#names()).at(-1);
+    const folder = newest === undefined ? undefined : join(directory, newest, INCREMENTS);
+    const drafts = (await readdir(directory)).filter((name) => DRAFT.test(name));
+    const left = folder === undefined || !existsSync(folder) ? [] : (await readdir(folder)).filter(isDraft);
+    for (const name of drafts) await rm(join(directory, name), { recursive: true, force: true });
+    for (const name of left) await rm(join(folder!, name), { recursive: true, force: true });
+  }
+
+  /**
+   * Resolves with the names of the backups that are not kept, oldest first. Of those that were made early, because increments had become
+   * large, only one is kept besides the newest: otherwise a busy hour would push out the backups of days.
+   */
+  async #superseded(): Promise<string[]> {
+    const { everyMs, keep } = this.#options;
+    const names = await this.#names();
+    const kept: string[] = [];
+    let early: string | undefined;
+    for (const name of names.toReversed()) {
+      const next = kept.at(-1);
+      const isEarly = next !== undefined && isSooner(name, next, everyMs);
+      if (isEarly) early ??= name;
+      else if (kept.length < keep) kept.push(name);
+    }
+    return names.filter((name) => name !== early && !kept.includes(name));
   }
 
   /**
@@ -101,6 +171,11 @@ export class BackupSchedule implements AsyncDisposable {
 /** Returns whether the backup was made by a clock that was ahead of the clock of now. */
 function isAhead(name: string): boolean {
   return timeOf(name) > Date.now();
+}
+
+/** Returns whether `next` was made before it was due. */
+function isSooner(name: string, next: string, everyMs: number): boolean {
+  return !isAhead(name) && timeOf(next) - timeOf(name) < everyMs - LOOK_EVERY_MS;
 }
 
 function timeOf(name: string): number {

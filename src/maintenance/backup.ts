@@ -12,7 +12,9 @@ import { VERSION } from '#src/core/version.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { formatOf, openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { StoreFile } from '#storage/store-file.ts';
 import { checksumOf, copyTree, flush } from './file-copy.ts';
+import { lineageOf } from './lineage.ts';
 import { MANIFEST_FILE, type Manifest } from './manifest.ts';
 
 export interface BackupOptions {
@@ -23,6 +25,8 @@ export interface BackupOptions {
   readonly compact?: boolean;
   /** Copies the store into a directory. A server copies its own open store; everybody else opens it for reading. */
   readonly copyStore?: (directory: string, compact: boolean) => Promise<void>;
+  /** The mark that was written into the store, so that increments can be added to the backup. */
+  readonly mark?: string;
 }
 
 /** What an interrupted backup leaves beside the place where it was to be. */
@@ -65,7 +69,7 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
 }
 
 async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
-  const { dataDir, compact = false, copyStore = copierOf(join(dataDir, 'store')) } = options;
+  const { dataDir, mark, compact = false, copyStore = copierOf(join(dataDir, 'store')) } = options;
   const store = join(draft, 'store');
   await mkdir(store, { mode: 0o700 });
   await copyStore(store, compact);
@@ -81,16 +85,27 @@ async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
     store: { format: formatOf(copy, store) ?? 0, ...(await checksumOf(file)) },
     keyIds: keyIdsOf(copy),
     ...tree,
+    ...(mark === undefined ? {} : { lineage: lineageOf(join(dataDir, 'store'), mark, transactionOf(file)) }),
   };
-  await writeFile(join(draft, MANIFEST_FILE), `${JSON.stringify(manifest, null, 1)}\n`, {
-    mode: 0o600,
-    flush: true,
-  });
+  await writeManifest(draft, manifest);
   // LMDB's table of readers belongs to no backup.
   await rm(join(store, 'lock.mdb'), { force: true });
   await flush(store);
   await flush(draft);
   return manifest;
+}
+
+function transactionOf(file: string): bigint {
+  using copy = StoreFile.open(file);
+  const meta = copy.meta();
+  if (meta === undefined) throw new OperatorError(`${file} is not a store.`, 'Check the disk of the backup.');
+  return meta.transaction;
+}
+
+/** Writes the manifest into `directory`; it is on disk when this resolves. */
+export async function writeManifest(directory: string, manifest: object): Promise<void> {
+  const text = `${JSON.stringify(manifest, null, 1)}\n`;
+  await writeFile(join(directory, MANIFEST_FILE), text, { mode: 0o600, flush: true });
 }
 
 function copierOf(path: string) {
@@ -101,6 +116,6 @@ function copierOf(path: string) {
 }
 
 /** Returns the ids of the keys that the store needs, also of those whose check is damaged. */
-function keyIdsOf(store: StoreReader): string[] {
+export function keyIdsOf(store: Pick<StoreReader, 'listKeys'>): string[] {
   return [...store.listKeys(keyChecks, SYSTEM, [], Number.POSITIVE_INFINITY)].map(([id = '']) => id);
 }

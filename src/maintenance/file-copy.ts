@@ -3,9 +3,9 @@
  * neither as a file nor on the way to one, so that nothing from outside of the tree gets into the copy.
  */
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errorNameOf } from '#src/core/system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
@@ -14,6 +14,8 @@ const ZEROS = Buffer.alloc(CHUNK_BYTES);
 const MAX_PATH_BYTES = 3072;
 /** Deeper folders are left out, because each level takes a file descriptor. */
 const MAX_DEPTH = 256;
+/** File systems tell times apart that differ by more than this; network file systems count whole seconds. */
+const SETTLED_MS = 2_000;
 
 /** One file or link of the copy, as the manifest lists it. `path` is relative to the copied tree. */
 export interface CopiedFile {
@@ -24,6 +26,11 @@ export interface CopiedFile {
   readonly executable: boolean;
   /** When it was written last, in milliseconds since 1970. Backups of earlier releases lack it. */
   readonly modifiedMs?: number;
+  /**
+   * When it or its attributes were changed last, by the file system's clock, which nobody can set for one file. Missing when that was
+   * just before the copy: a later change may then have the same time.
+   */
+  readonly changedMs?: number;
 }
 
 export interface CopiedLink {
@@ -43,23 +50,28 @@ export interface CopiedTree {
   readonly skipped: string[];
 }
 
-/** Copies the directory `from` to `to`, which is created. Resolves with what was copied; `to` is on disk then. */
-export async function copyTree(from: string, to: string): Promise<CopiedTree> {
-  const tree: CopiedTree = { files: [], links: [], folders: [], skipped: [] };
+/** What a backup has already, by path. */
+export type KnownFiles = ReadonlyMap<string, CopiedFile>;
+
+interface Tree extends CopiedTree {
+  readonly known: KnownFiles | undefined;
+}
+
+/**
+ * Copies the directory `from` to `to`, which is created. Resolves with the tree; the copies are on disk then. With `known`, the
+ * copy has changed files only: one that is known and has not changed since is listed as it is there.
+ */
+export async function copyTree(from: string, to: string, known?: KnownFiles): Promise<CopiedTree> {
+  const tree: Tree = { files: [], links: [], folders: [], skipped: [], known };
   await mkdir(to, { recursive: true, mode: 0o700 });
   const root = await openDirectory(from);
-  if (root === undefined) return tree;
-  await copyDirectory(root, to, '', tree);
-  return tree;
+  if (root !== undefined) await copyDirectory(root, to, '', tree);
+  const { known: _, ...copied } = tree;
+  return copied;
 }
 
 /** Takes ownership of `directory`. */
-async function copyDirectory(
-  directory: FileHandle,
-  to: string,
-  path: string,
-  tree: CopiedTree,
-): Promise<void> {
+async function copyDirectory(directory: FileHandle, to: string, path: string, tree: Tree): Promise<void> {
   await using opened = directory;
   const inside = `/proc/self/fd/${opened.fd}`;
   for (const entry of await readdir(inside, { withFileTypes: true })) {
@@ -69,7 +81,8 @@ async function copyDirectory(
       const child = await openDirectory(source);
       if (child === undefined) tree.skipped.push(shown);
       else {
-        await mkdir(target, { mode: 0o700 });
+        // An increment has the folders of changed files only.
+        if (tree.known === undefined) await mkdir(target, { mode: 0o700 });
         tree.folders.push(shown);
         await copyDirectory(child, target, shown, tree);
       }
@@ -77,7 +90,7 @@ async function copyDirectory(
       const link = await readlink(source).catch(() => undefined);
       if (link === undefined) tree.skipped.push(shown);
       else {
-        await symlink(link, target);
+        if (tree.known === undefined) await symlink(link, target);
         tree.links.push({ path: shown, target: link });
       }
     } else if (!entry.isFile() || !(await copyFile(source, target, shown, tree))) tree.skipped.push(shown);
@@ -94,7 +107,7 @@ async function openDirectory(path: string): Promise<FileHandle | undefined> {
   return openUnlessGone(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }
 
-async function copyFile(source: string, target: string, shown: string, tree: CopiedTree): Promise<boolean> {
+async function copyFile(source: string, target: string, shown: string, tree: Tree): Promise<boolean> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const input = await openUnlessGone(source, flags);
   if (input === undefined) return false;
@@ -102,10 +115,24 @@ async function copyFile(source: string, target: string, shown: string, tree: Cop
   const stat = await from.stat();
   if (!stat.isFile()) return false;
   const executable = (stat.mode & 0o100) !== 0;
+  const known = tree.known?.get(shown);
+  if (known !== undefined && isSame(known, stat, executable)) {
+    tree.files.push(known);
+    return true;
+  }
+  if (tree.known !== undefined) await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  const isSettled = Date.now() - stat.ctimeMs > SETTLED_MS && stat.ctimeMs <= Date.now();
+  const times = { modifiedMs: stat.mtimeMs, ...(isSettled ? { changedMs: stat.ctimeMs } : {}) };
   // A file that grows is copied as far as it went: a writer who does not stop must not keep the copy from ending.
   const written = await writeCopy(from, target, { executable, maxBytes: stat.size });
-  tree.files.push({ path: shown, ...written, executable, modifiedMs: stat.mtimeMs });
+  tree.files.push({ path: shown, ...written, executable, ...times });
   return true;
+}
+
+function isSame(known: CopiedFile, stat: Stats, executable: boolean): boolean {
+  const { bytes, changedMs, modifiedMs } = known;
+  if (changedMs !== stat.ctimeMs || modifiedMs !== stat.mtimeMs) return false;
+  return bytes === stat.size && known.executable === executable;
 }
 
 /** Copies a file that nobody writes to `target`, which must not exist. Resolves with its size and SHA-256 once it is on disk. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { type CopiedFile, type CopiedLink, checksumOf } from './file-copy.ts';
+import type { Lineage } from './lineage.ts';
 
 export interface Manifest {
   readonly kind: 'troupe-backup';
@@ -18,6 +19,8 @@ export interface Manifest {
   readonly links: readonly CopiedLink[];
   readonly folders: readonly string[];
   readonly skipped: readonly string[];
+  /** The state of the store to which increments can be added; only in backups that a server makes of itself. */
+  readonly lineage?: Lineage;
 }
 
 export const MANIFEST_FILE = 'manifest.json';

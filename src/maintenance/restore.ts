@@ -5,14 +5,26 @@ import { dirname, join, normalize } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/store-place.ts';
+import { type Chain, differencesFromChain, fileStateOf, readChain } from './chain.ts';
 import { checksumOf, copyStill, flush } from './file-copy.ts';
-import { differencesFrom, type Manifest, readManifest } from './manifest.ts';
+import { applyPages } from './increment.ts';
 
 export interface RestoreOptions {
   /** The backup. */
   readonly from: string;
   /** The data directory, which must have neither a store nor files of workspaces. */
   readonly dataDir: string;
+  /** Leaves out increments that were made later; in milliseconds since 1970. */
+  readonly until?: number;
+}
+
+/** What was restored. */
+export interface Restored {
+  /** The time of the last increment, or of the backup when there is none. */
+  readonly createdAt: string;
+  readonly keyIds: readonly string[];
+  readonly increments: number;
+  readonly files: number;
 }
 
 interface Owner {
@@ -21,25 +33,32 @@ interface Owner {
 }
 
 /**
- * Resolves with the manifest once everything is on disk. The backup is checked first, and what was written after. No server
+ * Resolves with what was restored once everything is on disk. The backup and its increments are checked first, and what was written after. No server
  * starts on what an interrupted restore leaves; the next restore removes it. Rejects with `OperatorError`, also while a server
  * uses the data directory.
  */
-export async function restore({ from, dataDir }: RestoreOptions): Promise<Manifest> {
-  const manifest = readManifest(from);
-  for await (const difference of differencesFrom(manifest, from))
-    throw new OperatorError(`The backup ${from} is damaged: ${difference}.`, 'Restore another one.');
+export async function restore({ from, dataDir, until }: RestoreOptions): Promise<Restored> {
+  const chain = readChain(from, until);
+  for await (const difference of differencesFromChain(chain))
+    throw new OperatorError(
+      `The backup ${from} is damaged: ${difference}.`,
+      chain.increments.length === 0
+        ? 'Restore another one.'
+        : 'Restore another one, or what was stored before a damaged increment, with --until.',
+    );
   const owner = existsSync(dataDir)
     ? statSync(dataDir)
     : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   using directory = await DataDirectory.claim(dataDir, requireEmpty);
   try {
-    await fill(manifest, from, directory, owner);
+    await fill(chain, directory, owner);
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw systemFailure(`The backup cannot be restored to ${dataDir}`, error);
   }
-  return manifest;
+  const { createdAt, keyIds } = chain.increments.at(-1)?.manifest ?? chain.base;
+  const files = fileStateOf(chain).files.size;
+  return { createdAt, keyIds, increments: chain.increments.length, files };
 }
 
 function requireEmpty(root: string): void {
@@ -58,7 +77,9 @@ function requireEmpty(root: string): void {
  * The draft of the store comes first, empty: no server starts beside it. It becomes the store when all else is on disk. The
  * files that are there beside a draft are those of an interrupted restore.
  */
-async function fill(manifest: Manifest, from: string, directory: DataDirectory, owner: Owner): Promise<void> {
+async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promise<void> {
+  const { base, directory: from, increments } = chain;
+  const state = fileStateOf(chain);
   const { root, storePath, runPath } = directory;
   const give = giverOf(owner);
   for (const path of [root, storePath, runPath, join(root, 'claim')]) await give(path);
@@ -77,17 +98,17 @@ async function fill(manifest: Manifest, from: string, directory: DataDirectory, 
       made.add(folder);
     }
   };
-  for (const folder of manifest.folders) await makeParent(join(placeOf(folder), 'entry'));
-  for (const { path, executable, modifiedMs, sha256 } of manifest.files) {
+  for (const folder of state.folders) await makeParent(join(placeOf(folder), 'entry'));
+  for (const { path, executable, modifiedMs, sha256, from: source } of state.files.values()) {
     const place = placeOf(path);
     await makeParent(place);
-    const written = await copyStill(join(from, place), join(root, place), executable);
+    const written = await copyStill(join(source, place), join(root, place), executable);
     requireSame(written.sha256, sha256, join(root, place));
     if (modifiedMs !== undefined) await utimes(join(root, place), modifiedMs / 1000, modifiedMs / 1000);
     await give(join(root, place));
   }
   // Links come after all files, so that none of them is on the way to one.
-  for (const { path, target } of manifest.links) {
+  for (const [path, target] of state.links) {
     const place = placeOf(path);
     await makeParent(place);
     await symlink(target, join(root, place));
@@ -95,8 +116,9 @@ async function fill(manifest: Manifest, from: string, directory: DataDirectory, 
   }
   if (existsSync(workspaces)) await flush(workspaces);
   await copyFile(join(from, 'store', 'data.mdb'), draft);
-  requireSame((await checksumOf(draft)).sha256, manifest.store.sha256, storePath);
+  requireSame((await checksumOf(draft)).sha256, base.store.sha256, storePath);
   await chmod(draft, 0o600);
+  await applyPages(draft, increments);
   await give(draft);
   await flush(draft);
   await rename(draft, join(storePath, 'data.mdb'));

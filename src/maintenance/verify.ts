@@ -5,13 +5,17 @@ import { OperatorError } from '#src/core/operator-error.ts';
 import { openStoreReader } from '#storage/open-store.ts';
 import { StoreFile } from '#storage/store-file.ts';
 import { isDraft } from './backup.ts';
-import { differencesFrom, MANIFEST_FILE, readManifest } from './manifest.ts';
+import { differencesFromChain, fileStateOf, readChain } from './chain.ts';
+import { MANIFEST_FILE } from './manifest.ts';
+import { checkOverlaid } from './page-overlay.ts';
 
 export interface Verified {
   /** Whether it is a backup, whose files have checksums. */
   readonly isBackup: boolean;
   readonly records: number;
   readonly files: number;
+  /** Of a backup. */
+  readonly increments: number;
   /** What is wrong, one line each. */
   readonly damage: readonly string[];
 }
@@ -26,16 +30,23 @@ export async function verify(directory: string): Promise<Verified> {
   };
   const isBackup = existsSync(join(directory, MANIFEST_FILE));
   let files = 0;
+  let increments = 0;
   if (!isBackup && isDraft(resolve(directory)))
     throw new OperatorError(
       `${directory} is no complete backup: it is being made, or was interrupted.`,
       'Delete it when no backup is being made.',
     );
   if (isBackup) {
-    const manifest = readManifest(directory);
-    files = manifest.files.length;
-    for await (const line of differencesFrom(manifest, directory)) note(line);
-    if (damage.length > 0) return { isBackup, records: 0, files, damage };
+    const chain = readChain(directory);
+    files = fileStateOf(chain).files.size;
+    increments = chain.increments.length;
+    for await (const line of differencesFromChain(chain)) note(line);
+    if (damage.length > 0) return { isBackup, records: 0, files, increments, damage };
+    if (increments > 0) {
+      const { records, problems } = checkOverlaid(chain);
+      for (const line of problems) note(line);
+      return { isBackup, records, files, increments, damage };
+    }
   }
   const path = join(directory, 'store');
   await using store = await openStoreReader(path);
@@ -49,5 +60,5 @@ export async function verify(directory: string): Promise<Verified> {
     records++;
     if (problem !== undefined) note(`record ${key.join('/')}: ${problem}`);
   }
-  return { isBackup, records, files, damage };
+  return { isBackup, records, files, increments, damage };
 }

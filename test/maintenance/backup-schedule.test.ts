@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import { readManifest } from '#src/maintenance/manifest.ts';
+import { verify } from '#src/maintenance/verify.ts';
 import { openStore } from '#storage/open-store.ts';
-import { filledDirectory } from '#test/support/filled-directory.ts';
+import { filledDirectory, things } from '#test/support/filled-directory.ts';
 import { rememberingLog } from '#test/support/temporary-store.ts';
 
 test('a clock that was ahead keeps no backup from being made, and none that is newer is deleted for it', async (t) => {
@@ -91,4 +92,63 @@ test('an old backup has its name only while it is whole, whenever the server is 
   await done;
   assert.equal(existsSync(old), false);
   assert.equal(readdirSync(directory).length, 1);
+});
+
+test('increments are added to the latest backup, and when they are larger than it another one is made', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const store = await openStore(join(dataDir, 'store'), assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  const { log, lines } = rememberingLog();
+  const schedule = new BackupSchedule({
+    directory,
+    everyMs: 3_600_000,
+    keep: 2,
+    dataDir,
+    copyStore: (to, compact) => store.copyTo(to, compact),
+    increments: { everyMs: 0, store },
+    log,
+  });
+  t.after(() => schedule[Symbol.asyncDispose]());
+  await schedule.look();
+  const backups = () => readdirSync(directory).filter((name) => name.endsWith('Z'));
+  const [first = ''] = backups();
+  for (let n = 0; backups().length < 2; n++) {
+    assert.ok(n < 50, 'increments of 4 MB each have become larger than 64 MiB');
+    store.write((tx) => tx.put(things, `${n}`.padEnd(4_000_000), 'ws_1', 'large'));
+    await store.durable();
+    // A backup has its second as its name.
+    if (n === 14) await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await schedule.look();
+  }
+  const { increments } = await verify(join(directory, first));
+  assert.ok(increments > 14 && increments < 22, `${increments} increments`);
+  assert.deepEqual(schedule.warnings, []);
+  assert.ok(lines.some(({ msg }) => msg === 'an increment was added to the backup'));
+});
+
+test('backups that were made early do not push out those of earlier days', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const ago = (hours: number) =>
+    `troupe-${new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+  const [days, early] = [
+    [ago(72), ago(48), ago(24)],
+    [ago(23.9), ago(23.8), ago(23.7)],
+  ];
+  for (const name of [...days, ...early]) mkdirSync(join(directory, name), { recursive: true });
+  const { log } = rememberingLog();
+  const copyStore = (to: string) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true }));
+  const schedule = new BackupSchedule({
+    directory,
+    everyMs: 23 * 3_600_000,
+    keep: 3,
+    dataDir,
+    copyStore,
+    log,
+  });
+  t.after(() => schedule[Symbol.asyncDispose]());
+  await schedule.look();
+  const names = readdirSync(directory).sort();
+  assert.deepEqual(names.slice(0, -1), [ago(48), early[1], early[2]]);
 });

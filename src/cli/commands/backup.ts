@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
 import { loadConfig } from '#src/config.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -34,19 +35,27 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('restore')
     .summary('restore a backup into an empty data directory')
     .description(
-      'restore a backup into a data directory that has no store and no files; the server must not run, and the keyring is restored apart',
+      'restore a backup, with the increments that a server has added to it, into a data directory that has no store and no files; the server must not run, and the keyring is restored apart',
     )
     .argument('<backup>', 'the directory of the backup')
-    .action(async (from: string, _, command) => {
+    .option(
+      '--until <time>',
+      'leave out increments made after this time, such as 2026-01-31T12:00:00Z',
+      timeOf,
+    )
+    .action(async (from: string, options: { until?: number }, command) => {
       process.umask(0o077);
       const { restore } = await import('#src/maintenance/restore.ts');
       const dataDir = dataDirOf();
-      const manifest = await restore({ from: resolve(cwd, from), dataDir });
-      if (wantsJson(command)) return printJson(terminal, { dataDir, ...manifest });
-      terminal.out(`${dataDir}: restored as of ${manifest.createdAt}\n`);
-      terminal.out(`  the server needs a keyring with ${manifest.keyIds.join(', ') || 'no key'}\n`);
+      const restored = await restore({ from: resolve(cwd, from), dataDir, ...options });
+      if (wantsJson(command)) return printJson(terminal, { dataDir, ...restored });
+      terminal.out(`${dataDir}: restored as of ${restored.createdAt}\n`);
+      terminal.out(`  the server needs a keyring with ${restored.keyIds.join(', ') || 'no key'}\n`);
     });
-  examples(restoring, ['TROUPE_DATA_DIR=/var/lib/troupe troupe restore /backups/today']);
+  examples(restoring, [
+    'TROUPE_DATA_DIR=/var/lib/troupe troupe restore /backups/today',
+    'troupe restore --until 2026-01-31T12:00:00Z /backups/troupe-2026-01-31T03-00-00Z',
+  ]);
 
   const verifying = program
     .command('verify')
@@ -62,7 +71,8 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       if (wantsJson(command)) printJson(terminal, { directory: place, ...found });
       else {
         for (const line of found.damage) terminal.out(`${line}\n`);
-        const files = found.isBackup ? ` and ${found.files} files` : '';
+        const increments = found.increments > 0 ? ` and ${found.increments} increments` : '';
+        const files = found.isBackup ? ` and ${found.files} files${increments}` : '';
         const verdict = found.damage.length === 0 ? 'no damage' : 'damaged';
         terminal.out(`${place}: ${found.records} records${files} read, ${verdict}\n`);
       }
@@ -86,3 +96,9 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
   examples(compacting, ['troupe compact', 'TROUPE_DATA_DIR=/var/lib/troupe troupe compact --json']);
   examples(verifying, ['troupe verify', 'troupe verify /backups/today', 'troupe verify --json | jq .damage']);
 };
+
+function timeOf(text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00:00Z.');
+  return time;
+}

@@ -1,0 +1,59 @@
+/**
+ * Whether a store is the continuation of the state that is in a backup: only then are the pages of later transactions, put over that
+ * state, the store as it is.
+ *
+ * Before each copy and each increment the server writes a new random mark into the store, and the manifest names it. A store that was
+ * set back, with its disk for instance, has an older mark. A data file that was replaced (compacted, restored, copied) numbers
+ * its pages or transactions anew and may have the mark, so the manifest also names the file itself.
+ */
+import { randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineRecord } from '#storage/codec.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Store } from '#storage/store.ts';
+
+/** What names a state of a store. */
+export interface Lineage {
+  readonly mark: string;
+  /** The file, and when it came to be. */
+  readonly inode: number;
+  readonly bornMs: number;
+  /** The last transaction of the state. */
+  readonly transaction: number;
+}
+
+interface MarkRecord {
+  readonly mark: string;
+  /** The mark of the state to which an increment was to be added when this one was written; null for a new backup. */
+  readonly follows: string | null;
+}
+
+const backupMark = defineRecord<MarkRecord>('backup-mark', 1);
+
+/** Writes a new mark into the store, and resolves with it once it is on disk. `follows` is the mark that it continues. */
+export async function markStore(store: Store, follows: string | null = null): Promise<string> {
+  const mark = randomUUID();
+  store.write((tx) => tx.put(backupMark, { mark, follows }, SYSTEM));
+  await store.durable();
+  return mark;
+}
+
+/** Returns the lineage of the state that a copy of the store in the directory `path` has, whose last transaction is given. */
+export function lineageOf(path: string, mark: string, transaction: bigint): Lineage {
+  return { mark, ...fileOf(path), transaction: Number(transaction) };
+}
+
+/** Returns whether the store in the directory `path` is a continuation of that state. */
+export function continues(store: Store, path: string, { mark, inode, bornMs }: Lineage): boolean {
+  const file = fileOf(path);
+  const found = store.get(backupMark, SYSTEM);
+  // The increment for which the newer mark was written may never have been completed.
+  const isMarked = found?.mark === mark || found?.follows === mark;
+  return isMarked && file.inode === inode && file.bornMs === bornMs;
+}
+
+function fileOf(path: string): Pick<Lineage, 'inode' | 'bornMs'> {
+  const { ino, birthtimeMs } = statSync(join(path, 'data.mdb'));
+  return { inode: ino, bornMs: birthtimeMs };
+}

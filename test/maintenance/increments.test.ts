@@ -1,0 +1,325 @@
+/** Increments of backups: a chain of them restores to exactly the states that were backed up. */
+import assert from 'node:assert/strict';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { backUp } from '#src/maintenance/backup.ts';
+import { INCREMENTS, readChain } from '#src/maintenance/chain.ts';
+import { compact } from '#src/maintenance/compact.ts';
+import { ChainWriter } from '#src/maintenance/increment.ts';
+import { markStore } from '#src/maintenance/lineage.ts';
+import { restore } from '#src/maintenance/restore.ts';
+import { verify } from '#src/maintenance/verify.ts';
+import { notebookRecords } from '#storage/notebooks.ts';
+import { openSharedStore, openStore, openStoreReader } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { childScript } from '#test/support/child-script.ts';
+import { startChildServer } from '#test/support/child-server.ts';
+import { damage } from '#test/support/damage.ts';
+import { filledDirectory, things } from '#test/support/filled-directory.ts';
+import { SeededRandom } from '#test/support/random.ts';
+import { OWNER } from '#test/support/server-fixture.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+interface Fixture {
+  readonly dataDir: string;
+  readonly backup: string;
+  readonly store: Store;
+  readonly files: string;
+  readonly writer: () => ChainWriter;
+  /** Restores the backup and returns where. */
+  readonly restored: (until?: number) => Promise<string>;
+}
+
+async function backedUp(t: TestContext): Promise<Fixture> {
+  const dataDir = await filledDirectory(t);
+  const store = await openStore(join(dataDir, 'store'), assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  const backup = join(dataDir, '..', 'backup');
+  const copyStore = (to: string, isCompact: boolean) => store.copyTo(to, isCompact);
+  await backUp({ dataDir, to: backup, copyStore, mark: await markStore(store) });
+  let count = 0;
+  return {
+    dataDir,
+    backup,
+    store,
+    files: join(dataDir, 'workspaces', 'ws_1', 'files'),
+    writer: () => ChainWriter.open({ directory: backup, dataDir, store })!,
+    async restored(until) {
+      const to = join(dataDir, '..', `restored-${++count}`);
+      await restore({ from: backup, dataDir: to, ...(until === undefined ? {} : { until }) });
+      return to;
+    },
+  };
+}
+
+/** Returns all records of the test, by id. */
+async function recordsOf(dataDir: string): Promise<Map<string, string>> {
+  await using store = await openStoreReader(join(dataDir, 'store'));
+  const page = { limit: Number.POSITIVE_INFINITY };
+  return new Map([...store.list(things, 'ws_1', [], page)].map(({ id, value }) => [id, value]));
+}
+
+test('each increment restores exactly the records that were committed when it was made', async (t) => {
+  const { store, writer, backup, restored, dataDir } = await backedUp(t);
+  const seeded = new SeededRandom(7);
+  const random = () => seeded.next();
+  const expected = await recordsOf(dataDir);
+  const states: { until: number; records: Map<string, string> }[] = [];
+  let chain = writer();
+  for (let round = 0; round < 12; round++) {
+    for (let turn = 0; turn < 6; turn++) {
+      store.write((tx) => {
+        for (let n = 0; n < 30; n++) {
+          const id = `t${Math.floor(random() * 2000)}`;
+          if (random() < 0.3) {
+            tx.remove(things, 'ws_1', id);
+            expected.delete(id);
+            continue;
+          }
+          // Some have pages of their own, and some take many of them.
+          const length = random() < 0.1 ? 3000 + Math.floor(random() * 600_000) : Math.floor(random() * 900);
+          const value = `${round}.${turn} `.padEnd(length, id);
+          tx.put(things, value, 'ws_1', id);
+          expected.set(id, value);
+        }
+      });
+      await store.durable();
+    }
+    if (round % 3 === 2) chain = writer(); // it reads what a server that has died has left
+    const added = await chain.add();
+    assert.equal(added?.number, round + 1);
+    const { createdAt } = readChain(backup).increments.at(-1)!.manifest;
+    states.push({ until: Date.parse(createdAt), records: new Map(expected) });
+    await new Promise((resolve) => setTimeout(resolve, 2)); // two increments of one millisecond have one time
+  }
+  for (const { until, records } of states) {
+    const to = await restored(until);
+    assert.deepEqual(await recordsOf(to), records);
+    assert.deepEqual((await verify(to)).damage, []);
+    rmSync(to, { recursive: true });
+  }
+  const verified = await verify(backup);
+  assert.deepEqual(verified.damage, []);
+  assert.equal(verified.records, expected.size + 2); // its format, and the mark
+  assert.equal(verified.increments, 12);
+  // The restored store can be written, with its list of free pages.
+  const to = await restored();
+  {
+    await using again = await openStore(join(to, 'store'), assert.fail);
+    for (let n = 0; n < 200; n++) {
+      again.write((tx) => tx.put(things, 'x'.repeat(n * 50), 'ws_1', `after-${n}`));
+      await again.durable();
+    }
+  }
+  assert.deepEqual((await verify(to)).damage, []);
+  assert.equal((await recordsOf(to)).size, expected.size + 200);
+});
+
+test('an increment made while others are committed is one of their states, and none of its pages is of a later one', async (t) => {
+  const { store, writer, restored, backup } = await backedUp(t);
+  let [n, isOver] = [0, false];
+  const writing = (async () => {
+    while (!isOver) {
+      n++;
+      // Each commit writes two records far apart, which are equal in every state.
+      store.write((tx) => {
+        tx.put(things, `${n}`.padEnd((n % 40) * 300), 'ws_1', 'a-pair');
+        tx.put(things, `${n}`.padEnd((n % 40) * 300), 'ws_1', 'z-pair');
+        tx.remove(things, 'ws_1', `t${n % 500}`);
+      });
+      await store.durable();
+    }
+  })();
+  const chain = writer();
+  const acknowledged: { until: number; n: number }[] = [];
+  for (let round = 0; round < 15; round++) {
+    const before = n - 1;
+    await chain.add();
+    acknowledged.push({
+      until: Date.parse(readChain(backup).increments.at(-1)!.manifest.createdAt),
+      n: before,
+    });
+  }
+  isOver = true;
+  await writing;
+  for (const { until, n: least } of acknowledged.filter((_, at) => at % 4 === 0)) {
+    const to = await restored(until);
+    const records = await recordsOf(to);
+    assert.equal(records.get('a-pair'), records.get('z-pair'));
+    assert.ok(Number(records.get('a-pair')) >= least, `${records.get('a-pair')} of ${least}`);
+    assert.deepEqual((await verify(to)).damage, []);
+  }
+});
+
+test('increments have the files that were written, moved and removed, and only those', async (t) => {
+  const { files, writer, restored, backup } = await backedUp(t);
+  await new Promise((resolve) => setTimeout(resolve, 2_100)); // until the files of the beginning are told from later ones by their time
+  const chain = writer();
+  await chain.add();
+  writeFileSync(join(files, 'new.txt'), 'new');
+  mkdirSync(join(files, 'empty'));
+  symlinkSync('new.txt', join(files, 'link'));
+  const first = await chain.add();
+  assert.deepEqual([first?.files, first?.removed], [1, 0]);
+  // As large as before, with the time of before.
+  utimesSync(join(files, 'run.sh'), 1, 1);
+  await chain.add();
+  writeFileSync(join(files, 'run.sh'), 'fals');
+  utimesSync(join(files, 'run.sh'), 1, 1);
+  renameSync(join(files, 'deep', 'table.csv'), join(files, 'table.csv'));
+  rmSync(join(files, 'deep'), { recursive: true });
+  rmSync(join(files, 'link'));
+  writeFileSync(join(files, 'link'), 'no link');
+  rmSync(join(files, 'new.txt'));
+  mkdirSync(join(files, 'new.txt'));
+  await chain.add();
+  const to = join(await restored(), 'workspaces', 'ws_1', 'files');
+  assert.deepEqual(readdirSync(to).sort(), ['empty', 'link', 'new.txt', 'run.sh', 'table.csv']);
+  assert.deepEqual(readdirSync(join(to, 'new.txt')), []);
+  const texts = ['link', 'run.sh', 'table.csv'].map((name) => readFileSync(join(to, name), 'utf8'));
+  assert.deepEqual(texts, ['no link', 'fals', 'a,b\n1,2\n']);
+  assert.deepEqual((await verify(backup)).damage, []);
+});
+
+test('nothing is added while nothing has changed', async (t) => {
+  const { store, writer, backup } = await backedUp(t);
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  await writer().add(); // the files of the beginning may have changed in the moment in which they were copied
+  assert.equal(await writer().add(), undefined);
+  assert.equal(readdirSync(join(backup, INCREMENTS)).length, 1);
+  store.write((tx) => tx.put(things, 'one', 'ws_1', 'one'));
+  await store.durable();
+  assert.equal((await writer().add())?.number, 2);
+});
+
+test('a store that was replaced, or set back, gets another backup instead of an increment', async (t) => {
+  const { dataDir, backup, store, writer } = await backedUp(t);
+  await writer().add();
+  assert.equal(writer().canGrow, true);
+  const path = join(dataDir, 'store');
+  await store[Symbol.asyncDispose]();
+  const before = join(dataDir, '..', 'before.mdb');
+  cpSync(join(path, 'data.mdb'), before);
+  const opened = async <T>(use: (writer: ChainWriter, store: Store) => T | Promise<T>): Promise<T> => {
+    await using again = await openStore(path, assert.fail);
+    return await use(ChainWriter.open({ directory: backup, dataDir, store: again })!, again);
+  };
+  assert.equal(await opened(({ canGrow }) => canGrow), true, 'a restart changes nothing');
+  await opened(async (chain, again) => {
+    again.write((tx) => tx.put(things, 'later', 'ws_1', 'later'));
+    await again.durable();
+    await chain.add();
+  });
+  // The same file, with what was in it.
+  writeFileSync(join(path, 'data.mdb'), readFileSync(before));
+  rmSync(join(path, 'lock.mdb'), { force: true });
+  assert.equal(await opened(({ canGrow }) => canGrow), false, 'a store that was set back');
+  await compact(dataDir);
+  assert.equal(await opened(({ canGrow }) => canGrow), false, 'a store that was compacted');
+});
+
+test('a damaged, missing or foreign increment is named, and what was stored before it can be restored', async (t) => {
+  const { store, backup, writer, restored } = await backedUp(t);
+  const chain = writer();
+  for (const id of ['one', 'two', 'three']) {
+    store.write((tx) => tx.put(things, id, 'ws_1', id));
+    await store.durable();
+    await chain.add();
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  const [first] = readChain(backup).increments;
+  const until = Date.parse(first!.manifest.createdAt);
+  const second = join(backup, INCREMENTS, '000002');
+  damage(join(second, 'pages'), 'backup-mark');
+  assert.match(
+    (await verify(backup)).damage.join(),
+    /increments\/000002\/pages is missing or has other content/,
+  );
+  await assert.rejects(restored(), /000002\/pages is missing/);
+  assert.equal((await recordsOf(await restored(until))).has('two'), false);
+  rmSync(second, { recursive: true });
+  await assert.rejects(restored(), /The increment .*000003 is damaged, or is not the one/);
+  await assert.rejects(verify(backup), /The increment .*000003 is damaged/);
+  renameSync(join(backup, INCREMENTS, '000003'), second);
+  await assert.rejects(restored(), /The increment .*000002 is damaged, or is not the one/);
+  assert.equal((await recordsOf(await restored(until))).get('one'), 'one');
+  assert.equal(existsSync(join(backup, '..', 'restored-1')), false, 'nothing is written of a damaged backup');
+});
+
+test('a backup with increments can be restored after its server was killed at any moment, with what was added before', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const random = new SeededRandom(11);
+  let acknowledged = 0;
+  for (let round = 0; round < 8; round++) {
+    const script = childScript(t, 'increment-writer', dataDir, directory);
+    const lines = 1 + random.below(6);
+    for (let n = 0; n < lines; n++) acknowledged = Number(await script.line());
+    await new Promise((resolve) => setTimeout(resolve, random.below(40)));
+    await script.kill();
+    const newest = readdirSync(directory).filter((name) => name.endsWith('Z'));
+    assert.equal(newest.length, 1, 'a killed server goes on with the chain');
+    const from = join(directory, newest[0]!);
+    assert.deepEqual((await verify(from)).damage, []);
+    const to = join(dataDir, '..', `restored-${round}`);
+    await restore({ from, dataDir: to });
+    const records = await recordsOf(to);
+    assert.ok(Number(records.get('count')) >= acknowledged, `${records.get('count')} of ${acknowledged}`);
+    const file = readFileSync(join(to, 'workspaces', 'ws_1', 'files', 'count'), 'utf8');
+    assert.ok(Number(file) >= acknowledged, `${file} of ${acknowledged}`);
+    assert.deepEqual((await verify(to)).damage, []);
+  }
+  const left = readdirSync(join(directory, readdirSync(directory)[0]!, INCREMENTS));
+  assert.ok(left.filter((name) => name.includes('partial')).length <= 1, left.join());
+});
+
+for (const workers of ['1', '3']) {
+  test(`an increment of a server with ${workers} workers under load has every write that was acknowledged before it`, async (t) => {
+    const server = await startChildServer(t, { TROUPE_WORKERS: workers });
+    const [acknowledged, writing] = [[] as string[], new AbortController()];
+    const writers = Array.from({ length: 4 }, async (_, n) => {
+      while (!writing.signal.aborted)
+        acknowledged.push((await server.client.notebooks.create({ title: `notebook ${n}` })).id);
+    });
+    await using store = await openSharedStore(
+      join(server.dataDir, 'store'),
+      assert.fail,
+      async () => undefined,
+    );
+    const { dataDir } = server;
+    const backups = temporaryDirectory(t);
+    const backup = join(backups, 'backup');
+    const copyStore = (to: string, isCompact: boolean) => store.copyTo(to, isCompact);
+    await backUp({ dataDir, to: backup, copyStore, mark: await markStore(store) });
+    const writer = ChainWriter.open({ directory: backup, dataDir, store })!;
+    const before: { ids: string[]; until: number }[] = [];
+    for (let round = 0; round < 6; round++) {
+      const [ids, least] = [[...acknowledged], acknowledged.length + 20];
+      await writer.add();
+      before.push({ ids, until: Date.parse(readChain(backup).increments.at(-1)!.manifest.createdAt) });
+      while (acknowledged.length < least) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    writing.abort();
+    await Promise.all(writers);
+    for (const [n, { ids, until }] of before.entries()) {
+      const to = join(backups, `restored-${n}`);
+      await restore({ from: backup, dataDir: to, until });
+      assert.deepEqual((await verify(to)).damage, []);
+      await using restored = await openStoreReader(join(to, 'store'));
+      const kept = ids.filter((id) => restored.get(notebookRecords, OWNER.workspaceId, id) !== undefined);
+      assert.equal(kept.length, ids.length);
+    }
+  });
+}
