@@ -18,7 +18,7 @@ import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import type { KeyringSource } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
-import type { ProbeResult } from './probe.ts';
+import type { DatasourceWarning, ProbeResult } from './probe.ts';
 
 /** What this module needs to know about connections: their schema, whether one is complete, whether it works. */
 export interface Connections {
@@ -28,6 +28,8 @@ export interface Connections {
   isEmbedded(kind: string): boolean;
   /** Tests the connection. Resolves with a failed result, instead of rejecting, when the database does not answer. */
   probe(workspaceId: WorkspaceId, connection: Connection): Promise<ProbeResult>;
+  /** Returns the warnings of a connection of this kind that was not tested. */
+  untestedWarnings(kind: string): readonly DatasourceWarning[];
 }
 
 /** What callers may see of a datasource: everything but its connection. */
@@ -39,6 +41,11 @@ export interface DatasourceMetadata {
   readonly revision: number;
   readonly configured: boolean;
   readonly embedded: boolean;
+}
+
+/** The metadata of a datasource that was saved just now, with what there is to say of its account. */
+export interface SavedMetadata extends DatasourceMetadata {
+  readonly warnings?: readonly DatasourceWarning[];
 }
 
 /** A datasource to create. `connection` is checked against the schema of its kind. */
@@ -54,7 +61,7 @@ export type Replacement = Omit<NewDatasource, 'slug'>;
 
 /** The outcome of a change: saved, or not saved because the connection test that was asked for failed. */
 export type Saved =
-  | { readonly saved: true; readonly metadata: DatasourceMetadata }
+  | { readonly saved: true; readonly metadata: SavedMetadata }
   | { readonly saved: false; readonly probe: ProbeResult };
 
 /** Throws when a datasource is not in the state that a request asks for. */
@@ -109,8 +116,8 @@ export class Datasources {
     const { workspaceId, userId } = actor.principal;
     const parsed = connections.parse(connection);
     this.#refuseExisting(store, workspaceId, slug);
-    const failed = await this.#test(actor, 'datasource.create', slug, parsed, testConnection);
-    if (failed !== undefined) return { saved: false, probe: failed };
+    const probe = await this.#test(actor, 'datasource.create', slug, parsed, testConnection);
+    if (probe?.ok === false) return { saved: false, probe };
     const now = timestamp();
     const record: DatasourceRecord = {
       id: newId('datasource'),
@@ -129,7 +136,7 @@ export class Datasources {
       this.#put(tx, workspaceId, record, parsed);
       this.#options.audit.note(actor, { action: 'datasource.create', target: slug, outcome: 'done' });
     });
-    return { saved: true, metadata: metadataOf(record) };
+    return { saved: true, metadata: this.#savedMetadata(record, probe) };
   }
 
   /**
@@ -147,8 +154,8 @@ export class Datasources {
     const before = this.readable(principal, slug);
     checkState(before);
     const parsed = connections.parse(connection);
-    const failed = await this.#test(actor, 'datasource.replace', slug, parsed, testConnection);
-    if (failed !== undefined) return { saved: false, probe: failed };
+    const probe = await this.#test(actor, 'datasource.replace', slug, parsed, testConnection);
+    if (probe?.ok === false) return { saved: false, probe };
     const after: DatasourceRecord = {
       ...before,
       kind: parsed.kind,
@@ -164,7 +171,7 @@ export class Datasources {
       this.#options.audit.note(actor, { action: 'datasource.replace', target: slug, outcome: 'done' });
     });
     onGone(principal.workspaceId, slug);
-    return { saved: true, metadata: metadataOf(after) };
+    return { saved: true, metadata: this.#savedMetadata(after, probe) };
   }
 
   /** Deletes a datasource with its sealed connection and its grants; files stay. Throws `not_found`. */
@@ -231,7 +238,13 @@ export class Datasources {
     putSealed(tx, this.#options.keys.ring, { workspaceId, slug, revision }, connection);
   }
 
-  /** Tests the connection if `wanted`. Returns the result only when the test failed, which goes to the audit log. */
+  #savedMetadata(record: DatasourceRecord, probe: ProbeResult | undefined): SavedMetadata {
+    const { connections } = this.#options;
+    const warnings = probe === undefined ? connections.untestedWarnings(record.kind) : (probe.warnings ?? []);
+    return { ...metadataOf(record), ...(warnings.length > 0 && { warnings }) };
+  }
+
+  /** Tests the connection if `wanted`, and returns the result. A test that failed goes to the audit log. */
   async #test(
     actor: AuditContext,
     action: string,
@@ -242,8 +255,7 @@ export class Datasources {
     if (wanted !== true) return undefined;
     const { connections } = this.#options;
     const probe = await connections.probe(actor.principal.workspaceId, connection);
-    if (probe.ok) return undefined;
-    this.#options.audit.note(actor, { action, target: slug, outcome: 'failed' });
+    if (!probe.ok) this.#options.audit.note(actor, { action, target: slug, outcome: 'failed' });
     return probe;
   }
 

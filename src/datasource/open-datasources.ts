@@ -13,7 +13,7 @@ import type { StartEngine } from './embedded/engine-port.ts';
 import { Engines } from './embedded/engines.ts';
 import { DatasourceGrants } from './grants.ts';
 import { KeyringStore } from './keys/keyring-store.ts';
-import { probeConnection } from './probe.ts';
+import { probeConnection, untestedWarnings } from './probe.ts';
 import { Descriptions } from './query/descriptions.ts';
 import { dropInAllWorkers } from './query/outdated.ts';
 import { Queries, type QueryMetrics } from './query/queries.ts';
@@ -75,7 +75,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     egress,
     drivers,
     engines,
-    filesDirectory: workspaceFiles(workspaceId),
+    filesDirectory: () => workspaceFiles(workspaceId),
   });
   const openSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =>
     connectorOf(record.kind).open(
@@ -98,6 +98,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       parse: parseConnection,
       isEmbedded: (kind) => connectorOf(kind).embedded,
       probe: (workspaceId, connection) => probeConnection(connection, contextOf(workspaceId)),
+      untestedWarnings,
     },
     onGone,
   });

@@ -10,6 +10,14 @@ export interface ProbeResult {
   /** The sentence of the failure's category: it holds nothing of the connection and nothing of the driver. */
   readonly message: string;
   readonly elapsedMs: number;
+  /** Only of a connection that works. */
+  readonly warnings?: readonly DatasourceWarning[];
+}
+
+/** What the owner of a datasource should know of its account before agents use it. */
+export interface DatasourceWarning {
+  readonly code: 'account_may_write' | 'account_rights_unknown';
+  readonly message: string;
 }
 
 /** What a connection test needs. */
@@ -21,6 +29,24 @@ export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
 const DEADLINE_MS = 10_000;
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WORKS = 'The connection works.';
+/** For asking what the account may write, so that a test is never much slower for that. */
+const RIGHTS_DEADLINE_MS = 3_000;
+
+const NO_MODE =
+  'Databases of this kind have no read-only mode, so only the words of a statement decide whether an agent may run it.';
+const MAY_WRITE: DatasourceWarning = {
+  code: 'account_may_write',
+  message: `The account of this connection may change the database. ${NO_MODE} Use an account that can only read.`,
+};
+const RIGHTS_UNKNOWN: DatasourceWarning = {
+  code: 'account_rights_unknown',
+  message: `What the account of this connection may change is not known. ${NO_MODE} Use an account that can only read.`,
+};
+
+/** Returns the warnings of a connection that was not tested. */
+export function untestedWarnings(kind: string): readonly DatasourceWarning[] {
+  return connectorOf(kind).readsByWords ? [RIGHTS_UNKNOWN] : [];
+}
 
 /** Opens the connection, runs a small query and closes it. Rejects for no failure of the database. */
 export async function probeConnection(
@@ -29,23 +55,34 @@ export async function probeConnection(
 ): Promise<ProbeResult> {
   const startedAt = performance.now();
   const signal = AbortSignal.timeout(deadlineMs);
-  const message = await attempt(connection, { ...context, limitBytes: MAX_RECEIVED_BYTES }, signal);
-  return { ok: message === WORKS, message, elapsedMs: Math.round(performance.now() - startedAt) };
+  const found = await attempt(connection, { ...context, limitBytes: MAX_RECEIVED_BYTES }, signal);
+  const { message, warnings } = found;
+  const elapsedMs = Math.round(performance.now() - startedAt);
+  return { ok: message === WORKS, message, elapsedMs, ...(warnings.length > 0 && { warnings }) };
 }
 
 async function attempt(
   connection: Connection,
   context: ConnectorContext,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Pick<ProbeResult, 'message'> & { readonly warnings: readonly DatasourceWarning[] }> {
   let session: Session | undefined;
   try {
-    session = await connectorOf(connection.kind).open(connection, context, signal);
+    const connector = connectorOf(connection.kind);
+    session = await connector.open(connection, context, signal);
     await session.probe(signal);
-    return WORKS;
+    return { message: WORKS, warnings: connector.readsByWords ? await rightsOf(session, signal) : [] };
   } catch (error) {
-    return error instanceof DatasourceFailure ? error.message : FAILURES.failed;
+    return { message: error instanceof DatasourceFailure ? error.message : FAILURES.failed, warnings: [] };
   } finally {
     await session?.close();
   }
+}
+
+/** Resolves with what is to be said of the account's rights. The connection works, whatever becomes of this. */
+async function rightsOf(session: Session, signal: AbortSignal): Promise<readonly DatasourceWarning[]> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(RIGHTS_DEADLINE_MS)]);
+  const mayWrite = await session.mayWrite?.(deadline).catch(() => undefined);
+  if (mayWrite === undefined) return [RIGHTS_UNKNOWN];
+  return mayWrite ? [MAY_WRITE] : [];
 }

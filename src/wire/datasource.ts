@@ -1,6 +1,6 @@
 /** Datasources, their connections, and with whom they are shared. */
 import Type from 'typebox';
-import { closed, listSchema, nullable, Timestamp, type Wire } from './shape.ts';
+import { closed, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 const SlugSchema = Type.String({
   maxLength: 120,
@@ -55,6 +55,28 @@ export const ConnectionTestRequestSchema = Type.Object(
   { $id: 'ConnectionTestRequest', ...closed, examples: [{ connection: CONNECTION_EXAMPLE }] },
 );
 
+const warnings = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        code: oneOf(['account_may_write', 'account_rights_unknown'], {
+          description:
+            '`account_may_write`: the database says that the account may change something. `account_rights_unknown`: the ' +
+            'database cannot say it, or was not asked.',
+        }),
+        message: Type.String(),
+      },
+      { $id: 'DatasourceWarning', ...closed },
+    ),
+    {
+      description:
+        'What to know of the account before agents use it, for kinds of databases that have no read-only mode (mssql, snowflake, ' +
+        'databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent ' +
+        'when there is nothing to say.',
+    },
+  ),
+);
+
 export const DatasourceSchema = Type.Object(
   {
     id: Type.String(),
@@ -70,6 +92,7 @@ export const DatasourceSchema = Type.Object(
       description: 'Whether a connection is stored. It says nothing about the last test.',
     }),
     embedded: Type.Boolean({ description: 'Whether it runs inside the server, on files of the workspace.' }),
+    warnings,
   },
   { $id: 'Datasource', ...closed },
 );
@@ -87,6 +110,7 @@ export const ConnectionTestSchema = Type.Object(
       description: 'A general text that shows nothing of the connection or the driver.',
     }),
     elapsedMs: Type.Number(),
+    warnings,
   },
   { $id: 'ConnectionTest', ...closed },
 );

@@ -25,6 +25,7 @@ test('no connection and no key is sealed in a workspace that was deleted during 
     connections: {
       parse: () => ({ kind: 'postgres' }),
       isEmbedded: () => false,
+      untestedWarnings: () => [],
       async probe() {
         store.write((tx) => tx.remove(workspaceRecords, 'ws_home'));
         return { ok: true, message: '', elapsedMs: 1 };

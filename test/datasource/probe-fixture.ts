@@ -26,6 +26,8 @@ export interface ProbeFixture {
   readonly context: ProbeContext;
   /** Tests a connection and checks that the reported time is plausible. */
   probe(connection: object, deadlineMs?: number): Promise<{ ok: boolean; message: string }>;
+  /** Tests a connection and returns the codes of its warnings. */
+  warnings(connection: object): Promise<string[]>;
   /** Opens a session, which is closed when the test ends. */
   open(connection: object): Promise<Session>;
 }
@@ -37,18 +39,32 @@ export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}
   const egress = createEgress({ listenHost: '127.0.0.1', ownPorts: () => [OWN_PORT], allow: undefined });
   const engines = new Engines(startEngine);
   owner.after(async () => engines[Symbol.dispose]());
-  const context = { egress, filesDirectory, drivers: installedDrivers, engines, ...overrides };
+  const context = {
+    egress,
+    filesDirectory: () => filesDirectory,
+    drivers: installedDrivers,
+    engines,
+    ...overrides,
+  };
   return {
     filesDirectory,
     context,
     async probe(connection, deadlineMs) {
       const limit = deadlineMs === undefined ? {} : { deadlineMs };
-      const { elapsedMs, ...result } = await probeConnection(parseConnection(connection), {
+      const {
+        elapsedMs,
+        warnings: _,
+        ...result
+      } = await probeConnection(parseConnection(connection), {
         ...context,
         ...limit,
       });
       if (!(elapsedMs >= 0 && elapsedMs < 15_000)) throw new Error(`A probe took ${elapsedMs} ms.`);
       return result;
+    },
+    async warnings(connection) {
+      const { warnings = [] } = await probeConnection(parseConnection(connection), context);
+      return warnings.map(({ code }) => code);
     },
     async open(connection) {
       const parsed: Connection = parseConnection(connection);

@@ -43,8 +43,12 @@ export const datasources: CommandGroup = (program, context) => {
     if (wantsJson(command)) printJson(terminal, value);
     else terminal.out(`${text}\n`);
   };
+  const warn = ({ warnings = [] }: Pick<ConnectionTest, 'warnings'>) => {
+    for (const { message } of warnings) terminal.err(`warning: ${message}\n`);
+  };
   const report = (command: Parameters<typeof wantsJson>[0], test: ConnectionTest) => {
     tell(command, test, `${test.message} (${test.elapsedMs} ms)`);
+    warn(test);
     if (!test.ok) throw new CommandEnd(EXIT.failed);
   };
 
@@ -86,6 +90,7 @@ export const datasources: CommandGroup = (program, context) => {
         const named = name === undefined ? fields : { ...fields, name };
         const made = await connect(command).datasources.create({ slug, ...named });
         tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
+        warn(made);
       },
     );
   examples(create, [
@@ -105,6 +110,7 @@ export const datasources: CommandGroup = (program, context) => {
         const named = name === undefined ? fields : { ...fields, name: name === '' ? null : name };
         const made = await connect(command).datasources.replace(slug, named);
         tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
+        warn(made);
       },
     );
   examples(replace, ['troupe datasources replace sales connection.json']);

@@ -24,6 +24,11 @@ export interface Definition<S extends TObject> {
   open(connection: Static<S>, opening: Opening): Promise<Session>;
   /** Most bytes between two batches of rows, for drivers that buffer a whole row of any size. */
   readonly maxBytesBetweenBatches?: number;
+  /**
+   * Set where the database has no read-only mode: only the words of a statement then decide whether an agent may run it, so the
+   * account should be one that can only read.
+   */
+  readonly readsByWords?: true;
   /** Returns the placeholder for the parameter at a position, which starts at 1. */
   placeholder(position: number, parameter: Parameter): string;
   /** Returns violations that the schema cannot express. It is called with connections that match the schema. */
@@ -37,7 +42,8 @@ export interface Definition<S extends TObject> {
 }
 
 /** A kind of database, as the rest of the datasource plane uses it. */
-export interface Connector extends Pick<Definition<TObject>, 'kind' | 'title' | 'embedded' | 'placeholder'> {
+export interface Connector
+  extends Pick<Definition<TObject>, 'kind' | 'title' | 'embedded' | 'readsByWords' | 'placeholder'> {
   readonly schema: TObject;
   /** Returns what is wrong with a connection of this kind, at paths below `path`; empty when it is complete. */
   violations(value: unknown, path: string): readonly Violation[];
@@ -48,7 +54,7 @@ export interface Connector extends Pick<Definition<TObject>, 'kind' | 'title' | 
 
 /** Returns the connector of a definition. Its schema is compiled when it is first used. */
 export function defineConnector<S extends TObject>(definition: Definition<S>): Connector {
-  const { kind, title, embedded, schema, placeholder } = definition;
+  const { kind, title, embedded, readsByWords, schema, placeholder } = definition;
   const check = new SchemaCheck(schema);
   const read = (value: unknown): Static<S> => {
     if (check.matches(value)) return value;
@@ -58,6 +64,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     kind,
     title,
     embedded,
+    ...(readsByWords && { readsByWords }),
     schema,
     placeholder,
     violations(value, path) {

@@ -55,6 +55,7 @@ export async function openGuarded(
     throw failure(error, signal, 'timeout');
   }
   const reset = session.reset?.bind(session);
+  const mayWrite = session.mayWrite?.bind(session);
   return {
     ...(session.lost && { lost: session.lost }),
     ...(session.isSingleUse && { isSingleUse: true }),
@@ -75,6 +76,15 @@ export async function openGuarded(
         throw failure(error, by, 'timeout');
       }
     },
+    ...(mayWrite && {
+      async mayWrite(by) {
+        try {
+          return await untilAborted(mayWrite(by), by);
+        } catch (error) {
+          throw failure(error, by, 'timeout');
+        }
+      },
+    }),
     async *query(sql, parameters, options) {
       const stop = endingAfterAbort(options.signal, () => routes.end());
       try {

@@ -20,6 +20,11 @@ export interface Session {
   readonly lost?: Promise<void>;
   /** Resolves when the database answers and everything that the connection names exists. */
   probe(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves with whether the account may change anything in the database, as the database says; undefined when that cannot be found
+   * out. Absent where no database of the kind can say so.
+   */
+  mayWrite?(signal: AbortSignal): Promise<boolean | undefined>;
   /** Runs one statement. Its positional parameters are written as the connector's `placeholder` returns them. */
   query(sql: string, parameters: readonly Parameter[], options: QueryOptions): AsyncIterable<RowBatch>;
   /**
@@ -36,8 +41,8 @@ export interface Session {
 /** What connectors need in order to open a connection. */
 export interface ConnectorContext {
   readonly egress: Egress;
-  /** The directory of the workspace's files, for embedded databases. */
-  readonly filesDirectory: string;
+  /** Returns the directory of the workspace's files, and makes it if need be: only embedded databases may need one. */
+  readonly filesDirectory: () => string;
   /** The processes that run embedded databases. */
   readonly engines: Engines;
   /** Loads drivers that are not part of the installation. */

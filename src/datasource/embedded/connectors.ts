@@ -48,7 +48,7 @@ function embeddedConnector<K extends EngineKind>(
     check: (connection) => checkPath(connection.path),
     target: () => null,
     open: async (connection, { filesDirectory, engines }) =>
-      embeddedSession({ kind, filesDirectory, path: connection.path }, engines),
+      embeddedSession({ kind, filesDirectory: filesDirectory(), path: connection.path }, engines),
     placeholder: () => '?',
     classify: () => undefined,
   });

@@ -1,4 +1,5 @@
 /** Reads how a statement begins, for databases that do not tell otherwise whether a statement writes. */
+import { mayContain } from './sql-words.ts';
 
 const BLANK = /[\s;(]+|--[^\n]*(?:\n|$)/y;
 const WORD = /\w+/y;
@@ -27,6 +28,9 @@ const READING = new Set([
   'EXPLAIN',
 ]);
 
+const CARRIES_OUT = new Set(['ANALYZE', 'ANALYSE']);
+const WRITING_WITH = new Set(['INSERT', 'MERGE', 'UPDATE', 'DELETE', 'PROCEDURE']);
+
 /**
  * Returns whether the statement begins with a word of statements that only return rows. This is required in addition
  * to a read-only transaction, which protects the tables, but not the files, programs and settings of the database
@@ -42,8 +46,8 @@ export function beginsAsReading(sql: string): boolean {
  */
 export function isReading(sql: string): boolean {
   const { word, rest } = statementStart(sql);
-  if (word === 'EXPLAIN') return !/\bANALY[SZ]E\b/i.test(rest);
-  if (word === 'WITH') return !/\b(INSERT|MERGE|UPDATE|DELETE|PROCEDURE)\b/i.test(rest);
+  if (word === 'EXPLAIN') return !mayContain(rest, CARRIES_OUT);
+  if (word === 'WITH') return !mayContain(rest, WRITING_WITH);
   return READING.has(word);
 }
 

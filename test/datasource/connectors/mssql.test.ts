@@ -90,6 +90,18 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   });
 }
 
+for (const [user, warnings] of [
+  ['analyst', []],
+  ['analyst-writing', ['account_may_write']],
+  ['analyst-unasked', ['account_rights_unknown']],
+] as const) {
+  test(`a test of the account ${user} warns of ${warnings.join() || 'nothing'}`, { skip }, async (t) => {
+    const { connection, fixture } = await mssql(t, { user });
+    assert.deepEqual(await fixture.warnings(connection), warnings);
+    assert.deepEqual(await fixture.probe(connection), { ok: true, message: 'The connection works.' });
+  });
+}
+
 for (const tls of ['require', 'verify-full']) {
   test(`with ${tls}, a server without TLS never receives the password`, { skip }, async (t) => {
     const { connection, fixture, logins } = await mssql(t, { tls });

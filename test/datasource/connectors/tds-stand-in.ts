@@ -42,7 +42,11 @@ export async function tdsStandIn(owner: Owner): Promise<TdsStandIn> {
       case ATTENTION:
         return done(0x20);
       case RPC:
-        return queryAnswer(body.toString('utf16le'), body.subarray(1).toString('utf16le'));
+        return queryAnswer(
+          logins.at(-1)?.toString('utf16le') ?? '',
+          body.toString('utf16le'),
+          body.subarray(1).toString('utf16le'),
+        );
     }
   };
   const port = await listeningWith(owner, (socket) => serve(socket, answer));
@@ -106,8 +110,13 @@ function routing(host: string, port: number): Buffer {
   return token(0xe3, [Buffer.from([20]), uint16(value.length), value, uint16(0)]);
 }
 
-function queryAnswer(...readings: readonly string[]): Buffer | undefined {
+function queryAnswer(login: string, ...readings: readonly string[]): Buffer | undefined {
   const has = (sql: string) => readings.some((one) => one.includes(sql));
+  if (has('HAS_PERMS_BY_NAME')) {
+    if (login.includes('analyst-unasked')) return failed(229, 'You may not ask.');
+    const answer = login.includes('analyst-writing') ? 1 : 0;
+    return Buffer.concat([columns([integer('may_write')]), row([intCell(answer)]), done(0x10, 1)]);
+  }
   if (has('SELECT forever')) return undefined;
   if (has('SELECT unreadable')) return UNREADABLE;
   if (has('SELECT never')) return Buffer.concat([columns([moment('at')]), row([NEVER]), done(0x10, 1)]);

@@ -20,6 +20,7 @@ for (const [sql, why] of [
   ['WITH a AS (SELECT 1) DELETE FROM b', 'it deletes'],
   ['EXPLAIN ANALYZE INSERT INTO a SELECT 1', 'the plan is carried out'],
   ['// a\nSELECT 1', 'not every database has such comments'],
+  ['WITH a AS (SELECT 1) ınsert INTO b SELECT 1', 'Spark reads ı as I'],
   ['DROP TABLE a', 'it drops a table'],
   ['', 'it is empty'],
 ] as const) {

@@ -13,6 +13,7 @@ export const databricks = defineConnector({
   kind: 'databricks',
   title: 'Databricks',
   embedded: false,
+  readsByWords: true,
   schema: Type.Object(
     {
       kind: Type.Literal('databricks'),

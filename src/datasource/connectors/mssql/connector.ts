@@ -13,6 +13,7 @@ export const mssql = defineConnector({
   kind: 'mssql',
   title: 'Microsoft SQL Server',
   embedded: false,
+  readsByWords: true,
   schema: Type.Object(
     {
       kind: Type.Literal('mssql'),

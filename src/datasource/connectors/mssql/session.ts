@@ -4,12 +4,12 @@ import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';
-import { onlyReads } from '../../query/read-only.ts';
 import { RowQueue } from '../../query/row-queue.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
 import type { Session, Target } from '../session.ts';
 import { endOnUnreadable, type TdsConnection, type TdsRequest, type Tedious } from './driver.ts';
+import { MAY_WRITE, mayRunReadOnly } from './statements.ts';
 import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
 
 /** A server and an account on it. */
@@ -37,6 +37,12 @@ export async function openMssql(driver: Tedious, options: MssqlOptions): Promise
     lost: new Promise((resolve) => connection.once('end', resolve)),
     async probe(signal) {
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
+    },
+    async mayWrite(signal) {
+      // These words are ours, and some of them are among those that write.
+      for await (const { rows } of query(MAY_WRITE, [], { signal, readOnly: false }))
+        for (const [answer] of rows) return answer !== 0;
+      return undefined;
     },
     query,
     reset: () =>
@@ -164,16 +170,6 @@ export function explainMssql(error: unknown): string | undefined {
   return explainRemote(error);
 }
 
-/** T-SQL needs no separator between statements, so a read-only statement must not contain these words anywhere. */
-const WRITING =
-  /\b(ADD|ALTER|BACKUP|BULK|CHECKPOINT|COMMIT|CONVERSATION|CREATE|DBCC|DELETE|DENY|DROP|EXEC|EXECUTE|GRANT|INSERT|INTO|KILL|MERGE|OPENDATASOURCE|OPENQUERY|OPENROWSET|RAISERROR|RECEIVE|RECONFIGURE|RENAME|RESTORE|REVERT|REVOKE|ROLLBACK|SAVE|SET|SETUSER|SHUTDOWN|TRAN|TRANSACTION|TRIGGER|TRUNCATE|UPDATE|UPDATETEXT|USE|WAITFOR|WRITETEXT)\b/i;
-/** `NEXT VALUE FOR` takes a number from a sequence. There can be comments between the words. */
-const SEQUENCE = [/\bNEXT\b/i, /\bVALUE\b/i, /\bFOR\b/i];
-
-function writes(sql: string): boolean {
-  return WRITING.test(sql) || SEQUENCE.every((word) => word.test(sql));
-}
-
 interface MssqlChannel {
   readonly driver: Tedious;
   readonly connection: TdsConnection;
@@ -186,7 +182,7 @@ async function* rowsOf(
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
-  if (readOnly && !onlyReads(sql, writes)) throw refuseWriting();
+  if (readOnly && !mayRunReadOnly(sql)) throw refuseWriting();
   signal.throwIfAborted();
   const request = new Request(sql, (error) => results.end(error ?? undefined));
   const results = resultOf(request, route);

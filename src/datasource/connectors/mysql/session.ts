@@ -5,6 +5,7 @@ import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
+import { foldLetters } from '../../query/sql-words.ts';
 import { beginsAsReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
@@ -136,7 +137,7 @@ const WRITES_FILE = /outfile|dumpfile/i;
 
 /** A read-only transaction does not keep an account with the FILE privilege from writing files on the database's host. */
 function mayRunReadOnly(sql: string): boolean {
-  return beginsAsReading(sql) && !EXECUTED_COMMENT.test(sql) && !WRITES_FILE.test(sql);
+  return beginsAsReading(sql) && !EXECUTED_COMMENT.test(sql) && !WRITES_FILE.test(foldLetters(sql));
 }
 
 const SEVERAL_RESULTS = 'Statements with several results are not supported.';

@@ -11,6 +11,7 @@ export const snowflake = defineConnector({
   kind: 'snowflake',
   title: 'Snowflake',
   embedded: false,
+  readsByWords: true,
   schema: Type.Object(
     {
       kind: Type.Literal('snowflake'),

@@ -11,6 +11,7 @@ export const trino = defineConnector({
   kind: 'trino',
   title: 'Trino',
   embedded: false,
+  readsByWords: true,
   schema: Type.Object(
     {
       kind: Type.Literal('trino'),
