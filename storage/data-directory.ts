@@ -76,9 +76,14 @@ export class DataDirectory implements Disposable {
     return join(this.root, 'packages');
   }
 
+  /** Returns where the files of a workspace are, or would be. */
+  workspaceFilesPath(workspaceId: string): string {
+    return join(this.root, 'workspaces', workspaceId, 'files');
+  }
+
   /** Returns the working directory of a workspace's kernels, which it creates if it is missing. */
   workspaceFiles(workspaceId: string): string {
-    const path = join(this.root, 'workspaces', workspaceId, 'files');
+    const path = this.workspaceFilesPath(workspaceId);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return path;
   }

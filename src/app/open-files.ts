@@ -5,13 +5,14 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { CountedFiles } from '#src/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
+import type { DataDirectory } from '#storage/data-directory.ts';
 import { FileQuotaWatch } from './file-quota-watch.ts';
 
 const MIB = 1024 * 1024;
 
 export interface FilesOptions {
   readonly config: Pick<Config, 'workspaceFilesMb' | 'workspaceMaxFiles'>;
-  readonly directory: { workspaceFiles(workspaceId: WorkspaceId): string };
+  readonly directory: Pick<DataDirectory, 'workspaceFiles' | 'workspaceFilesPath'>;
   readonly log: Log;
   readonly cluster: Pick<Cluster, 'size' | 'askOthers' | 'onAsked'>;
   /** Yields the workspaces in which kernels live, some more than once. */
@@ -31,7 +32,9 @@ export function openFiles(
   { config, directory, log, cluster, inUse }: FilesOptions,
   stack: AsyncDisposableStack,
 ): WorkspaceFiles {
-  const files = new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId), {
+  const rootOf = (workspaceId: WorkspaceId, isNeeded: boolean) =>
+    isNeeded ? directory.workspaceFiles(workspaceId) : directory.workspaceFilesPath(workspaceId);
+  const files = new WorkspaceFiles(rootOf, {
     maxBytes: config.workspaceFilesMb * MIB,
     maxEntries: config.workspaceMaxFiles,
     onChange(workspaceId, { bytes, entries }, isOver) {

@@ -43,6 +43,8 @@ export async function listFiles(
     });
     return { items, nextCursor: first.length > limit ? base + first[limit - 1]! : null };
   } catch (error) {
+    // Nothing was ever stored in this workspace.
+    if (names.length === 0 && Object(error).code === 'ENOENT') return { items: [], nextCursor: null };
     throw fileFailure(error);
   }
 }

@@ -34,18 +34,17 @@ const FILE_MODE = 0o644;
 /** How many entries are counted at most, if no quota asks for more: some ten seconds of processor time. */
 const MAX_COUNTED_ENTRIES = 1_000_000;
 
+/** Returns the folder of a workspace. It is made if it is missing, provided that something is to be written into it. */
+export type RootOf = (workspaceId: WorkspaceId, isNeeded: boolean) => string;
+
 export class WorkspaceFiles {
-  readonly #rootOf: (workspaceId: WorkspaceId) => string;
+  readonly #rootOf: RootOf;
   /** One change of a file at a time, so that of two requests with the same condition one is refused. */
   readonly #changes = new KeyedLock();
   readonly #uploads = new Set<string>();
   readonly quota: FileQuota;
 
-  /** `rootOf` returns the folder of a workspace, which exists. */
-  constructor(
-    rootOf: (workspaceId: WorkspaceId) => string,
-    quota: Omit<FileQuotaOptions, 'count'> = { maxBytes: 0, maxEntries: 0 },
-  ) {
+  constructor(rootOf: RootOf, quota: Omit<FileQuotaOptions, 'count'> = { maxBytes: 0, maxEntries: 0 }) {
     this.#rootOf = rootOf;
     this.quota = new FileQuota({
       ...quota,
@@ -58,13 +57,16 @@ export class WorkspaceFiles {
     return this.#uploads.has(name);
   }
 
-  /** Opens the folder that these names lead to. Rejects with the system's error. */
+  /**
+   * Opens the folder that these names lead to. Missing folders are made if `beforeMake` is given, which is called before each.
+   * Rejects with the system's error.
+   */
   folder(
     workspaceId: WorkspaceId,
     names: readonly string[],
     beforeMake?: () => Promise<void>,
   ): Promise<Folder> {
-    return Folder.open(this.#rootOf(workspaceId), names, beforeMake);
+    return Folder.open(this.#rootOf(workspaceId, beforeMake !== undefined), names, beforeMake);
   }
 
   /** Opens a file for reading. Rejects with `not_found`, or `not_a_file` for anything but a file. */
@@ -146,7 +148,14 @@ export class WorkspaceFiles {
   }
 
   async #count(workspaceId: WorkspaceId, maxEntries: number): Promise<FileCount> {
-    return countFiles(await this.folder(workspaceId, []), {
+    let folder: Folder;
+    try {
+      folder = await this.folder(workspaceId, []);
+    } catch (error) {
+      if (isMissing(error)) return { bytes: 0, entries: 0, isComplete: true };
+      throw error;
+    }
+    return countFiles(folder, {
       maxEntries: Math.max(MAX_COUNTED_ENTRIES, maxEntries + 1),
       isLeftOut: (name) => this.isUploading(name),
     });
@@ -157,7 +166,7 @@ export class WorkspaceFiles {
       await using folder = await this.folder(workspaceId, names);
       return await statusIn(folder, name);
     } catch (error) {
-      if (Object(error).code === 'ENOENT') return undefined; // the folder will be made
+      if (isMissing(error)) return undefined; // the folder will be made
       throw error;
     }
   }
@@ -250,4 +259,8 @@ function writeFailure(error: unknown): unknown {
   if (code === 'ENOENT')
     return new AppError('stale_update', 'The folder was changed while the file was written. Send it again.');
   return fileFailure(error);
+}
+
+function isMissing(error: unknown): boolean {
+  return Object(error).code === 'ENOENT';
 }

@@ -21,7 +21,7 @@ function startWorkers(t: TestContext) {
     const stack = new AsyncDisposableStack();
     t.after(() => stack[Symbol.asyncDispose]());
     const config = { workspaceFilesMb: 0, workspaceMaxFiles: MAX_FILES };
-    const directory = { workspaceFiles: () => folder };
+    const directory = { workspaceFiles: () => folder, workspaceFilesPath: () => folder };
     return { ...openFiles({ config, directory, log, cluster, inUse: () => [WORKSPACE] }, stack), cluster };
   });
   const [first, second] = workers;

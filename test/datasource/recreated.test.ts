@@ -18,7 +18,8 @@ test('a grant that was made in the turn in which its datasource is deleted does 
     audit,
     connections: {
       parse: () => ({ kind: 'postgres' }),
-      isEmbedded: () => false, untestedWarnings: () => [],
+      isEmbedded: () => false,
+      untestedWarnings: () => [],
       probe: () => assert.fail(),
     },
     onGone: () => undefined,
