@@ -51,7 +51,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
 
   constructor(options: AudienceOptions) {
     this.#options = options;
-    this.backpressure = new Backpressure(options.limitBytes, () => this.settle());
+    this.backpressure = new Backpressure(options.limitBytes, () => this.#recheck());
   }
 
   /** How many there are. Those of another process, once they have caught up, are one. */
@@ -205,6 +205,16 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     if (chargedBytes === this.#chargedBytes) return;
     this.#chargedBytes = chargedBytes;
     budget?.charge(this, chargedBytes);
+  }
+
+  /** Finds out which connections take bytes again, while the producer waits for those that move. */
+  #recheck(): void {
+    const nowMs = this.#clock.read();
+    for (const subscriber of [...this.#blocked]) {
+      const isAwaited = !subscriber.observes && !subscriber.isResting && subscriber.isMoving(nowMs);
+      if (isAwaited) subscriber.sink.retry?.();
+    }
+    this.settle();
   }
 
   /** Yields those whose connection has not taken everything; for the budget. */

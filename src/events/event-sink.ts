@@ -13,6 +13,11 @@ export interface EventSink {
   readonly relay?: Relay | undefined;
   /** Hands over bytes, of which the connection keeps what it cannot send. False: taken, but write no more until `Subscription.writable` is called. */
   write(bytes: Uint8Array): boolean;
+  /**
+   * Tries whether the connection takes bytes again, and calls `Subscription.writable` if so: a connection may say by itself that it is
+   * writable only when a large part of its buffers is empty. Absent when the connection says so in time.
+   */
+  retry?(): void;
   /** No more will be written; the connection ends once what was taken is out. */
   end(): void;
   /** Ends a connection whose client lags, after these last pieces if the client takes them soon. They are made as they are taken. */

@@ -10,12 +10,6 @@ import type { ChunkRing } from './chunk-ring.ts';
 import type { FeedChannel, FeedHead, FeedLink } from './event-sink.ts';
 import { Subscriber } from './subscriber.ts';
 
-/**
- * As `MOVING_WITHIN_MS`, but a process that takes nothing for longer than that is busy rather than gone: to cut off all who
- * are on the feed would give it more to do. One that hangs is killed by then.
- */
-const PROCESS_MOVING_WITHIN_MS = 1_000;
-
 /** The subscribers of one process, as one subscriber. */
 export class Feed extends Subscriber {
   readonly link: FeedLink;
@@ -24,7 +18,7 @@ export class Feed extends Subscriber {
   isPressed = false;
 
   constructor(link: FeedLink, channel: FeedChannel, { firstIndex, observes }: FeedHead) {
-    super(channel, observes, PROCESS_MOVING_WITHIN_MS);
+    super(channel, observes);
     this.link = link;
     this.channel = channel;
     this.join(firstIndex);

@@ -3,8 +3,12 @@ import type { ChunkRing } from './chunk-ring.ts';
 import type { EventSink, Relay } from './event-sink.ts';
 import { type FramePiece, joinFrames, PIECE_BYTES } from './frame.ts';
 
-/** A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. */
-const MOVING_WITHIN_MS = 100;
+/**
+ * A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. It takes them in lumps:
+ * a connection that refused bytes takes the next ones when a piece has left, and TCP opens a window that was closed by a sixteenth of the
+ * receiver's buffer. A stalled subscriber makes the producer wait for so long, once.
+ */
+const MOVING_WITHIN_MS = 2_000;
 /** After so much a subscriber waits for the next turn of the event loop: to encode it and hand it over takes some milliseconds. */
 const MAX_BYTES_A_TURN = 1024 * 1024;
 const MOVING_LIMIT_FACTOR = 4;
@@ -37,13 +41,11 @@ export class Subscriber {
   #unsentBytes = 0;
   #hasMoved = false;
   #heldBytes = 0;
-  readonly #movingWithinMs: number;
   #movedAtMs = 0;
 
-  constructor(sink: EventSink, observes: boolean, movingWithinMs = MOVING_WITHIN_MS) {
+  constructor(sink: EventSink, observes: boolean) {
     this.sink = sink;
     this.observes = observes;
-    this.#movingWithinMs = movingWithinMs;
     this.relay = sink.relay;
   }
 
@@ -126,7 +128,7 @@ export class Subscriber {
   isMoving(nowMs: number): boolean {
     if (this.#hasMoved) this.#movedAtMs = nowMs;
     this.#hasMoved = false;
-    return nowMs - this.#movedAtMs < this.#movingWithinMs;
+    return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
   }
 
   /** How far it may lag while it is moving, of a stream with this limit. */

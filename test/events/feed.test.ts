@@ -82,8 +82,8 @@ test('a feed that its process does not take is cut off, and all who are on it co
     }
     return other.cutOffs.length > 0;
   };
-  assert.equal(await isCutOffWithin(20, 1000), false, 'a busy process has more time than a client');
-  assert.equal(await isCutOffWithin(30, 10), true);
+  assert.equal(await isCutOffWithin(20, 1000), false, 'a busy process has time');
+  assert.equal(await isCutOffWithin(80, 10), true);
   for (const sink of sinks) {
     assert.deepEqual([live(sink), sink.ended], [['a', 'session.resync-required slow_subscriber'], true]);
   }

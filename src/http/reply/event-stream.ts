@@ -119,6 +119,14 @@ export class EventStream implements EventSink {
     return true;
   }
 
+  /**
+   * Tries whether the socket takes bytes again. Linux says that it is writable only when a third of its send buffer, which may have
+   * 4 MiB, is free: of a slow reader that is seconds after it has begun to take bytes.
+   */
+  retry(): void {
+    if (!this.#over && !this.#accepted && this.relay === undefined) this.#goOnWriting();
+  }
+
   /** Returns false when the socket is full or the stream is over: the subscription then waits for `writable`. */
   write(bytes: Uint8Array): boolean {
     return !this.#over && this.#send(bytes);
