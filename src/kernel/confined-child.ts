@@ -3,17 +3,22 @@
  * socket between the two and its timers; all three are gone once `ended` was called. Every process that parses or runs
  * what a user brought is one of these.
  *
- * The child greets first: a frame with its token. What it sends afterwards is untrusted. Its end is the end of both, the
+ * The order says within which limits the process works, and nothing of a workspace: every later kernel inherits the memory of
+ * the host, where orders are read. What the process is to do, its launch, is sent once it was admitted (kernel-door.ts). What it
+ * sends is untrusted. Its end is the end of both, the
  * process and the socket; after the first of them the other is waited for only so long.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { PeerProcess } from '#src/core/peer-process.ts';
 import type { ProcessEnd } from './exit-classification.ts';
+import { encodeLongFrame } from './frame-decoder.ts';
 import type { FrameParts } from './frame-sender.ts';
+import { asRecord, asText, isRecord } from './json-shape.ts';
+import { KernelDoor } from './kernel-door.ts';
 import { type FrameReading, KernelSocket } from './kernel-socket.ts';
-import type { ChildOrder, Confinement } from './launch-order.ts';
-import type { Zygote } from './zygote-process.ts';
+import type { ChildRequest, Confinement } from './launch-order.ts';
+import type { KernelLog, Zygote } from './zygote-process.ts';
 
 /** What starting a child needs of the kernel host. */
 export interface ChildPort {
@@ -23,16 +28,17 @@ export interface ChildPort {
   readonly newSocketPath: () => string;
   /** Tells and signals the process at the other end of a connection. */
   readonly peers: () => PeerProcess;
+  readonly log: KernelLog;
 }
 
 /** Starts children of the kernel host. */
 export interface ChildStarter {
   /**
-   * `order` is given what confines kernels, null for nothing, and is called as the constructor of `ConfinedChild` says.
+   * `request` is given what confines kernels, null for nothing, and is called as the constructor of `ConfinedChild` says.
    * Frames are JSON unless `reading` says otherwise.
    */
   startChild(
-    order: (confinement: Confinement | null) => ChildOrder,
+    request: (confinement: Confinement | null) => ChildRequest,
     events: ChildEvents,
     reading?: FrameReading,
   ): ConfinedChild;
@@ -55,10 +61,10 @@ export type ChildEnd =
   | { readonly kind: 'failed'; readonly error: unknown };
 
 export interface ChildEvents {
-  /** The child has connected; it has not greeted yet. */
-  accepted?(): void;
+  /** The child has connected and is sent its launch. */
+  admitted?(): void;
   forked?(pid: number): void;
-  /** Parsed frames in order, the greeting first. A `ShapeError` thrown here is a broken protocol. */
+  /** Parsed frames in order. A `ShapeError` thrown here is a broken protocol. */
   received(values: readonly unknown[]): void;
   /** Called once, after everything else. */
   ended(end: ChildEnd): void;
@@ -72,44 +78,44 @@ const END_DETAIL_MS = 2000;
 /** How long a dead child's socket is still read: a process that a cell started may keep it open for ever. */
 const LAST_WORDS_MS = 250;
 const KILL_MS = 1000;
+/** The channel of the first frame to a child. */
+const LAUNCH = 6;
+const MAX_WORDS_CHARS = 4096;
 
 export class ConfinedChild implements Disposable {
   readonly #id = randomBytes(8).toString('hex');
-  readonly #token = randomBytes(32).toString('hex');
   readonly #port: ChildPort;
   readonly #events: ChildEvents;
   readonly #socket: KernelSocket;
+  #door: KernelDoor | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
   #zygote: Zygote | null = null;
   #process: ProcessEnd | null = null;
   #hasInit = false;
-  #isAccepted = false;
+  #isAdmitted = false;
+  /** Why it could not begin to work, in its own words. */
+  #words = '';
   #isClosed = false;
   #isEnding = false;
   #isGone = false;
 
   /**
-   * Starts the child at once; no event comes before the caller's turn is over. `order` is called when the host is there,
-   * immediately before its result is sent.
+   * Starts the child at once; no event comes before the caller's turn is over. `request` is called when the host is there,
+   * immediately before the order of its result is sent.
    */
-  constructor(port: ChildPort, order: () => ChildOrder, events: ChildEvents, reading?: FrameReading) {
+  constructor(port: ChildPort, request: () => ChildRequest, events: ChildEvents, reading?: FrameReading) {
     this.#port = port;
     this.#events = events;
     this.#socket = new KernelSocket(
-      this.#token,
       {
-        accepted: () => {
-          this.#isAccepted = true;
-          events.accepted?.();
-        },
-        received: (values) => events.received(values),
+        received: (values) => this.#receive(values),
         broken: (reason) => this.#end({ kind: 'broken', reason }),
         failed: (error) => this.#end({ kind: 'failed', error }),
         closed: () => this.#onSocketClosed(),
       },
       reading,
     );
-    this.#start(order).catch((error: unknown) => {
+    this.#start(request).catch((error: unknown) => {
       this.#end({ kind: 'unavailable', reason: error instanceof Error ? error.message : String(error) });
     });
   }
@@ -162,29 +168,58 @@ export class ConfinedChild implements Disposable {
     this.#isGone = true;
     for (const timer of this.#timers) clearTimeout(timer);
     if (this.#process === null) this.signal('SIGKILL');
+    this.#door?.[Symbol.dispose]();
     this.#socket.destroy();
   }
 
-  async #start(order: () => ChildOrder): Promise<void> {
+  async #start(request: () => ChildRequest): Promise<void> {
     const zygote = await this.#port.zygote();
     if (this.#isGone || this.#isEnding) return;
+    const token = randomBytes(32).toString('hex');
     const path = this.#port.newSocketPath();
-    await this.#socket.listen(path);
+    let launch: ChildRequest['launch'] | undefined;
+    const door = new KernelDoor(token, this.#port.peers(), (socket, bytes) => {
+      this.#isAdmitted = true;
+      this.#socket.take(socket, bytes);
+      this.#socket.sendMade(encodeLongFrame(LAUNCH, launch));
+      launch = undefined;
+      this.#events.admitted?.();
+    });
+    this.#door = door;
+    await door.listen(path);
     if (this.#isGone || this.#isEnding) return;
     this.#zygote = zygote;
+    const { order, launch: toSend } = request();
+    launch = toSend;
     zygote.order(
       this.#id,
-      { ...order(), socket_path: path, token: this.#token },
+      { ...order, connection: { path, token } },
       {
         forked: (pid, isInit) => {
           this.#hasInit = isInit;
           this.#events.forked?.(pid);
+          door.expect(pid);
         },
         ended: (end) => this.#onProcessEnded(end),
         refused: (reason) => this.#end({ kind: 'refused', reason }),
         lost: () => this.#end({ kind: 'lost' }),
       },
     );
+  }
+
+  #receive(values: readonly unknown[]): void {
+    const failure = values.findIndex(isStartFailure);
+    if (failure === -1) {
+      this.#events.received(values);
+      return;
+    }
+    this.#words = asText(asRecord(values[failure], 'the message').words, 'words').slice(0, MAX_WORDS_CHARS);
+    this.#port.log.warn(
+      { id: this.#id, words: this.#words },
+      'a process of the kernel host ended before it could work',
+    );
+    const others = values.filter((value) => !isStartFailure(value));
+    if (others.length > 0) this.#events.received(others);
   }
 
   #onSocketClosed(): void {
@@ -196,7 +231,7 @@ export class ConfinedChild implements Disposable {
   #onProcessEnded(end: ProcessEnd): void {
     this.#process = end;
     this.#socket.resume();
-    if (this.#isAccepted && !this.#isClosed) {
+    if (this.#isAdmitted && !this.#isClosed) {
       this.#after(LAST_WORDS_MS, () => this.#end({ kind: 'ended', process: end }));
     } else this.#end({ kind: 'ended', process: end });
   }
@@ -204,10 +239,15 @@ export class ConfinedChild implements Disposable {
   #end(end: ChildEnd): void {
     if (this.#isGone) return;
     this[Symbol.dispose]();
-    this.#events.ended(end);
+    const hasWords = end.kind === 'ended' && end.process !== null && this.#words !== '';
+    this.#events.ended(hasWords ? { ...end, process: { ...end.process, words: this.#words } } : end);
   }
 
   #after(delayMs: number, act: () => void): void {
     if (!this.#isGone) this.#timers.push(setTimeout(act, delayMs));
   }
+}
+
+function isStartFailure(value: unknown): boolean {
+  return isRecord(value) && value.op === 'start-failed';
 }

@@ -1,7 +1,7 @@
 import type { ChildEnd, ChildStarter } from './confined-child.ts';
 import { encodeLongFrame } from './frame-decoder.ts';
 import { asList, asRecord, asText, isRecord } from './json-shape.ts';
-import { bareConfinement, type ChildOrder, type Confinement } from './launch-order.ts';
+import { bareConfinement, type ChildRequest, type Confinement } from './launch-order.ts';
 import type { CellOutput } from './messages.ts';
 
 /** Reads a notebook file of this format into our serialization, or writes one. */
@@ -60,13 +60,11 @@ export async function convertInChild(request: ConvertRequest, host: ChildStarter
       resolve(result);
     };
     const timeout = setTimeout(() => settle(failed('The conversion took too long.')), TIMEOUT_MS);
-    const order = (confinement: Confinement | null): ChildOrder => ({
-      op: 'convert',
-      direction,
-      format,
-      confine: bareConfinement(confinement),
+    const childRequest = (confinement: Confinement | null): ChildRequest => ({
+      order: { op: 'convert', confine: bareConfinement(confinement) },
+      launch: { direction, format },
     });
-    const child = host.startChild(order, {
+    const child = host.startChild(childRequest, {
       received: (values) => {
         for (const value of values) {
           const message = asRecord(value, 'the message');

@@ -51,18 +51,17 @@ export class EngineProcess implements Disposable {
     const { kind: engine, filesDirectory: folder, path, mode } = launch;
     this.#child = host.startChild(
       (confinement) => ({
-        op: 'engine',
-        engine,
-        folder,
-        path,
-        mode,
-        memory: MEMORY_BYTES,
-        limits: {
-          NOFILE: OPEN_FILES,
-          ...(limits.fileBytes === null ? {} : { FSIZE: limits.fileBytes }),
+        order: {
+          op: 'engine',
+          memory: MEMORY_BYTES,
+          limits: {
+            NOFILE: OPEN_FILES,
+            ...(limits.fileBytes === null ? {} : { FSIZE: limits.fileBytes }),
+          },
+          nice: limits.nice,
+          confine: bareConfinement(confinement),
         },
-        nice: limits.nice,
-        confine: bareConfinement(confinement),
+        launch: { engine, folder, path, mode },
       }),
       {
         forked: (pid) => {

@@ -17,7 +17,7 @@ import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import type { KernelHostOptions } from './kernel-host-options.ts';
 import { KernelProcess } from './kernel-process.ts';
 import type { FrameReading } from './kernel-socket.ts';
-import { type ChildOrder, type Confinement, confinementWanted, forkOrder } from './launch-order.ts';
+import { type ChildRequest, type Confinement, confinementWanted, kernelRequest } from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
@@ -68,6 +68,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       zygote: () => this.#whenUp(),
       newSocketPath: () => this.newSocketPath(),
       peers: () => this.#peers,
+      log: options.log,
     };
   }
 
@@ -111,8 +112,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
     const kernel: KernelProcess = new KernelProcess(launch, sink, {
       ...this.#children,
-      forkOrder: () =>
-        forkOrder(
+      request: () =>
+        kernelRequest(
           launch,
           this.#policy(),
           kernelEnvironment(environment, python, launch.cwd, launch.env, launch.packages),
@@ -120,7 +121,6 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       launchTimeoutMs,
       oomWatch: this.#oomWatch,
       limits: this.limits,
-      log: this.#options.log,
       metrics: this.#options.metrics,
       forget: () => this.#kernels.delete(kernel),
     });
@@ -135,11 +135,11 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
 
   /** Returns at once. The child waits for a host that is restarting, and ends with the host. */
   startChild(
-    order: (confinement: Confinement | null) => ChildOrder,
+    request: (confinement: Confinement | null) => ChildRequest,
     events: ChildEvents,
     reading?: FrameReading,
   ): ConfinedChild {
-    return new ConfinedChild(this.#children, () => order(this.#policy().confinement), events, reading);
+    return new ConfinedChild(this.#children, () => request(this.#policy().confinement), events, reading);
   }
 
   /** Yields the process ids of the kernels that have been forked. */

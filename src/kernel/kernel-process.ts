@@ -4,7 +4,7 @@
  *
  *   waiting ──► forking ──► opening ──► up ──► gone        any of them ──► gone
  *   (for the    (until the  (until all cells
- *    host)       greeting)   are registered)
+ *    host)       is ready)   are registered)
  *
  * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
  * after it.
@@ -22,29 +22,27 @@ import {
   toMarimoConfigs,
 } from './kernel-commands.ts';
 import { JSON_FRAMES } from './kernel-socket.ts';
-import type { ChildOrder } from './launch-order.ts';
+import type { ChildRequest } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
 import { decodeMessage, mayTakeLong } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';
 import type { OomWatch } from './oom-watch.ts';
-import type { KernelLog } from './zygote-process.ts';
 
 /** What is counted of kernels. */
 export type KernelMetrics = Pick<ServerMetrics, 'kernelStarts' | 'kernelStartDuration' | 'kernelEnds'>;
 
 /** What a kernel needs of the host that started it. */
 export interface KernelPort extends ChildPort {
-  readonly forkOrder: () => ChildOrder;
+  readonly request: () => ChildRequest;
   readonly launchTimeoutMs: number;
   readonly limits: KernelLimits;
-  readonly log: KernelLog;
   readonly metrics: KernelMetrics | undefined;
   readonly oomWatch: OomWatch;
   /** Called once, before the sink's `exited`. */
   readonly forget: () => void;
 }
 
-type Milestone = 'startedAt' | 'acceptedAt' | 'greetedAt' | 'openedAt';
+type Milestone = 'startedAt' | 'admittedAt' | 'readyAt' | 'openedAt';
 type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
 
 const STOP_MS = 1500;
@@ -59,8 +57,8 @@ export class KernelProcess implements Kernel {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #times: Record<Milestone, number> = {
     startedAt: performance.now(),
-    acceptedAt: 0,
-    greetedAt: 0,
+    admittedAt: 0,
+    readyAt: 0,
     openedAt: 0,
   };
   #state: State = 'waiting';
@@ -77,7 +75,7 @@ export class KernelProcess implements Kernel {
     this.#sink = sink;
     this.#port = port;
     const events: ChildEvents = {
-      accepted: () => this.#mark('acceptedAt'),
+      admitted: () => this.#mark('admittedAt'),
       forked: (pid) => {
         this.#pid = pid;
         this.#becomeUp();
@@ -87,7 +85,7 @@ export class KernelProcess implements Kernel {
     };
     const prepareLarge = sink.prepare?.bind(sink);
     const reading = { ...JSON_FRAMES, mayTakeLong, ...(prepareLarge === undefined ? {} : { prepareLarge }) };
-    this.#child = new ConfinedChild(port, () => this.#order(), events, reading);
+    this.#child = new ConfinedChild(port, () => this.#request(), events, reading);
     this.#commands = new CommandSlot({
       send: (frame, sent) => this.#child.sendMade(frame, sent),
       signal: () => this.#child.signal('SIGINT'),
@@ -165,10 +163,10 @@ export class KernelProcess implements Kernel {
     return this.#commands.give(type, fields);
   }
 
-  #order(): ChildOrder {
+  #request(): ChildRequest {
     this.#state = 'forking';
     this.#port.oomWatch.hasKilled(); // forgets kills from before this kernel
-    return this.#port.forkOrder();
+    return this.#port.request();
   }
 
   #receive(values: readonly unknown[]): void {
@@ -194,7 +192,7 @@ export class KernelProcess implements Kernel {
         this.#opened = message;
       }
     } else if (message.op === 'bridge-ready' && this.#state === 'forking') {
-      this.#mark('greetedAt');
+      this.#mark('readyAt');
       this.#state = 'opening';
       this.#commands.give('create-notebook', createNotebook(this.#launch));
     }
@@ -204,13 +202,13 @@ export class KernelProcess implements Kernel {
   /** Becomes `up` when the notebook is open and the host has reported the pid, in whichever order. */
   #becomeUp(): void {
     if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
-    const { startedAt, acceptedAt, greetedAt, openedAt } = this.#times;
+    const { startedAt, admittedAt, readyAt, openedAt } = this.#times;
     this.#state = 'up';
     if (this.#isPaused) this.#child.pause();
     const phases = {
-      forkMs: acceptedAt - startedAt,
-      connectMs: greetedAt - acceptedAt,
-      openMs: openedAt - greetedAt,
+      forkMs: admittedAt - startedAt,
+      connectMs: readyAt - admittedAt,
+      openMs: openedAt - readyAt,
     };
     const durationMs = Math.round(openedAt - startedAt);
     this.#port.log.info({ sessionId: this.id, pid: this.#pid, durationMs }, 'a kernel has started');

@@ -1,18 +1,16 @@
 /**
- * The server's end of one child process of the kernel host. It listens on a path of its own, takes exactly one
- * connection, removes the path at that moment, and believes the other side only after it has shown the token in its
- * first frame. Whatever breaks the protocol ends the connection. Closed by `destroy`, or by the other side.
+ * The server's end of the connection to one child process of the kernel host, once the child was admitted (kernel-door.ts).
+ * Whatever breaks the protocol ends the connection. Closed by `destroy`, or by the other side.
  *
  * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work it waits until others
  * had their turn, and after a frame that took long, for as long as that took.
  */
-import { timingSafeEqual } from 'node:crypto';
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { PeerProcess } from '#src/core/peer-process.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
 import { type FrameParts, FrameSender } from './frame-sender.ts';
-import { isRecord, ShapeError } from './json-shape.ts';
+import { ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
 const FROM_KERNEL = 0;
@@ -25,9 +23,7 @@ const SLICE_FRAMES = 16;
 const SLICE_LIMIT = 512;
 
 export interface SocketEvents {
-  /** A process has connected. */
-  accepted(): void;
-  /** Parsed frames, in order, the greeting first. A ShapeError thrown here counts as a broken protocol. */
+  /** Parsed frames, in order. A ShapeError thrown here counts as a broken protocol. */
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
@@ -61,14 +57,11 @@ export const JSON_FRAMES: FrameReading = {
 };
 
 export class KernelSocket {
-  readonly #token: Buffer;
   readonly #events: SocketEvents;
   readonly #reading: FrameReading;
   readonly #decoder: FrameDecoder;
-  readonly #server: Server;
   #socket: Socket | null = null;
   readonly #sender = new FrameSender();
-  #greeted = false;
   #paused = false;
   /** What was read and not taken yet. */
   #frames: Generator<Frame, void> | undefined;
@@ -81,21 +74,25 @@ export class KernelSocket {
   #hasClosed = false;
   #destroyed = false;
 
-  constructor(token: string, events: SocketEvents, reading: FrameReading = JSON_FRAMES) {
-    this.#token = Buffer.from(token);
+  constructor(events: SocketEvents, reading: FrameReading = JSON_FRAMES) {
     this.#events = events;
     this.#reading = reading;
     this.#decoder = new FrameDecoder(reading.limitBytes);
-    this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  /** Resolves when a child may connect; rejects when the path cannot be used. */
-  listen(path: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      // Without `exclusive` a cluster worker would ask its primary to listen.
-      this.#server.listen({ path, exclusive: true }, () => resolve());
-    });
+  /** Takes the connection of the child. `bytes` were read from it. Called once. */
+  take(socket: Socket, bytes: Buffer): void {
+    if (this.#destroyed) {
+      socket.destroy();
+      return;
+    }
+    this.#socket = socket;
+    this.#sender.socket = socket;
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', () => {}); // 'close' follows and is handled
+    socket.once('close', () => this.#onClose());
+    if (bytes.length > 0) this.#read(bytes);
+    if (!this.#paused && !this.#resting) socket.resume();
   }
 
   /** Sends the parts of one frame. Ignored while nobody is connected. */
@@ -126,23 +123,7 @@ export class KernelSocket {
   destroy(): void {
     this.#destroyed = true;
     this.#parsing?.return(undefined);
-    if (this.#server.listening) this.#server.close();
     this.#socket?.destroy();
-  }
-
-  #accept(socket: Socket): void {
-    if (this.#socket !== null || this.#destroyed) {
-      socket.destroy();
-      return;
-    }
-    this.#server.close(); // also removes the path
-    this.#socket = socket;
-    this.#sender.socket = socket;
-    socket.on('data', (chunk) => this.#read(chunk));
-    socket.on('error', () => {}); // 'close' follows and is handled
-    socket.once('close', () => this.#onClose());
-    this.#events.accepted();
-    if (this.#paused) socket.pause();
   }
 
   #read(chunk: Buffer): void {
@@ -184,7 +165,7 @@ export class KernelSocket {
         const step = this.#parsing.next();
         if (step.done !== true) break;
         this.#parsing = undefined;
-        this.#take(step.value, values);
+        values.push(step.value);
       }
     } catch (error) {
       wrong = error;
@@ -211,7 +192,7 @@ export class KernelSocket {
     const { channel, body } = next.value;
     if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
     if (body.length > MAX_BYTES_AT_ONCE) this.#parsing = this.#readLarge(body);
-    if (this.#parsing === undefined) this.#take(this.#reading.parse(body), values);
+    if (this.#parsing === undefined) values.push(this.#reading.parse(body));
     return true;
   }
 
@@ -228,11 +209,6 @@ export class KernelSocket {
     const value = yield* parsing;
     this.#prepared.push(yield* prepareLarge(value));
     return value;
-  }
-
-  #take(value: unknown, values: unknown[]): void {
-    if (!this.#greeted) this.#checkGreeting(value);
-    values.push(value);
   }
 
   #rest(ms: number): void {
@@ -254,13 +230,5 @@ export class KernelSocket {
   #onClose(): void {
     this.#hasClosed = true;
     if (!this.#resting) this.#events.closed();
-  }
-
-  #checkGreeting(value: unknown): void {
-    const shown = Buffer.from(isRecord(value) && typeof value.token === 'string' ? value.token : '');
-    if (shown.length !== this.#token.length || !timingSafeEqual(shown, this.#token)) {
-      throw new FrameError('a greeting without the right token');
-    }
-    this.#greeted = true;
   }
 }

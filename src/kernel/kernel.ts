@@ -25,7 +25,7 @@ export interface KernelLaunch {
   readonly uiValues?: Readonly<Record<string, unknown>>;
 }
 
-/** Milliseconds until the forked process connects, then until it is confined and greets, then until all cells are registered. */
+/** Milliseconds until the forked process has connected, then until it is confined, then until all cells are registered. */
 export interface LaunchPhases {
   readonly forkMs: number;
   readonly connectMs: number;

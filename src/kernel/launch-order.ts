@@ -3,8 +3,16 @@ import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 import { type KernelLimits, rlimitsOf } from './limits.ts';
 
-/** The members of one order, as `host/orders.py` declares them, without `id`, `socket_path` and `token`. */
-export type ChildOrder = Readonly<Record<string, unknown>>;
+/** What starts one child of the kernel host. */
+export interface ChildRequest {
+  /**
+   * The members of the order, as `host/orders.py` declares them, without `id` and `connection`. Nothing of a workspace is
+   * among them.
+   */
+  readonly order: Readonly<Record<string, unknown>>;
+  /** What the process is to do, which it is told over its own connection. */
+  readonly launch: Readonly<Record<string, unknown>>;
+}
 
 /** How kernels are kept apart from the server and from each other. */
 export interface Confinement {
@@ -42,32 +50,35 @@ const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
     typeof value === 'string' && ['auto', 'native', 'polars', 'lazy-polars', 'pandas'].includes(value),
 };
 
-/** Returns the order that makes the kernel host fork a kernel for this notebook. */
-export function forkOrder(
+/** Returns what makes the kernel host fork a kernel for this notebook. */
+export function kernelRequest(
   launch: KernelLaunch,
   policy: LaunchPolicy,
   env: Readonly<Record<string, string>>,
-): ChildOrder {
+): ChildRequest {
   const known = Object.entries(launch.appOptions).filter(([name, value]) => APP_OPTIONS[name]?.(value));
   return {
-    op: 'fork',
-    cwd: launch.cwd,
-    env,
-    user_config: policy.userConfig,
-    app_metadata: {
-      queryParams: {},
-      cliArgs: {},
-      appConfig: Object.fromEntries(known),
-      argv: launch.arguments ?? [],
-      filename: join(launch.cwd, launch.fileName ?? 'notebook.py'),
+    order: {
+      op: 'fork',
+      memory: policy.limits.memoryBytes,
+      limits: rlimitsOf(policy.limits),
+      nice: policy.limits.nice,
+      confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),
     },
-    configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
-    memory: policy.limits.memoryBytes,
-    limits: rlimitsOf(policy.limits),
-    nice: policy.limits.nice,
-    packages: launch.packages ?? null,
-    confine:
-      policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits, launch.packages),
+    launch: {
+      cwd: launch.cwd,
+      env,
+      user_config: policy.userConfig,
+      app_metadata: {
+        queryParams: {},
+        cliArgs: {},
+        appConfig: Object.fromEntries(known),
+        argv: launch.arguments ?? [],
+        filename: join(launch.cwd, launch.fileName ?? 'notebook.py'),
+      },
+      configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
+      packages: launch.packages ?? null,
+    },
   };
 }
 
@@ -76,39 +87,20 @@ export function confinementWanted({ network, uid }: Pick<Confinement, 'network' 
   return { network: network === 'host' ? 'open' : 'none', uid };
 }
 
-/** What a child that runs no notebook code needs besides the system and the Python environment of kernels. */
-interface BareNeeds {
-  readonly read?: readonly string[];
-  /** Folders in which it makes unix sockets. */
-  readonly sockets?: readonly string[];
-  /** Processes and threads at once. */
-  readonly processes?: number;
-}
-
 /**
- * What a child that runs no notebook code is confined to, and an engine apart from the folder that it serves: it reads the
- * system, Python and what it needs, writes nothing, and has no network. Null: to nothing.
+ * What a child that runs no notebook code is confined to, apart from what its launch adds: it reads the system and Python,
+ * writes nothing, and has no network. Null: to nothing. `processes` counts processes and threads at once.
  */
 export function bareConfinement(
   confinement: Confinement | null,
-  { read = [], sockets = [], processes = BARE_PROCESSES }: BareNeeds = {},
+  processes = BARE_PROCESSES,
 ): Record<string, unknown> | null {
   if (confinement === null) return null;
   const { hiddenPaths: hidden, uid } = confinement;
-  return { hidden, read, sockets, uid, network: 'least', processes, tmp_mb: 1 };
+  return { hidden, uid, network: 'least', processes, tmp_mb: 1 };
 }
 
-function confineOrder(
-  confinement: Confinement,
-  { processes }: KernelLimits,
-  packages: string | undefined,
-): Record<string, unknown> {
-  const { hiddenPaths, readPaths, writePaths } = confinement;
-  return {
-    ...confinementWanted(confinement),
-    hidden: hiddenPaths,
-    read: packages === undefined ? readPaths : [...readPaths, packages],
-    write: writePaths,
-    processes,
-  };
+function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
+  const { hiddenPaths: hidden, readPaths: read, writePaths: write } = confinement;
+  return { ...confinementWanted(confinement), hidden, read, write, processes };
 }

@@ -11,7 +11,7 @@ import { basename, dirname, join } from 'node:path';
 import type { ChildEnd, ChildStarter, ConfinedChild } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
 import { asRecord, asText } from './json-shape.ts';
-import { bareConfinement } from './launch-order.ts';
+import { bareConfinement, type ChildRequest, type Confinement } from './launch-order.ts';
 import type { KernelLog } from './zygote-process.ts';
 
 export interface LocalModelOptions {
@@ -98,7 +98,7 @@ export class LocalModelProcess implements Disposable {
         child.kill();
       }, startTimeoutMs);
       const child: ConfinedChild = host.startChild(
-        (confinement) => this.#order(confinement, folder, socketPath),
+        (confinement) => this.#request(confinement, folder, socketPath),
         {
           received: (values) => {
             for (const value of values) {
@@ -124,17 +124,18 @@ export class LocalModelProcess implements Disposable {
     });
   }
 
-  #order(confinement: Parameters<typeof bareConfinement>[0], folder: string, socketPath: string) {
+  #request(confinement: Confinement | null, folder: string, socketPath: string): ChildRequest {
     const { path, script, contextTokens, memoryBytes } = this.#options;
     const { file, needed } = modelFiles(path);
     const read = [...needed, dirname(script), ...environmentOf(this.#python)];
     return {
-      op: 'program',
-      // -I would leave out the folder of the script, -E and -s leave out what a user has changed.
-      arguments: [this.#python, '-E', '-s', script, file, socketPath, String(contextTokens)],
-      env: ENVIRONMENT,
-      memory: memoryBytes,
-      confine: bareConfinement(confinement, { read, sockets: [folder], processes: MAX_THREADS }),
+      order: { op: 'program', memory: memoryBytes, confine: bareConfinement(confinement, MAX_THREADS) },
+      launch: {
+        // -I would leave out the folder of the script, -E and -s leave out what a user has changed.
+        arguments: [this.#python, '-E', '-s', script, file, socketPath, String(contextTokens)],
+        env: ENVIRONMENT,
+        reach: { read, sockets: [folder] },
+      },
     };
   }
 

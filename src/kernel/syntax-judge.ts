@@ -9,7 +9,7 @@ import { atOnce, inSlices } from '#src/core/slices.ts';
 import type { ChildEnd, ChildStarter, ConfinedChild } from './confined-child.ts';
 import { encodeLongFrame } from './frame-decoder.ts';
 import { asList, asNumber, asRecord } from './json-shape.ts';
-import { bareConfinement } from './launch-order.ts';
+import { bareConfinement, type Confinement } from './launch-order.ts';
 
 interface Question {
   readonly codes: readonly string[];
@@ -104,7 +104,11 @@ export class SyntaxJudge implements Disposable {
 
   #start(): ConfinedChild {
     this.#isReady = false;
-    return this.#host.startChild((confinement) => ({ op: 'syntax', confine: bareConfinement(confinement) }), {
+    const request = (confinement: Confinement | null) => ({
+      order: { op: 'syntax', confine: bareConfinement(confinement) },
+      launch: {},
+    });
+    return this.#host.startChild(request, {
       received: (values) => {
         for (const value of values) this.#receive(asRecord(value, 'the message'));
       },

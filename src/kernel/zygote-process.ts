@@ -74,6 +74,9 @@ export type StartZygote = (
   options: ZygoteOptions,
 ) => Promise<{ readonly zygote: Zygote; readonly hello: HostHello }>;
 
+/** As in `host/inbox.py`: what one child asks of the host keeps no other waiting. */
+const MAX_ORDER_BYTES = 64 * 1024;
+
 export class ZygoteProcess implements Zygote {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #log: KernelLog;
@@ -146,8 +149,15 @@ export class ZygoteProcess implements Zygote {
   }
 
   order(id: string, order: Fields, listener: ChildListener): void {
+    const line = JSON.stringify({ ...order, id });
+    const bytes = Buffer.byteLength(line);
+    if (bytes > MAX_ORDER_BYTES) {
+      const reason = `The order has ${bytes} bytes, and ${MAX_ORDER_BYTES} are the most: fewer paths can be hidden or opened.`;
+      setImmediate(() => listener.refused(reason));
+      return;
+    }
     this.#listeners.set(id, listener);
-    this.#say({ ...order, id });
+    this.#write(line);
     this.#heartbeat.used();
   }
 
@@ -175,7 +185,11 @@ export class ZygoteProcess implements Zygote {
   }
 
   #say(message: Fields): void {
-    if (this.#alive && this.#child.stdin.writable) this.#child.stdin.write(`${JSON.stringify(message)}\n`);
+    this.#write(JSON.stringify(message));
+  }
+
+  #write(line: string): void {
+    if (this.#alive && this.#child.stdin.writable) this.#child.stdin.write(`${line}\n`);
   }
 
   #hear(line: string): void {

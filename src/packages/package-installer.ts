@@ -137,13 +137,16 @@ export class PackageInstaller {
       const timeout = setTimeout(tooLong, timeoutMs);
       const child = this.#options.host.startChild(
         (confinement) => {
-          const bare = bareConfinement(confinement, { processes: MAX_PROCESSES });
+          const bare = bareConfinement(confinement, MAX_PROCESSES);
           const order = { op: 'install', memory: MEMORY_BYTES };
-          if (bare === null || installation === undefined) return { ...order, confine: bare };
+          if (bare === null || installation === undefined)
+            return { order: { ...order, confine: bare }, launch: {} };
           const { folder, port } = installation;
-          // Not the user of kernels: nothing that is installed runs here, and the folder stays the server's.
-          const more = { write: [folder], network: 'open', tcp_ports: [port], uid: null };
-          return { ...order, confine: { ...bare, ...more } };
+          return {
+            // Not the user of kernels: nothing that is installed runs here, and the folder stays the server's.
+            order: { ...order, confine: { ...bare, network: 'open', uid: null } },
+            launch: { reach: { write: [folder], tcp_ports: [port] } },
+          };
         },
         {
           received: (values) => {

@@ -16,7 +16,7 @@ from outcome import KernelLost, Outcome
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 HOST = os.path.join(ROOT, "src/kernel/host")
-CONTROL, UI, COMPLETION, INTERRUPT = 1, 2, 3, 4
+CONTROL, UI, COMPLETION, INTERRUPT, LAUNCH = 1, 2, 3, 4, 6
 SCRATCH = "__scratch__"
 PATIENCE_S = 20
 
@@ -74,6 +74,10 @@ class Frames:
 
     def read(self):
         """The next message, or None when the other side is gone."""
+        body = self.read_raw()
+        return None if body is None else json.loads(body)
+
+    def read_raw(self):
         try:
             head = self.stream.read(5)
         except ConnectionResetError:
@@ -83,7 +87,7 @@ class Frames:
         length, channel = struct.unpack("<IB", head)
         assert channel == 0, f"a kernel sent on channel {channel}"
         body = self.stream.read(length - 1)
-        return json.loads(body) if len(body) == length - 1 else None
+        return body if len(body) == length - 1 else None
 
     def close(self):
         self.stream.close()
@@ -131,8 +135,8 @@ class Host:
                 raise AssertionError(f"the zygote ended before it said {op}")
             self.lines.append(json.loads(text))
 
-    def connect(self, **order):
-        """Gives an order that makes a process connect back; (id, its frames)."""
+    def connect(self, launch, **order):
+        """Gives an order that makes a process connect back, and launches it; (id, its frames)."""
         self.count += 1
         id = f"k{self.count}"
         path = os.path.join(self.directory, id)
@@ -140,24 +144,24 @@ class Host:
             listener.bind(path)
             listener.listen(1)
             listener.settimeout(PATIENCE_S)
-            self.tell(id=id, socket_path=path, token=f"token of {id}", **order)
+            self.tell(id=id, connection={"path": path, "token": f"token of {id}"}, **order)
             frames = Frames(listener.accept()[0])
+        assert frames.read_raw() == f"token of {id}".encode()
+        frames.send(LAUNCH, launch)
         os.unlink(path)
         self.sockets.append(frames)
         return id, frames
 
-    def fork(self, cwd=None, env=None, **order):
+    def fork(self, cwd=None, env=None, packages=None, **order):
         work = cwd or self.work
-        order = {
+        launch = {
             "cwd": work,
             "env": {"PATH": os.environ["PATH"], "HOME": work, "LANG": "C.UTF-8", **(env or {})},
             "user_config": USER_CONFIG,
             "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}, "argv": [], "filename": os.path.join(work, "notebook.py")},
-            "limits": {},
-            "confine": None,
-            **order,
+            "packages": packages,
         }
-        id, frames = self.connect(op="fork", **order)
+        id, frames = self.connect(launch, op="fork", **order)
         return Kernel(self, id, frames)
 
     def open(self, cells=None, **order):
@@ -166,8 +170,8 @@ class Host:
         return kernel
 
     def convert(self, direction, format, request):
-        id, frames = self.connect(op="convert", direction=direction, format=format)
-        assert frames.read() == {"op": "convert-ready", "token": f"token of {id}"}
+        id, frames = self.connect({"direction": direction, "format": format}, op="convert")
+        assert frames.read() == {"op": "convert-ready"}
         frames.send(CONTROL, request)
         done = frames.read()
         return done, self.wait_for("exited", id)
@@ -197,7 +201,9 @@ class Kernel:
         self.ready = frames.read()
         if self.ready is None:
             raise KernelLost([])
-        assert self.ready["op"] == "bridge-ready" and self.ready["token"] == f"token of {id}", self.ready
+        if self.ready["op"] == "start-failed":
+            raise KernelLost([self.ready])
+        assert self.ready["op"] == "bridge-ready", self.ready
         self.pid = host.wait_for("forked", id)["pid"]
 
     def start(self, type, **fields):

@@ -409,10 +409,7 @@ class Confined(unittest.TestCase):
         server = self.start()
         for confine in ({"network": "some"}, {"hiden": []}, {"uid": "root"}):
             host = server.host
-            host.tell(
-                op="fork", id="x", socket_path="/x", token="t", cwd="/", env={}, user_config={}, confine=confine,
-                app_metadata={"queryParams": {}, "cliArgs": {}, "appConfig": {}},
-            )  # fmt: skip
+            host.tell(op="fork", id="x", connection={}, confine=confine)
             self.assertEqual(host.wait_for("refused", "x")["id"], "x")
 
 

@@ -186,7 +186,7 @@ class Converting(unittest.TestCase):
         self.assert_broken("py", 3, "not text")
 
     def test_a_conversion_is_bounded_in_time_and_memory(self):
-        id, frames = host.connect(op="convert", direction="read", format="py")
+        id, frames = host.connect({"direction": "read", "format": "py"}, op="convert")
         self.assertEqual(frames.read()["op"], "convert-ready")
         pid = host.wait_for("forked", id)["pid"]
         with open(f"/proc/{pid}/limits", encoding="ascii") as file:

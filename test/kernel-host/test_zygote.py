@@ -94,7 +94,7 @@ class Refusing(unittest.TestCase):
     def test_invalid_orders_are_refused_with_their_id_and_the_next_one_works(self):
         orders = {
             b"{": None, b"[]": None, b"\xff": None, b'{"op":"dance","id":"x"}': "x", b'{"op":"fork","id":"y"}': "y",
-            b'{"op":"convert","id":"z","direction":"read","format":"html","socket_path":"/x","token":"t"}': "z",
+            b'{"op":"convert","id":"z","connection":{},"memory":"much"}': "z",
         }  # fmt: skip
         for line, id in orders.items():
             self.host.tell_raw(line)
@@ -103,10 +103,7 @@ class Refusing(unittest.TestCase):
         self.assertEqual(self.host.open({"a": "1"}).run("a").status("a"), "success")
 
     def test_a_limit_that_does_not_exist_is_refused(self):
-        self.host.tell(
-            op="fork", id="l", socket_path="/x", token="t", cwd="/", env={}, app_metadata={}, limits={"FUN": 1},
-            user_config={"runtime": {}},
-        )  # fmt: skip
+        self.host.tell(op="fork", id="l", connection={}, limits={"FUN": 1})
         self.assertEqual(self.host.wait_for("refused")["id"], "l")
 
     def test_a_signal_for_a_kernel_that_is_gone_is_ignored(self):
@@ -117,12 +114,7 @@ class Refusing(unittest.TestCase):
         self.assertEqual(self.host.open({"a": "1"}).run("a").status("a"), "success")
 
     def test_a_kernel_whose_socket_is_missing_ends_and_the_report_says_so(self):
-        order = {
-            "op": "fork", "id": "s", "socket_path": "/nowhere/s", "token": "t", "cwd": "/", "env": {},
-            "user_config": __import__("support").USER_CONFIG,
-            "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}},
-        }  # fmt: skip
-        self.host.tell(**order)
+        self.host.tell(op="fork", id="s", connection={"path": "/nowhere/s", "token": "t"})
         exited = self.host.wait_for("exited", "s")
         self.assertEqual((exited["code"], exited["signal"]), (70, None))
 

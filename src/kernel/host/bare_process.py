@@ -2,18 +2,41 @@
 
 import os
 
+import msgspec
+
 import kernel_process
 import processes
 from confinement import syscalls
+from connection import Connection
 
 
-def become(order, confinement, link, limits):
-    """Confines this process to what `order` says and returns its connection to the server. Afterwards it has standard
-    input, output and error and that connection open, and nothing else. `link`: the end of a pipe that a session's init
-    needs, or None."""
-    sock = kernel_process.connect(order.socket_path)
+class Reach(msgspec.Struct, kw_only=True):
+    """What a process may reach in addition to the system and what its order says."""
+
+    read: list[str] = []
+    write: list[str] = []
+    sockets: list[str] = []  # folders in which unix sockets may be made, and nothing else
+    tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
+
+
+class Launch(msgspec.Struct, kw_only=True):
+    """What such a process is started for. Its work comes later, unless the module of its kind adds members."""
+
+    reach: Reach = msgspec.field(default_factory=Reach)
+
+
+decode_launch = msgspec.json.Decoder(Launch).decode
+
+
+def become(order, confinement, link, limits, decode=decode_launch) -> Connection:
+    """Confines this process to what `order` and its launch say and returns its connection to the server. Afterwards it has
+    standard input, output and error and that connection open, and nothing else. `link`: the end of a pipe that a session's
+    init needs, or None."""
+    connection = Connection(order.connection, decode)
     kernel_process.reopen_stdio()
     if confinement:
+        reach = connection.launch.reach
+        confinement.reach(read=reach.read, write=reach.write, sockets=reach.sockets, tcp_ports=reach.tcp_ports)
         confinement.start(link)  # where there are namespaces, it returns in a child of this process
     if link is not None:
         os.close(link)
@@ -26,4 +49,4 @@ def become(order, confinement, link, limits):
         confinement.finish()
     processes.call_this(type(order).__struct_config__.tag)
     syscalls.set_dumpable(False)
-    return sock
+    return connection

@@ -2,10 +2,10 @@
 
 Runs in a short-lived child of the zygote, because what it reads is untrusted: bounded in time and memory, confined like
 a kernel but with nothing that it may write and no network, and a crash of a parser ends only that child. It never runs
-notebook code. One conversion per process, over the socket that the
-order names:
+notebook code. One conversion per process, over its connection to the server (connection.py), whose launch names the
+direction and the format:
 
-    from us    {"op":"convert-ready","token"}
+    from us    {"op":"convert-ready"}
     to us      {"content"}  or  {"serialization", "results"?, "title"?, "assetUrl"?}
     from us    {"op":"convert-done", "ok":true, "serialization"}   or, when it writes, {…, "ok":true, "content"}
                or {…, "ok":false, "error":{"code","message"}}
@@ -22,24 +22,39 @@ import msgspec
 
 import bare_process
 import kernel_process
-from frames import FROM_KERNEL, frame, read_frames
+from frames import FROM_KERNEL, frame
 from notebook_files import UnreadableNotebook, read_notebook
 from notebook_ir import write_html, write_ipynb, write_md, write_py
 
 LIMITS = {"CPU": 30, "DATA": 1 << 30, "CORE": 0, "FSIZE": 0, "NOFILE": 64}
 RECURSION_LIMIT = 3000
+DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
+    ("write", kind) for kind in ("py", "ipynb", "md", "html")
+}
+
+
+class Launch(bare_process.Launch, kw_only=True):
+    direction: str
+    format: str
+
+    def __post_init__(self):
+        if (self.direction, self.format) not in DIRECTIONS:
+            raise ValueError(f"cannot {self.direction} {self.format}")
+
+
+decode_launch = msgspec.json.Decoder(Launch).decode
 
 
 def run(order, confinement, link):
     """Answers one order on its socket and ends the process. `link`: the end of a pipe that a session's init needs."""
-    sock = bare_process.become(order, confinement, link, LIMITS)
+    connection = bare_process.become(order, confinement, link, LIMITS, decode_launch)
     tempfile.tempdir = "/tmp"  # libraries ask for it when they are imported; looking for one that can be written fails
     sys.setrecursionlimit(RECURSION_LIMIT)
-    sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-ready", "token": order.token})))
+    connection.say(op="convert-ready")
     kernel_process.begin_work()
-    for _, body in read_frames(sock):
-        answer = convert(order.direction, order.format, body)
-        sock.sendall(frame(FROM_KERNEL, encode({"op": "convert-done", **answer})))
+    for _, body in connection.frames:
+        answer = convert(connection.launch.direction, connection.launch.format, body)
+        connection.sock.sendall(frame(FROM_KERNEL, encode({"op": "convert-done", **answer})))
         break
     os._exit(0)
 

@@ -5,9 +5,10 @@ like a kernel, but with nothing except that workspace's files, without network a
 (confinement/narrow.py). What a statement may do is decided a second time by the database itself: engine_sqlite.py and
 engine_duckdb.py hold what is allowed.
 
-Over the socket that the order names, one request at a time, each with one answer:
+Over its connection to the server (connection.py), whose launch names the database, one request at a time, each with one
+answer:
 
-    from us    {"op":"engine-ready","token"}
+    from us    {"op":"engine-ready"}
     to us      {"op":"open"}                        looks whether the database can be used
                {"op":"query","sql","parameters"}    parameters as in engine_rows.py
                {"op":"next"}                        the next rows of the statement
@@ -29,26 +30,43 @@ import msgspec
 import kernel_process
 import processes
 from confinement import narrow, ownership, views
+from connection import Connection
 from engine_failure import EngineFailure
 from engine_files import Workspace, uses_wal
-from frames import FROM_KERNEL, frame, read_frames
+from frames import FROM_KERNEL, frame
 from session_priority import SessionPriority
 
 PRIORITY_WITHIN_S = 0.5
 PACKAGES = {"sqlite": "apsw", "duckdb": "duckdb", "files": "duckdb"}
+MODES = ("probe", "read", "write")
+
+
+class Launch(msgspec.Struct, kw_only=True):
+    engine: str
+    folder: str  # of the workspace's files
+    path: str  # in that folder
+    mode: str
+
+    def __post_init__(self):
+        if self.engine not in PACKAGES or self.mode not in MODES:
+            raise ValueError(f"there is no engine {self.engine} for {self.mode}")
+
+
+decode_launch = msgspec.json.Decoder(Launch).decode
 
 
 def run(order, confinement, link):
     """Serves one database until the server is gone. `link`: the end of a pipe that a session's init needs."""
-    sock = kernel_process.connect(order.socket_path)
+    connection = Connection(order.connection, decode_launch)
+    launch, sock = connection.launch, connection.sock
     kernel_process.reopen_stdio()
-    folder = os.path.realpath(order.folder)
-    writes = needs_to_write(order, folder)
-    engine = load(order, folder)  # while our own modules can be read
+    folder = os.path.realpath(launch.folder)
+    writes = needs_to_write(launch, folder)
+    engine = load(launch, folder)  # while our own modules can be read
     if confinement:
         if confinement.found.root:
             ownership.give(folder, confinement.kernel_uid or confinement.found.uid)
-        (confinement.write if writes else confinement.read).append(folder)
+        confinement.reach(**{"write" if writes else "read": [folder]})
         confinement.start(link)
     if link is not None:
         os.close(link)
@@ -62,25 +80,25 @@ def run(order, confinement, link):
     SessionPriority().give_way_soon(order.nice, PRIORITY_WITHIN_S)
     if confinement:
         confinement.finish()
-        narrow.narrow(confinement.found, find_readable(order), folder, writes)
+        narrow.narrow(confinement.found, find_readable(launch), folder, writes)
     processes.call_this("engine")
-    sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "engine-ready", "token": order.token})))
+    connection.say(op="engine-ready")
     kernel_process.begin_work()
-    for _, body in read_frames(sock):
+    for _, body in connection.frames:
         sock.sendall(frame(FROM_KERNEL, answer(engine, msgspec.json.decode(body))))
         engine.rest()
     os._exit(0)
 
 
-def needs_to_write(order, folder) -> bool:
+def needs_to_write(launch, folder) -> bool:
     """Returns whether the process has to change files. Even a reader of a SQLite database with a write-ahead log takes part in
     keeping its index."""
-    if order.engine != "sqlite" or order.mode == "probe":
+    if launch.engine != "sqlite" or launch.mode == "probe":
         return False
-    if order.mode == "write":
+    if launch.mode == "write":
         return True
     try:
-        place = Workspace(folder).find(order.path)
+        place = Workspace(folder).find(launch.path)
     except EngineFailure:
         return False
     with contextlib.closing(place):
@@ -92,29 +110,29 @@ LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo", 
 OF_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
 
 
-def find_readable(order) -> list[str]:
+def find_readable(launch) -> list[str]:
     """Returns what the process may read in addition to the workspace."""
-    if PACKAGES[order.engine] != "duckdb":
+    if PACKAGES[launch.engine] != "duckdb":
         return [*views.find_python(), *LIBRARIES]
     if os.path.exists(OF_DUCKDB[0]):
         os.open(OF_DUCKDB[0], os.O_PATH | os.O_CLOEXEC)  # stays open: the rule for it goes with the system's memory of it
     return [*views.find_python(), *LIBRARIES, *OF_DUCKDB]
 
 
-def load(order, folder):
-    """Returns the database that the order names, not opened yet, or an object that says which package is missing."""
-    package = PACKAGES[order.engine]
+def load(launch, folder):
+    """Returns the database that the launch names, not opened yet, or an object that says which package is missing."""
+    package = PACKAGES[launch.engine]
     if importlib.util.find_spec(package) is None:
         return Missing(package)
     sys.path.insert(0, kernel_process.HOST)  # the zygote's path has no modules of ours, for the sake of notebooks
     workspace = Workspace(folder)
-    if order.engine == "sqlite":
+    if launch.engine == "sqlite":
         from engine_sqlite import SqliteEngine
 
-        return SqliteEngine(workspace, order.path, order.mode)
+        return SqliteEngine(workspace, launch.path, launch.mode)
     from engine_duckdb import DuckdbEngine
 
-    return DuckdbEngine(workspace, order.path, is_files=order.engine == "files")
+    return DuckdbEngine(workspace, launch.path, is_files=launch.engine == "files")
 
 
 class Missing:

@@ -6,76 +6,96 @@ import sys
 import time
 import traceback
 
+import msgspec
+
 import cgroups
 import processes
 from child import Child, open_words
 from confinement import descriptors
+from connection import report_failure
 from spare import Policy, Spares
 
 
 class Forks:
     """Makes the children that orders ask for, each with its confinement and its control group."""
 
-    def __init__(self, family, watching, shield, found, groups, host_modules):
+    def __init__(self, family, watching, shield, found, groups, host_modules, inbox):
         self.family = family
         self.watching = watching
         self.shield = shield  # process and group ids that kernels may not signal
         self.found = found  # the layers of confinement that this machine has
         self.groups = groups  # where kernels' control groups are made; None: nowhere
         self.host_modules = host_modules
+        self.inbox = inbox  # holds orders for others, which no child may keep
         self.spares = Spares(self.clone_spare)
 
-    def start(self, order, line):
-        """Starts what `order` asks for; `line` is the order as it came."""
+    def start(self, order):
+        """Starts what `order` asks for."""
         import orders
 
         if self.watching.counts(order.memory) and self.watching.watch is None:
             self.watching.start()
-        confinement = self.confine(order, getattr(order, "cwd", None))
         if not isinstance(order, orders.Fork):
-            self.fork(order, self.run_other, confinement)
-        elif confinement is None or not self.found.namespaces:
-            self.fork(order, self.run_kernel, confinement)
+            self.fork(order, self.run_other)
+        elif not self.has_init(order):
+            self.fork(order, self.run_kernel)
         else:
             policy = Policy(order.confine, order.memory)
-            if not self.use_spare(policy, order, line):
-                self.fork(order, self.run_kernel, confinement)
+            if not self.use_spare(policy, order):
+                self.fork(order, self.run_kernel)
             self.spares.expect(policy)
 
-    def confine(self, order, work):
+    def confine(self, order):
         """Returns the confinement of an order, or of a policy, which says the same of confinement and memory."""
         from confinement.session import Confinement
 
         if order.confine is None:
             return None
-        return Confinement(self.found, order.confine, work, self.shield, self.watching.counts(order.memory))
+        return Confinement(self.found, order.confine, self.shield, self.watching.counts(order.memory))
 
     def has_init(self, order) -> bool:
         return order.confine is not None and self.found.namespaces
 
-    def fork(self, order, become, confinement):
+    def fork(self, order, become):
         """Forks a process that lives by `become`. A failure is reported as a refusal."""
         forked_at = time.perf_counter()
-        link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
+        try:
+            pid, child, theirs = self.clone(order, order.id)
+        except OSError as error:  # no more processes or memory
+            self.family.say(op="refused", id=order.id, error=str(error))
+            return
+        if pid == 0:
+            group, words, link, confinement = theirs
+            connection = bytes(order.connection)  # before it is erased with the orders for others
+
+            def life():
+                mine = msgspec.structs.replace(within(order, group), connection=connection)
+                become(mine, forked_at, confinement, link)
+
+            self.live(confinement, group, words, (link,), life)
+        self.follow(pid, child)
+
+    def clone(self, order, id):
+        """Forks. Returns (pid, its Child, None), and in the child (0, None, (group, words, link, confinement)). Raises OSError
+        when that is impossible."""
+        confinement = self.confine(order)
+        link, theirs = os.pipe2(os.O_CLOEXEC) if self.has_init(order) else (None, None)
         words, group = open_words(), None
         try:
             group = self.groups.make(order.memory) if self.groups and order.memory else None
             pid = confinement.fork() if confinement else os.fork()
-        except OSError as error:  # no more processes or memory
-            self.family.say(op="refused", id=order.id, error=str(error))
+        except OSError:
             close(link, theirs, words)
             self.discard(group)
-            return
+            raise
         if pid == 0:
-            live(
-                confinement, group, words, (theirs,), lambda: become(within(order, group), forked_at, confinement, theirs)
-            )
+            return 0, None, (group, words, theirs, confinement)
         close(theirs)
         if group:
             group.forked()
-        child = Child(order.id, link, group, words, self.watching.facts_of(order, self.has_init(order)))
+        child = Child(id, link, group, words, self.watching.facts_of(order, self.has_init(order)))
         self.family.children[pid] = child
-        self.follow(pid, child)
+        return pid, child, None
 
     def follow(self, pid, child):
         self.watching.begin(pid, child)
@@ -83,33 +103,20 @@ class Forks:
 
     def clone_spare(self, policy, control, await_order):
         """Returns the pid of an init that has nothing to do yet; see spare.py. It keeps the descriptor `control`."""
-        link, theirs = os.pipe2(os.O_CLOEXEC)
-        words, group = open_words(), None
-        try:
-            group = self.groups.make(policy.memory) if self.groups and policy.memory else None
-            confinement = self.confine(policy, None)
-            pid = confinement.fork()
-        except OSError:
-            close(link, theirs, words)
-            self.discard(group)
-            raise
+        pid, _, theirs = self.clone(policy, None)
         if pid == 0:
-            kept = (theirs, control)
-            live(confinement, group, words, kept, lambda: self.become_kernel(confinement, group, theirs, await_order))
-        close(theirs)
-        if group:
-            group.forked()
-        watched = self.watching.facts_of(policy, self.has_init(policy))
-        self.family.children[pid] = Child(None, link, group, words, watched)
+            group, words, link, confinement = theirs
+            become = lambda: self.become_kernel(confinement, group, link, await_order)  # noqa: E731
+            self.live(confinement, group, words, (link, control), become)
         return pid
 
-    def use_spare(self, policy, order, line) -> bool:
+    def use_spare(self, policy, order) -> bool:
         """Returns False when there is no spare that fits, or when it cannot be used."""
         spare = self.spares.take(policy)
         if spare is None:
             return False
         try:
-            spare.give(line)
+            spare.give(order)
         except OSError:
             return False
         finally:
@@ -127,13 +134,29 @@ class Forks:
 
     # From here on: in a child.
 
-    def become_kernel(self, confinement, group, link, await_order):
-        import orders
+    def live(self, confinement, group, words, kept, life):
+        """Lives with standard input, output and error and the descriptors in `kept`. Never returns."""
+        try:
+            self.inbox.erase()
+            processes.call_this("starting")  # before it differs from the zygote in anything else
+            os.dup2(words, 2)
+            if confinement:
+                confinement.settle()
+            if group:
+                group.join()
+            leave_zygote()
+            descriptors.close_all_but(*kept)
+            life()
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            report_failure()
+        finally:
+            os._exit(70)
 
-        prepared = confinement.prepare()
-        order = within(orders.decode(await_order()), group)
-        confinement = self.confine(order, order.cwd)
-        confinement.ruleset = prepared
+    def become_kernel(self, confinement, group, link, await_order):
+        confinement.prepare()
+        order = within(await_order(), group)
         self.run_kernel(order, time.perf_counter(), confinement, link)
 
     def run_kernel(self, order, forked_at, confinement, link):
@@ -157,25 +180,6 @@ class Forks:
             orders.RunProgram: program,
         }
         lives[type(order)].run(order, confinement, link)
-
-
-def live(confinement, group, words, kept, life):
-    """In a child: lives with standard input, output and error and the descriptors in `kept`. Never returns."""
-    try:
-        processes.call_this("starting")  # before it differs from the zygote in anything else
-        os.dup2(words, 2)
-        if confinement:
-            confinement.settle()
-        if group:
-            group.join()
-        leave_zygote()
-        descriptors.close_all_but(*kept)
-        life()
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-    finally:
-        os._exit(70)
 
 
 def leave_zygote():

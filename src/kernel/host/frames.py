@@ -3,7 +3,7 @@
     u32le length of what follows · u8 channel · JSON
 
 To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 4 which command is to be
-interrupted (u32le seq instead of JSON), 5 the answer to a call of notebook code.
+interrupted (u32le seq instead of JSON), 5 the answer to a call of notebook code, 6 the launch, which comes first.
 From the kernel: channel 0 for everything.
 """
 
@@ -13,7 +13,7 @@ import select
 import struct
 from typing import NamedTuple
 
-CONTROL, UI, COMPLETION, INTERRUPT, CALL = 1, 2, 3, 4, 5
+CONTROL, UI, COMPLETION, INTERRUPT, CALL, LAUNCH = 1, 2, 3, 4, 5, 6
 FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
 DEPTH_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}

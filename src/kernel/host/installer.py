@@ -2,10 +2,10 @@
 
 What it reads is untrusted, and so is what an index sends. It is confined like a conversion: to plan, it reads Python and the
 system and nothing else; to install, it also writes that folder, and reaches the server's proxy, which leads to the index.
-Only wheels are installed, so nothing that comes from the index runs here. One question per process, over the socket that
-the order names:
+Only wheels are installed, so nothing that comes from the index runs here. One question per process, over its connection to
+the server (connection.py):
 
-    from us    {"op":"install-ready","token"}
+    from us    {"op":"install-ready"}
     to us      {"step":"plan", "script", "workspace":[requirement], "index"}   or   {"step":"install", "requirements", "folder", "uv", "index", "proxy"}
     from us    {"op":"install-progress","text"}                                          any number of times
                {"op":"install-done","ok":true, "requirements", "key", "notes", "workspace":[[name, requirement]]}
@@ -32,7 +32,6 @@ from packaging.utils import canonicalize_name
 
 import bare_process
 import kernel_process
-from frames import FROM_KERNEL, frame, read_frames
 from uv_failure import explain
 
 LIMITS = {"DATA": 8 << 30, "CORE": 0, "FSIZE": 16 << 30, "NOFILE": 4096}
@@ -50,14 +49,11 @@ class Refused(Exception):
 
 def run(order, confinement, link):
     """Answers one question on its socket and ends the process."""
-    sock = bare_process.become(order, confinement, link, LIMITS)
-
-    def say(**message):
-        sock.sendall(frame(FROM_KERNEL, msgspec.json.encode(message)))
-
-    say(op="install-ready", token=order.token)
+    connection = bare_process.become(order, confinement, link, LIMITS)
+    say = connection.say
+    say(op="install-ready")
     kernel_process.begin_work()
-    for _, body in read_frames(sock):
+    for _, body in connection.frames:
         question = msgspec.json.decode(body)
         try:
             answer = plan(question) if question["step"] == "plan" else install(question, say)

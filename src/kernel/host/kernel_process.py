@@ -1,7 +1,7 @@
 """The life of one forked kernel process, from the fork to its end. None of these functions returns to the zygote's
 loop.
 
-Order matters: open what lies outside, confine, and only then threads and marimo, for Landlock and seccomp bind the
+Order matters: connect and learn what to do, confine, and only then threads and marimo, for Landlock and seccomp bind the
 calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null once it works,
 and nothing of the zygote's but its memory. Until then its standard error is a file that the zygote reads if it fails.
 """
@@ -10,18 +10,23 @@ import importlib
 import os
 import resource
 import signal
-import socket
 import sys
 import tempfile
 import time
+
+import msgspec
 
 import bridge
 import processes
 import warm
 from confinement import syscalls
-from frames import FrameReader
+from connection import Connection
 from interrupts import Interrupts
+from marimo._ast.cell import CellConfig
 from marimo._cli.parse_args import parse_args
+from marimo._config.config import MarimoConfig
+from marimo._runtime.commands import AppMetadata
+from marimo._types.ids import CellId_t
 from outbox import Outbox
 from session_priority import SessionPriority
 
@@ -29,51 +34,58 @@ GRACE_CPU_S = 5
 HOST = os.path.dirname(os.path.abspath(__file__))
 
 
+class Launch(msgspec.Struct, kw_only=True):
+    """What a kernel is started for."""
+
+    cwd: str
+    env: dict[str, str]
+    user_config: MarimoConfig
+    app_metadata: AppMetadata
+    configs: dict[CellId_t, CellConfig] = {}
+    packages: str | None = None  # a folder of packages that wins over those of this Python
+
+
+decode_launch = msgspec.json.Decoder(Launch).decode
+
+
 def run(order, forked_at, host_modules, confinement, link):
     """Becomes the kernel that `order` asks for. `link`: the end of a pipe that notebook code must not have, or None."""
-    sock = connect(order.socket_path)
+    connection = Connection(order.connection, decode_launch)
+    launch = connection.launch
     reopen_stdio()
     if confinement:
+        confinement.reach(work=launch.cwd, read=[launch.packages] if launch.packages else ())
         confinement.start(link)  # where there are namespaces, it comes back in a child of this process
     if link is not None:
         os.close(link)
     os.umask(0o077)
-    os.chdir(order.cwd)
+    os.chdir(launch.cwd)
     limit({"CORE": 0, **order.limits, **({"DATA": order.memory} if order.memory else {})})
     yield_to_server(order.nice)
     session = SessionPriority()
     if confinement:
         confinement.finish()
     # A notebook chooses them, and libc opens what some of them name, such as TZ: never before confinement.
-    set_environment(order.env | (confinement.variables if confinement else {}))
+    set_environment(launch.env | (confinement.variables if confinement else {}))
     processes.call_this("kernel")
     # orphans of cells stay ours; when we die they become the zygote's, which kills them
     syscalls.become_subreaper()
     syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self
     warm.seed()
-    if order.packages:
-        add_packages(order.packages)
+    if launch.packages:
+        add_packages(launch.packages)
     forget(host_modules)
-    ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
-    order.app_metadata.cli_args = parse_args(order.app_metadata.argv or [])
-    notebook = (order.user_config, order.app_metadata, order.configs)
-    reader = FrameReader(sock)
+    ready = {"ms": round((time.perf_counter() - forked_at) * 1000, 2)}
+    launch.app_metadata.cli_args = parse_args(launch.app_metadata.argv or [])
+    notebook = (launch.user_config, launch.app_metadata, launch.configs)
 
     def begin():
         begin_work()
         session.give_way(order.nice)  # which marimo has made this process the leader of by now
 
-    bridge.serve(Outbox(sock), frames_until_end(reader), Interrupts(reader), ready, *notebook, begin)
+    frames, interrupts = frames_until_end(connection.frames), Interrupts(connection.reader)
+    bridge.serve(Outbox(connection.sock), frames, interrupts, ready, *notebook, begin)
     os._exit(0)  # never the zygote's atexit
-
-
-def connect(path) -> socket.socket:
-    sock = socket.socket(socket.AF_UNIX)
-    try:
-        sock.connect(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from None
-    return sock
 
 
 def reopen_stdio():
@@ -144,9 +156,9 @@ def forget(modules):
         sys.modules.pop(name, None)
 
 
-def frames_until_end(reader):
+def frames_until_end(frames):
     """Yields the server's frames. When the server is gone, ends this process with its whole group."""
-    yield from reader
+    yield from frames
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)  # the first process of a pid namespace does not die of its own SIGKILL

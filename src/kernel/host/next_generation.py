@@ -34,9 +34,10 @@ class NextGeneration:
         self.inbox = b""
         os.set_blocking(orders, False)
 
-    def give(self, line: bytes):
+    def give(self, line):
         """Passes on an order."""
-        self.queue += line + b"\n"
+        self.queue += line
+        self.queue += b"\n"
         self.flush()
 
     def flush(self):

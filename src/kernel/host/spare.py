@@ -11,7 +11,9 @@ import struct
 import time
 from typing import NamedTuple
 
-LENGTH = struct.Struct("<I")
+import msgspec
+
+LENGTHS = struct.Struct("<II")
 # after an order, so that it takes no processor time from the kernel that starts
 MAKE_AFTER_S = 0.03
 
@@ -31,9 +33,12 @@ class Spare:
         self.policy = policy
         self.control = control
 
-    def give(self, line: bytes):
-        """Sends the order. Raises OSError when the spare is gone."""
-        self.control.sendall(LENGTH.pack(len(line)) + line)
+    def give(self, order):
+        """Sends the order: its connection is passed on without a copy here. Raises OSError when the spare is gone."""
+        rest = msgspec.msgpack.encode([order.limits, order.nice, order.memory])
+        with memoryview(order.connection) as connection:
+            self.control.sendall(LENGTHS.pack(len(rest), len(connection)) + rest)
+            self.control.sendall(connection)
 
 
 class Spares:
@@ -88,14 +93,23 @@ class Spares:
             self.drop()
 
 
-def await_order(control: socket.socket) -> bytes:
+class GivenOrder(msgspec.Struct):
+    """What a spare needs to know of the order for its kernel; its confinement it has already."""
+
+    connection: bytes
+    limits: dict[str, int]
+    nice: int
+    memory: int | None
+
+
+def await_order(control: socket.socket) -> GivenOrder:
     """In the spare: returns the order. Ends the process when the zygote has ended or has discarded the spare."""
     with control, control.makefile("rb") as stream:
-        head = stream.read(LENGTH.size)
-        if len(head) < LENGTH.size:
+        head = stream.read(LENGTHS.size)
+        if len(head) < LENGTHS.size:
             os._exit(0)
-        (length,) = LENGTH.unpack(head)
-        line = stream.read(length)
-    if len(line) < length:
+        lengths = LENGTHS.unpack(head)
+        rest, connection = map(stream.read, lengths)
+    if len(connection) < lengths[1]:
         os._exit(0)
-    return line
+    return GivenOrder(connection, *msgspec.msgpack.decode(rest))

@@ -1,9 +1,9 @@
 """A child of the zygote that only checks whether code parses, so that parsing does not hold up the server.
 
-It is confined like a conversion: it reads Python and the system, writes nothing and has no network. Over the socket that
-the order names:
+It is confined like a conversion: it reads Python and the system, writes nothing and has no network. Over its connection
+to the server (connection.py):
 
-    from us    {"op":"syntax-ready","token"}
+    from us    {"op":"syntax-ready"}
     to us      {"id", "codes": [text]}
     from us    {"op":"parsed", "id", "parses": [bool]}
 
@@ -19,7 +19,6 @@ import msgspec
 
 import bare_process
 import kernel_process
-from frames import FROM_KERNEL, frame, read_frames
 
 LIMITS = {"DATA": 1 << 30, "CORE": 0, "FSIZE": 0, "NOFILE": 64}
 SECONDS_PER_QUESTION = 5
@@ -28,16 +27,16 @@ FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 def run(order, confinement, link):
     """Answers questions until the server closes the connection, and ends the process."""
-    sock = bare_process.become(order, confinement, link, LIMITS)
+    connection = bare_process.become(order, confinement, link, LIMITS)
     warnings.simplefilter("ignore")  # an invalid escape sequence is not an error
-    sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "syntax-ready", "token": order.token})))
+    connection.say(op="syntax-ready")
     kernel_process.begin_work()
-    for _, body in read_frames(sock):
+    for _, body in connection.frames:
         question = msgspec.json.decode(body)
         signal.alarm(SECONDS_PER_QUESTION)
-        answer = {"op": "parsed", "id": question["id"], "parses": [parses(code) for code in question["codes"]]}
+        answers = [parses(code) for code in question["codes"]]
         signal.alarm(0)
-        sock.sendall(frame(FROM_KERNEL, msgspec.json.encode(answer)))
+        connection.say(op="parsed", id=question["id"], parses=answers)
     os._exit(0)
 
 

@@ -2,7 +2,7 @@
 
 One JSON document per line:
   stdin   fork, convert, engine, syntax, install, program, signal, ping: see orders.py. Its end means that the server is gone, and ends
-          every kernel.
+          every kernel. A line of more than 64 KiB is refused.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","pid","ms"}
           {"op":"preloaded","libraries":[…],"threads","pid","ms"}   the next generation has the libraries; forks work since
                                                                  hello. pid: of the process that forks from now on
@@ -29,6 +29,7 @@ import reports
 import warm
 from family import Family
 from forking import Forks, leave_zygote
+from inbox import MAX_ORDER_BYTES, Inbox
 from next_generation import fork_next
 from watched_kernels import WatchedKernels
 
@@ -45,12 +46,12 @@ class Zygote:
         self.found, self.host_modules = found, host_modules
         self.groups = groups  # where kernels' control groups are made; None: nowhere
         self.next = None  # the next generation
-        self.inbox = b""
+        self.inbox = Inbox(0)
         self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.family = Family(reports.say, self.poll, self.wake_w)
         self.watching = WatchedKernels(self.family, groups is not None, shield, leave_zygote)
-        self.forks = Forks(self.family, self.watching, shield, found, groups, host_modules)
+        self.forks = Forks(self.family, self.watching, shield, found, groups, host_modules, self.inbox)
 
     def preload(self, libraries):
         """Begins to load libraries in the next generation."""
@@ -112,12 +113,12 @@ class Zygote:
             self.forks.spares.drop()
 
     def read_orders(self):
-        data = os.read(0, 1 << 16)
-        if not data:
+        if not self.inbox.read():
             self.end()
-        *lines, self.inbox = (self.inbox + data).split(b"\n")
-        for line in lines:
-            if self.next and self.next.has_loaded:
+        for line in self.inbox.lines():
+            if line is None:
+                reports.say(op="refused", id=None, error=f"an order of more than {MAX_ORDER_BYTES} bytes")
+            elif self.next and self.next.has_loaded:
                 self.hand_over(line)
             else:
                 self.obey(line)
@@ -150,7 +151,7 @@ class Zygote:
         elif isinstance(order, orders.Signal):
             self.family.signal(order.id, order.signal)
         else:
-            self.forks.start(order, line)
+            self.forks.start(order)
 
     def reap(self):
         for pid, child in self.family.reap():
@@ -192,7 +193,7 @@ class Zygote:
 def find_id(line):
     """Returns the id of an order that could not be read, so that the refusal can name it; None when it has none."""
     try:
-        order = json.loads(line)
+        order = json.loads(bytes(line))
     except ValueError:
         return None
     return order.get("id") if isinstance(order, dict) else None

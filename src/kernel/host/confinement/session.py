@@ -20,10 +20,8 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     hidden: list[str] = []  # the server's directories and files; the kernel's own may lie inside
     read: list[str] = []  # what else may be read
     write: list[str] = []  # what else may be read and written
-    sockets: list[str] = []  # folders in which unix sockets may be made, and nothing else
     # "none": only a loopback of its own, or none at all without namespaces; "least": none where that can be had
     network: str = "open"
-    tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
     uid: int | None = None  # of the kernel, for a server that is root
     tmp_mb: int = 256  # size of /tmp and of /dev/shm
     processes: int | None = None  # most processes and threads at once; only namespaces can count them
@@ -41,10 +39,11 @@ def choose_network(network, found):
 
 
 class Confinement:
-    """fork() in the zygote; in its child settle() before anything else, and start(), which comes back in the kernel; there
-    finish(), before its first thread. Without `work` nothing on the disk can be written."""
+    """fork() in the zygote; in its child settle() before anything else, then reach() and start(), which comes back in the
+    kernel; there finish(), before its first thread. What reach() adds belongs to one process, and is not known in the
+    zygote."""
 
-    def __init__(self, found, wanted, work, shield, no_held_memory=False):
+    def __init__(self, found, wanted, shield, no_held_memory=False):
         """`no_held_memory`: the kernel may not keep memory that none of its processes maps, because nothing counts
         that."""
         self.found, self.wanted = found, wanted
@@ -52,18 +51,29 @@ class Confinement:
         self.network = choose_network(wanted.network, found)
         self.with_user = not found.root
         self.kernel_uid = wanted.uid if found.root and found.namespaces and found.uid_why is None else None
-        self.work = None if work is None else os.path.realpath(work)
+        self.work = None
         self.shield = {*shield, *wanted.shield}
         # Root owns most of the system, and the owner of a file reads it without any capability.
         self.is_owner = found.root and self.kernel_uid is None
-        self.ruleset = None  # what prepare() has returned before
+        self.ruleset = None  # what prepare() has made before
         self.variables = {}  # after finish(): what the environment of the kernel must have
         self.hidden = real_paths(wanted.hidden)
         self.opened = real_paths(wanted.read)
         self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
         self.filter = self._choose_filter()
-        self.sockets = real_paths(wanted.sockets)
-        self.write = [*([self.work] if self.work else []), *real_paths(wanted.write)]
+        self.write = real_paths(wanted.write)
+        self.added, self.sockets, self.tcp_ports = [], [], None
+
+    def reach(self, work=None, read=(), write=(), sockets=(), tcp_ports=None):
+        """Adds what this process may reach: its working directory, other files and folders, folders in which unix sockets may
+        be made and nothing else, and, from Landlock 4 on, the only ports to connect to. Without `work` and `write` nothing on
+        the disk can be written."""
+        self.added, self.sockets, self.tcp_ports = real_paths(read), real_paths(sockets), tcp_ports
+        self.read += self.added
+        if work is not None:
+            self.work = os.path.realpath(work)
+            self.write.insert(0, self.work)
+        self.write += real_paths(write)
 
     def fork(self) -> int:
         """Forks. The child is the session's init where there are namespaces, otherwise the kernel itself."""
@@ -79,10 +89,9 @@ class Confinement:
             namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
 
     def prepare(self):
-        """In an init that has no order yet: does what every kernel of its policy needs, and returns it for the kernel's
-        own Confinement."""
+        """In an init that has no order yet: does what every kernel of its policy needs."""
         views.find_bare(views.plan(views.find_covers(self.hidden, set(self.read)), set(self.read)), ())
-        return self._allow_reading() if self.found.landlock else None
+        self.ruleset = self._allow_reading() if self.found.landlock else None
 
     def start(self, link):
         """`link`: a pipe to the zygote, for init to say how the kernel ended."""
@@ -151,6 +160,8 @@ class Confinement:
         if not self.found.landlock:
             return
         ruleset = self.ruleset or self._allow_reading()
+        ruleset.allow(landlock.READ, self._but_hidden(*self.added))
+        ruleset.allow(landlock.CONNECT_TO_SOCKETS, self._but_hidden(*self.added))
         ruleset.allow(landlock.READ, ["/proc"])  # a session's own is another one than before
         ruleset.allow(landlock.WRITE, [*tmp, *self._but_hidden(*self.write)])
         ruleset.allow(landlock.SOCKETS, self.sockets)
@@ -158,7 +169,7 @@ class Confinement:
 
     def _find_ports(self):
         """Returns the only TCP ports to which a connection may be made; None for all."""
-        return [] if self.network == "none" and not self.found.namespaces else self.wanted.tcp_ports
+        return [] if self.network == "none" and not self.found.namespaces else self.tcp_ports
 
     def _but_hidden(self, *paths):
         """A hidden file that is replaced loses its cover; it must not be readable then."""
