@@ -25,6 +25,7 @@ import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
+import { INHERITED } from './cluster/messages.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
@@ -195,7 +196,14 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     stack,
   );
   const connections = new ConnectionLimit(config.maxConnections, cluster.size);
-  const http10 = { host: config.host, port: config.http10Port, connections, cluster, log };
+  const http10 = {
+    host: config.host,
+    port: config.http10Port,
+    descriptor: member === undefined ? undefined : INHERITED.http10,
+    connections,
+    cluster,
+    log,
+  };
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
   const relay = await openHttp10Port({ ...http10, target }, stack);

@@ -150,7 +150,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
   koffi:
-    /^src\/core\/(undumpable|file-lock|descriptors|futex-wake|preallocate|parent-death|peer-process|reserved-port)\.ts$/,
+    /^src\/core\/(undumpable|file-lock|descriptors|futex-wake|preallocate|parent-death|peer-process|listening-socket)\.ts$/,
   commander: /^src\/cli\//,
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,

@@ -52,7 +52,7 @@ async function serve(store: string | undefined): Promise<void> {
   });
   setInterval(() => tell(subscribers), TICK_MS);
   process.on('disconnect', () => process.exit(0)); // the parent has ended
-  process.send?.(uws.us_socket_local_port(await listenOn(app, { host: '127.0.0.1', port: 0 })));
+  process.send?.((await listenOn(uws, app, { host: '127.0.0.1', port: 0 })).port);
 }
 
 function tell(subscribers: ReadonlySet<HttpResponse>): void {

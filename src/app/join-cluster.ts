@@ -1,6 +1,7 @@
 /** Makes the app of a worker a part of its cluster: requests reach it from other workers, and slots leave it when they are empty. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
+import { INHERITED } from '#src/cluster/messages.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
 import { slotOf } from '#src/cluster/slots.ts';
@@ -55,7 +56,7 @@ export function joinCluster(
       channel.onTable((table) => peers.useTable(table));
       peers.useTable(channel.table);
       await peers.listen(handle);
-      return channel.join();
+      return { port: await channel.join(), descriptor: INHERITED.listener };
     },
   };
 }

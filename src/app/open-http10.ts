@@ -1,6 +1,11 @@
-/** Opens the port for HTTP/1.0. Of several workers it is opened by the one that owns `'*'`, and moves when that one has ended. */
+/**
+ * Opens the port for HTTP/1.0. Of several workers it is opened by the one that owns `'*'`, and moves when that one has ended. The
+ * primary keeps the port bound, so that no other program can take it while it moves.
+ */
+import { closeSync } from 'node:fs';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import { listenOnInherited } from '#src/core/listening-socket.ts';
 import type { Log } from '#src/core/log.ts';
 import { type Http10Relay, type Http10RelayOptions, openHttp10Relay } from '#src/http/edge/http10-relay.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -21,6 +26,8 @@ export async function openHttp10Port(
   if (port === undefined) return undefined;
   const options = { ...others, port };
   if (options.cluster.size === 1) return stack.use(await openHttp10Relay(options));
+  // At once, since notebook code could listen in its place. Connections wait for the worker that has the port.
+  if (options.descriptor !== undefined) await listenOnInherited(options.descriptor);
   return stack.use(new MovingPort(options));
 }
 
@@ -43,9 +50,11 @@ class MovingPort implements Disposable {
   }
 
   stopListening(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#timer);
     this.#leave();
+    if (this.#options.descriptor !== undefined) closeSync(this.#options.descriptor);
   }
 
   /** Never rejects. */

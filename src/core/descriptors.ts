@@ -58,7 +58,8 @@ export function descriptorOf(device: number, inode: number): number | undefined 
   });
 }
 
-function openDescriptors(): number[] {
+/** Returns the open descriptors of this process and the one that read them; none without /proc. */
+export function openDescriptors(): number[] {
   try {
     return readdirSync('/proc/self/fd').map(Number);
   } catch {

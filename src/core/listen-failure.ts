@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 
 /** The setting of a port, which an advice names. */
-type PortSetting = 'TROUPE_PORT' | 'TROUPE_HTTP10_PORT';
+export type PortSetting = 'TROUPE_PORT' | 'TROUPE_HTTP10_PORT';
 
 interface Address {
   readonly host: string;

@@ -85,16 +85,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const { host } = options.listen;
   const handleForwarded = servePeers(prepared, context, (req) => stampOf(context, req));
   const shared = await options.forwarding?.join(handleForwarded, () => open.busyHomes());
-  const socket = await listenOn(
-    app,
-    shared === undefined ? options.listen : { host, port: shared, isShared: true },
-  );
-  const port = uws.us_socket_local_port(socket);
+  const listening = await listenOn(uws, app, shared === undefined ? options.listen : { host, ...shared });
 
   let isListening = true;
   let closed: Promise<void> | undefined;
   const stopListening = () => {
-    if (isListening) uws.us_listen_socket_close(socket);
+    if (isListening) listening.stop();
     isListening = false;
   };
   const close = async (graceMs: number) => {
@@ -115,7 +111,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   };
   const server: Server = {
     host,
-    port,
+    port: listening.port,
     open,
     stopListening,
     close(graceMs = DEFAULT_GRACE_MS) {

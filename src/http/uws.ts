@@ -1,6 +1,8 @@
-/** The native HTTP library: loading it, and listening with it. */
+/** The native HTTP library: loading it, and listening with it, alone or on a socket that several processes have inherited. */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import { closeSync } from 'node:fs';
 import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
+import { listenOnInherited, loadInheritedListener } from '#src/core/listening-socket.ts';
 
 export type Uws = typeof import('uWebSockets.js');
 
@@ -16,16 +18,28 @@ declare module 'uWebSockets.js' {
   }
 }
 
-/** Without this option a second server on the same port would silently share it. Workers of one server do share it. */
+/** Without this option other programs of the same user could share the port. */
 const EXCLUSIVE_PORT = 1;
-const SHARED_PORT = 0;
+/**
+ * How many connections a process accepts in so many milliseconds of a socket that others accept from as well. The library
+ * would accept all that wait, so that one process would get a whole burst of them.
+ */
+const MAX_ACCEPTED = 4;
+const ACCEPTED_WITHIN_MS = 1;
+const LOOPBACK = '127.0.0.1';
 
 export interface ListenAddress {
   readonly host: string;
   /** With 0 the system chooses a free one. */
   readonly port: number;
-  /** Whether other processes of this server listen on the port, too. */
-  readonly isShared?: boolean;
+  /** An inherited socket that is bound to this address, on which other processes of this server listen as well. */
+  readonly descriptor?: number;
+}
+
+export interface Listening {
+  readonly port: number;
+  /** Refuses new connections, unless other processes listen on the same socket. Call it once. */
+  stop(): void;
 }
 
 /** Loads the library. Throws an error of one line when its binary does not run on this machine. */
@@ -41,16 +55,65 @@ export async function loadUws(): Promise<Uws> {
   }
 }
 
-/** Resolves with the listening socket. Rejects with one line that says why it cannot listen, and what to do. */
-export async function listenOn(
-  app: TemplatedApp,
-  { host, port, isShared = false }: ListenAddress,
-): Promise<us_listen_socket> {
-  let listening: us_listen_socket | false = false;
-  app.listen(host, port, isShared ? SHARED_PORT : EXCLUSIVE_PORT, (socket) => {
-    listening = socket;
-  });
-  if (listening !== false) return listening;
+/** Resolves once the app listens. Rejects with one line that says why it cannot listen, and what to do. */
+export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddress): Promise<Listening> {
+  const { host, port, descriptor } = address;
+  if (descriptor !== undefined) return listenTogether(uws, app, { ...address, descriptor });
+  const listening = listen(app, host, port);
+  if (listening !== undefined)
+    return {
+      port: uws.us_socket_local_port(listening),
+      stop: () => uws.us_listen_socket_close(listening),
+    };
   // uWebSockets.js does not say why: Node.js is asked to listen in its place.
   throw new Error(listenFailure(await probeListening(host, port), { host, port }, 'TROUPE_PORT'));
+}
+
+function listen(app: TemplatedApp, host: string, port: number): us_listen_socket | undefined {
+  let listening: us_listen_socket | false = false;
+  app.listen(host, port, EXCLUSIVE_PORT, (socket) => {
+    listening = socket;
+  });
+  return listening === false ? undefined : listening;
+}
+
+async function listenTogether(
+  uws: Uws,
+  app: TemplatedApp,
+  { host, port, descriptor }: ListenAddress & { readonly descriptor: number },
+): Promise<Listening> {
+  await listenOnInherited(descriptor).catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(listenFailure(cause.code, { host, port }, 'TROUPE_PORT'), { cause });
+  });
+  const inherited = await loadInheritedListener(descriptor);
+  const listening = listen(app, LOOPBACK, 0);
+  if (listening === undefined)
+    throw new Error(`Nothing can listen on ${LOOPBACK}: it is needed for TROUPE_WORKERS above 1.`);
+  const own = inherited.find(uws.us_socket_local_port(listening));
+  inherited.replace(own);
+  let accepted = 0;
+  let pause: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const goOn = () => {
+    pause = undefined;
+    if (accepted >= MAX_ACCEPTED && !isStopped) inherited.replace(own);
+    accepted = 0;
+  };
+  const count = (change: number): void => {
+    if (change < 0 || isStopped) return;
+    pause ??= setTimeout(goOn, ACCEPTED_WITHIN_MS);
+    // The event loop goes on watching the inherited socket, and the library finds nothing to accept.
+    if (++accepted === MAX_ACCEPTED) inherited.silence(own);
+  };
+  app.filter((_res, change) => count(Number(change)));
+  return {
+    port: uws.us_socket_local_port(listening),
+    stop() {
+      clearTimeout(pause);
+      goOn(); // so that the event loop can let go of the socket that it watches
+      isStopped = true;
+      uws.us_listen_socket_close(listening);
+      closeSync(descriptor);
+    },
+  };
 }

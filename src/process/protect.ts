@@ -1,5 +1,6 @@
-/** Keeps the secrets of this process from other programs of the same user. */
+/** Keeps the secrets of this process, and of its clients, from other programs of this machine. */
 import { findExposingLauncher } from '#src/core/launcher.ts';
+import { holdOtherFamily } from '#src/core/listening-socket.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
 import { becomeUndumpable } from '#src/core/undumpable.ts';
@@ -18,5 +19,19 @@ export function warnOfLauncher(log: Log, secrets: readonly Secret[]): void {
     log.warn(
       { launcher },
       'programs of the same user can read the keys of this server in the environment of the process that started it: keep them in troupe.config.json, or start the server with `exec node src/setup/start.mjs`',
+    );
+}
+
+/**
+ * Keeps a port of this server at the addresses that clients may take for its own (`localhost`), and warns of those that another
+ * program has.
+ */
+export async function holdLocalhost(log: Log, host: string, port: number): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const taken = await holdOtherFamily(host, port);
+  if (taken.length > 0)
+    log.warn(
+      { port, taken },
+      'another program has the port of this server at another address of this machine: clients that connect to `localhost` may send it their tokens. Stop that program, or tell clients the address of this server',
     );
 }

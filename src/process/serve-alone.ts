@@ -6,7 +6,10 @@ import { openPrerequisites } from '#src/prerequisites.ts';
 import { announce, say } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
-import { protectMemory, warnOfLauncher } from './protect.ts';
+import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
+
+/** The port of a URL that names none. */
+const HTTP_PORT = 80;
 
 export interface ServeOptions {
   readonly config: Config;
@@ -39,6 +42,9 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
     drain({ app, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
   );
+  for (const port of [Number(new URL(app.url).port || HTTP_PORT), config.http10Port]) {
+    if (port) await holdLocalhost(log, config.host, port);
+  }
   announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });
   compileEarly();
   const { confinement } = await app.kernelsReady;

@@ -7,14 +7,14 @@ import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messa
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
-import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
-import { reservePort } from '#src/core/reserved-port.ts';
+import { listenFailure, type PortSetting } from '#src/core/listen-failure.ts';
+import { type BoundSocket, bindListener } from '#src/core/listening-socket.ts';
 import { SocketDirectory } from '#src/kernel/socket-directory.ts';
 import { claimDirectory, hostMaker, startHost } from '#src/prerequisites.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
 import { loadWakeWriters } from '#storage/wake-writers.ts';
 import { announce, say } from './announce.ts';
-import { protectMemory, warnOfLauncher } from './protect.ts';
+import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
 import { onSignals, type ServeOptions } from './serve-alone.ts';
 
 /**
@@ -26,6 +26,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const startedAt = performance.now();
   const directory = await claimDirectory(config);
   const claim = requireInheritable(directory);
+  const bound = await bindSockets(config);
   const writersWake = loadWakeWriters(directory.storePath);
   const sockets = new SocketDirectory(directory.runPath);
   const hosts = new SharedHosts({
@@ -39,6 +40,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     size: config.workers,
     program,
     claim,
+    sockets: bound.map(({ descriptor }) => descriptor),
     socketFolder: sockets.path,
     log,
     took: (worker, message) => {
@@ -66,11 +68,10 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     primary.send(worker, { op: 'answer', request, answer: await answers[question]() });
   await protectMemory(log);
   warnOfLauncher(log, secrets);
-  const port = await reserve(config);
-  await requireHttp10Port(config);
+  for (const { port } of bound) await holdLocalhost(log, config.host, port);
   const { prepareStore } = await import('#src/first-start.ts'); // while Python and the workers start
   const bootstrapped = await prepareStore({ config, directory, log });
-  const url = await primary.open(port);
+  const url = await primary.open(bound[0]!.port);
   onSignals(['SIGTERM', 'SIGINT'], options, async (signal) => {
     const isStored = await primary.drain(signal);
     model?.[Symbol.dispose]();
@@ -101,17 +102,18 @@ function requireInheritable({ claimDescriptor }: DataDirectory): number {
   );
 }
 
-/** Rejects when the port for HTTP/1.0 is taken: the worker that opens it would wait for it, as it waits for the worker before. */
-async function requireHttp10Port({ host, http10Port: port = 0 }: Config): Promise<void> {
-  const code = port === 0 ? undefined : await probeListening(host, port);
-  if (code !== undefined) throw new Error(listenFailure(code, { host, port }, 'TROUPE_HTTP10_PORT'));
+/** Binds the sockets that workers inherit. Rejects with one line when a port cannot be had. */
+async function bindSockets({ host, port, http10Port }: Config): Promise<BoundSocket[]> {
+  const sockets = [await bind(host, port, 'TROUPE_PORT')];
+  if (http10Port !== undefined) sockets.push(await bind(host, http10Port, 'TROUPE_HTTP10_PORT'));
+  return sockets;
 }
 
-/** Resolves with the port, which is kept from other programs. Workers share it, so they would share it with another server. */
-async function reserve({ host, port }: Config): Promise<number> {
-  const code = port === 0 ? undefined : await probeListening(host, port);
-  const reserved = code === undefined ? await reservePort(host, port).catch(() => undefined) : undefined;
-  if (reserved !== undefined) return reserved;
-  const why = code ?? (await probeListening(host, port));
-  throw new Error(listenFailure(why, { host, port }, 'TROUPE_PORT'));
+async function bind(host: string, port: number, setting: PortSetting): Promise<BoundSocket> {
+  try {
+    return await bindListener(host, port);
+  } catch (cause) {
+    const { code } = cause as { readonly code?: string };
+    throw new Error(listenFailure(code, { host, port }, setting), { cause });
+  }
 }

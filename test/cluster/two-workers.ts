@@ -7,6 +7,7 @@ import { Peers } from '#src/cluster/peers/peers.ts';
 import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { bindListener } from '#src/core/listening-socket.ts';
 import type { Auth } from '#src/core/principal.ts';
 import type { Heartbeats } from '#src/events/heartbeats.ts';
 import { MirroredStream } from '#src/events/mirrored-stream.ts';
@@ -110,7 +111,7 @@ export async function startTwoWorkers(
         busyHomes = busy;
         await peers.listen(handle);
         if (first !== undefined) await beforeListening?.({ first, open, workspaceIn });
-        return 0;
+        return bindListener('127.0.0.1', 0);
       },
     };
     const server = await createServer({

@@ -4,7 +4,7 @@
  */
 import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { closeSync, rmSync } from 'node:fs';
 import type { Log } from '#src/core/log.ts';
 import { VERSION } from '#src/core/version.ts';
 import {
@@ -26,8 +26,9 @@ export interface PrimaryOptions {
   readonly size: number;
   /** The file that a worker runs. */
   readonly program: string;
-  /** What holds the claim on the data directory. Workers inherit it. */
+  /** What workers inherit (`INHERITED`). The sockets are closed when the server drains. */
   readonly claim: number;
+  readonly sockets: readonly number[];
   /** Where the sockets of workers and kernels are. */
   readonly socketFolder: string;
   readonly log: Log;
@@ -62,11 +63,11 @@ export class Primary {
   constructor(options: PrimaryOptions) {
     this.#options = options;
     this.#assignment = new Assignment(this.#workers);
-    const { program, claim } = options;
+    const { program, claim, sockets } = options;
     cluster.setupPrimary({
       exec: program,
       execArgv: process.sourceMapsEnabled ? [...process.execArgv, '--enable-source-maps'] : process.execArgv,
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc', claim],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', claim, ...sockets],
     });
     this.#startMissing();
     this.#watch = setInterval(() => this.#look(), LOOK_MS);
@@ -91,9 +92,11 @@ export class Primary {
   /** Drains every worker. Resolves when all have ended, with whether nothing was lost. */
   async drain(signal: string): Promise<boolean> {
     clearTimeout(this.#nextStart);
-    const { log } = this.#options;
+    const { log, sockets } = this.#options;
     const startedAt = performance.now();
     log.info({ signal, workers: this.#workers.size }, 'the server drains');
+    // They would accept connections for as long as this process has them, when no worker serves them any more.
+    for (const socket of sockets) closeSync(socket);
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
       for (const worker of this.#workers.values()) worker.drain(signal);
@@ -118,6 +121,7 @@ export class Primary {
     this.#isRolling = true;
     log.info({ workers: this.#workers.size }, 'the workers are replaced one after the other');
     for (const old of [...this.#workers.values()]) {
+      if (this.#isDraining) break;
       if (!this.#workers.has(old.number)) continue; // it has ended by itself, and was replaced for that
       if (await this.#replace(old)) continue;
       if (!this.#isDraining)

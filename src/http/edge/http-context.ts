@@ -17,6 +17,12 @@ import type { AllowedOriginOf } from './cors.ts';
 import type { OpenRequests } from './open-requests.ts';
 import type { RequestLog } from './request-log.ts';
 
+/** A socket that is bound to a port and on which several processes listen. */
+export interface SharedSocket {
+  readonly port: number;
+  readonly descriptor: number;
+}
+
 /** Where requests are carried out, in a server of several workers. */
 export interface Forwarding {
   /** Makes visible what the other workers have committed. */
@@ -30,10 +36,10 @@ export interface Forwarding {
   elsewhereByTicket(ticket: string): number | undefined;
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest;
   /**
-   * Lets other workers forward requests here, which `handle` carries out. Resolves with the port on which to listen for clients.
+   * Lets other workers forward requests here, which `handle` carries out. Resolves with the socket on which to listen for clients.
    * `busyHomes` yields what the requests and streams are about that are not over, some of it more than once.
    */
-  join(handle: ForwardedHandler, busyHomes: () => Iterable<Home>): Promise<number>;
+  join(handle: ForwardedHandler, busyHomes: () => Iterable<Home>): Promise<SharedSocket>;
 }
 
 /** Permits for event streams of workspaces. */

@@ -9,10 +9,11 @@
  * server from writing.
  */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '#src/core/errors.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
+import { loadInheritedListener } from '#src/core/listening-socket.ts';
 import { problemReply } from '../reply/problem.ts';
 import { GENERAL_HEADERS } from '../reply/write-reply.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
@@ -22,6 +23,8 @@ export interface Http10RelayOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** A socket that is bound to this address. It stays open when the relay closes. */
+  readonly descriptor?: number | undefined;
   /** Returns where the server listens; undefined while it does not. */
   readonly target: () => Target | undefined;
   /** The limit that the server's own connections count towards as well. */
@@ -77,7 +80,7 @@ const LIMITS = {
 
 /** Resolves once the relay listens; rejects when it cannot. Disposing it ends every connection. */
 export async function openHttp10Relay(options: Http10RelayOptions): Promise<Http10Relay> {
-  const { host, port, target, connections } = options;
+  const { host, port, descriptor, target, connections } = options;
   const asked = new WeakSet<Socket>();
   const server = createServer(LIMITS, (inbound, answer) => {
     asked.add(inbound.socket);
@@ -94,20 +97,28 @@ export async function openHttp10Relay(options: Http10RelayOptions): Promise<Http
     // An event stream may be silent for as long as it likes, but a client must read what was sent.
     if (!asked.has(socket) || socket.writableLength > 0) socket.destroy();
   });
+  const inherited = descriptor === undefined ? undefined : await loadInheritedListener(descriptor);
+  server.once('listening', () => inherited?.replace(inherited.find(portOf(server))));
   // Without `exclusive` the primary of a server with workers would accept the connections.
-  server.listen({ port, host, exclusive: true });
+  const own = inherited === undefined ? { host, port } : { host: '127.0.0.1', port: 0 };
+  server.listen({ ...own, exclusive: true });
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
     throw new Error(listenFailure(cause.code, { host, port }, 'TROUPE_HTTP10_PORT'), { cause });
   });
-  const address = server.address();
   return {
-    port: typeof address === 'object' && address !== null ? address.port : port,
+    port: portOf(server),
     stopListening: () => void server.close(),
     [Symbol.dispose]() {
       server.close();
       server.closeAllConnections();
     },
   };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server does not listen.');
+  return address.port;
 }
 
 /** Returns a listener that counts connections and closes those beyond the limit. */
