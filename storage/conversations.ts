@@ -14,6 +14,8 @@ export interface ConversationRecord {
   readonly model: string | null;
   readonly instructions: string | null;
   readonly datasourceSlugs: readonly string[];
+  /** The user who chose the datasources, and whose rights limit what prompts of others read; its creator when this is missing. */
+  readonly datasourcesChosenBy?: string;
 }
 
 /** Key: workspace id, conversation id. */

@@ -131,12 +131,15 @@ export class AgentPrompts {
   #equip(caller: Principal, sessionId: string, { notebookSessionId, ...record }: ConversationRecord) {
     const { notebooks, datasources, log } = this.#options;
     const { workspaceId } = caller;
-    const { instructions, datasourceSlugs } = record;
+    const { instructions, datasourceSlugs, datasourcesChosenBy = record.createdBy } = record;
     const isBound = notebookSessionId !== null;
     const selected = isBound ? notebooks.datasourceSlugs(workspaceId, sessionId) : [];
     const slugs = [...new Set([...datasourceSlugs, ...selected])];
     const isEditable = isBound && notebooks.isEditable(workspaceId, sessionId);
     const hasDatasources = datasources !== undefined;
+    // Nobody gets at a datasource by having somebody else's prompt read it.
+    const isAllowed = (slug: string) =>
+      selected.includes(slug) || datasources?.isKeptFrom(workspaceId, datasourcesChosenBy, slug) === false;
     // Loaded with the first prompt: starting the server must not pay for it.
     const openToolbox = async (): Promise<Toolbox> => {
       const [box, forNotebooks, forDatasources] = await Promise.all([
@@ -146,7 +149,9 @@ export class AgentPrompts {
       ]);
       const tools = [
         ...(isBound ? forNotebooks.notebookTools({ notebooks, workspaceId, sessionId, isEditable }) : []),
-        ...(hasDatasources ? forDatasources.datasourceTools({ queries: datasources, caller, slugs }) : []),
+        ...(hasDatasources
+          ? forDatasources.datasourceTools({ queries: datasources, caller, slugs, isAllowed })
+          : []),
       ];
       return new box.Toolbox(tools, log);
     };

@@ -22,7 +22,7 @@ import {
   agentSessionSummary,
   statusOf,
 } from './agent-session-record.ts';
-import type { ConversationAccess } from './conversation-access.ts';
+import { type ConversationAccess, ownerOf } from './conversation-access.ts';
 import { servedEntry } from './entry.ts';
 import type { LiveConversation, OutcomeOf } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
@@ -253,6 +253,9 @@ export class AgentSessions {
   ): void {
     const now = timestamp();
     const { model, instructions } = config;
+    // Sent unchanged by somebody else than the owner, they remain the choice of whoever made it.
+    const isChosen =
+      context.datasourceSlugs !== undefined && (before === undefined || ownerOf(before) === userId);
     const record: ConversationRecord = {
       createdBy: userId,
       ...before,
@@ -262,6 +265,7 @@ export class AgentSessions {
       model: model === undefined ? (before?.model ?? null) : model,
       instructions: instructions === undefined ? (before?.instructions ?? null) : instructions,
       datasourceSlugs: context.datasourceSlugs ?? before?.datasourceSlugs ?? [],
+      ...(isChosen && { datasourcesChosenBy: userId }),
     };
     this.#options.store.write((tx) => tx.put(conversationRecords, record, workspaceId, sessionId));
   }

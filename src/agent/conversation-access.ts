@@ -65,6 +65,17 @@ export class ConversationAccess {
   }
 
   /**
+   * Throws `conversation_read_only` unless the conversation is the caller's. Its instructions and datasources apply to the prompts of
+   * all who use it, with the rights of each.
+   */
+  checkSettings(principal: Principal, record: ConversationRecord): void {
+    if (ownerOf(record) === principal.userId) return;
+    const ownerId = ownerOf(record);
+    const detail = `Only the owner of this conversation, ${ownerId}, changes its model, instructions and datasources.`;
+    throw new AppError('conversation_read_only', detail, { members: { ownerId } });
+  }
+
+  /**
    * Throws as `usable` does, but not for owners of the workspace who may manage it: they may close every conversation and
    * cancel its prompts.
    */

@@ -72,8 +72,9 @@ export function savedConversation(
   { access, store, isBeingDeleted }: ConversationFinder,
   principal: Principal,
   sessionId: SessionId,
-  { id, notebookSessionId }: OpenAgentRequest,
+  request: OpenAgentRequest,
 ): ConversationRecord | undefined {
+  const { id, notebookSessionId } = request;
   const saved = store.get(conversationRecords, principal.workspaceId, sessionId);
   if (notebookSessionId == null && id != null) {
     if (saved === undefined || !access.mayRead(principal, sessionId, saved)) throw notFound('/id');
@@ -86,9 +87,23 @@ export function savedConversation(
     notebookSessionId == null
       ? access.usable(principal, sessionId)
       : namingNotebook(() => access.usableInNotebook(principal, sessionId));
+  if (changesSettings(record, request)) access.checkSettings(principal, record);
   if (record.notebookSessionId === (notebookSessionId ?? null)) return record;
   const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name it.`;
   throw new AppError('binding_differs', detail);
+}
+
+/** Returns whether a request would change what is saved of the configuration or the context of a conversation. */
+function changesSettings(
+  saved: ConversationRecord,
+  { config = {}, context = {} }: OpenAgentRequest,
+): boolean {
+  const { model = saved.model, instructions = saved.instructions } = config;
+  const { datasourceSlugs: slugs = saved.datasourceSlugs } = context;
+  const areSame =
+    slugs.length === saved.datasourceSlugs.length &&
+    slugs.every((slug, i) => slug === saved.datasourceSlugs[i]);
+  return model !== saved.model || instructions !== saved.instructions || !areSame;
 }
 
 /** Returns what `find` does. When it throws `not_found`, the error names the member of the request. */

@@ -7,6 +7,7 @@ import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import { conversationRecords } from '#storage/conversations.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { RunIndexEntry } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
@@ -114,6 +115,13 @@ export function openAgents(options: AgentPlaneOptions) {
     }),
     testModel: (workspaceId: string, model: string | null, signal: AbortSignal) =>
       testModel(models, workspaceId, model, signal),
+    /** Returns whether the caller may know that there is this conversation. */
+    mayKnow(principal: Principal, sessionId: string): boolean {
+      const conversation = unlessDamaged(() =>
+        store.get(conversationRecords, principal.workspaceId, sessionId),
+      );
+      return conversation !== undefined && access.mayRead(principal, sessionId, conversation);
+    },
     /** Returns whether the run may appear in lists of this caller. */
     mayReadRun(
       principal: Principal,

@@ -29,7 +29,10 @@ import { datasourceGrantRoutes } from '#src/http/routes/datasource-grants.ts';
 import { datasourceRoutes } from '#src/http/routes/datasources.ts';
 import { deletionRoutes } from '#src/http/routes/deletions.ts';
 import { eventTicketRoutes } from '#src/http/routes/event-tickets.ts';
-import { executionEnvironmentRoutes } from '#src/http/routes/execution-environments.ts';
+import {
+  executionEnvironmentRoutes,
+  type ShownEnvironment,
+} from '#src/http/routes/execution-environments.ts';
 import { executionRoutes } from '#src/http/routes/executions.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
@@ -100,6 +103,10 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     store: planes.store,
     cluster: planes.cluster,
   });
+  const shownEnvironment: ShownEnvironment = (principal, environment) => ({
+    ...environment,
+    agentSessionIds: environment.agentSessionIds.filter((id) => agents.mayKnow(principal, id)),
+  });
   const routes = [
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
@@ -110,13 +117,14 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...fileRoutes(planes.files, config.maxFileMb * MIB),
     ...packageRoutes(planes.packages, audit),
     ...frontEndRoutes(frontEnd),
-    ...executionEnvironmentRoutes(planes.environments),
+    ...executionEnvironmentRoutes(planes.environments, shownEnvironment),
     ...notebookSessionRoutes(sessions, (workspaceId) => planes.files.quota.admitSession(workspaceId)),
     ...executionRoutes(executions, sessions, runs, waiting),
     ...workspaceListRoutes({
       runs,
       sessions: notebooks.sessionList,
       environments: planes.environments,
+      shownEnvironment,
       mayReadRun: (principal, run) => agents.mayReadRun(principal, run),
     }),
     ...codeRoutes(notebooks.codeCalls, notebooks.sessions),

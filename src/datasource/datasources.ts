@@ -6,10 +6,10 @@
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { isPlausibleId, newId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
-import { workspaceExists } from '#storage/identity.ts';
+import { memberRecords, workspaceExists } from '#storage/identity.ts';
 import { checkCursor, type PageRequest } from '#storage/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
@@ -230,6 +230,17 @@ export class Datasources {
     const record = store.get(datasourceRecords, principal.workspaceId, slug);
     if (record === undefined || !mayRead(store, principal, record)) throw notFound();
     return record;
+  }
+
+  /** Returns whether there is this datasource and the user may not read it, by their role and grants as they are now. */
+  isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean {
+    const { store } = this.#options;
+    store.refreshShared();
+    const member = store.get(memberRecords, workspaceId, userId);
+    const record = store.get(datasourceRecords, workspaceId, slug);
+    if (record === undefined) return false;
+    if (member === undefined) return true;
+    return !mayRead(store, { workspaceId, userId: userId as UserId, role: member.role }, record);
   }
 
   #put(tx: Transaction, workspaceId: WorkspaceId, record: DatasourceRecord, connection: Connection): void {

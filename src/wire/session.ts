@@ -20,7 +20,10 @@ export const EnvironmentSchema = Type.Object(
     environmentId: Type.String(),
     status: oneOf(['open', 'closed']),
     notebookSessionId: nullable(Type.String()),
-    agentSessionIds: Type.Array(Type.String()),
+    agentSessionIds: Type.Array(Type.String(), {
+      description:
+        'The conversations that are open in it and that you can read. Others also keep it from being closed.',
+    }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },

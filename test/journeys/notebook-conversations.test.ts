@@ -145,12 +145,13 @@ test('an owner of the workspace hands over a closed conversation, which its new 
 
 test('who owns a conversation survives a restart and a change of its configuration', async (t) => {
   const first = await startServer(t);
-  await first.client.members.create({ userId: 'zoe', role: 'editor' });
+  const { token, workspaceId } = await addMember(first, 'zoe', 'editor');
   const { environmentId } = await first.client.executionEnvironments.create();
   const { sessionId } = await first.client.agentSessions.open({ environmentId });
   await first.client.agentSessions.handOver(sessionId, 'zoe');
   const second = await first.restart();
   const config = { instructions: 'Be brief.' };
-  const again = await second.client.agentSessions.open({ environmentId, id: sessionId, config });
-  assert.equal(again.ownerId, 'zoe');
+  const zoe = second.clientOf({ token, workspaceId });
+  const again = await zoe.agentSessions.open({ environmentId, id: sessionId, config });
+  assert.deepEqual([again.ownerId, again.config.instructions], ['zoe', 'Be brief.']);
 });

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
@@ -60,6 +61,8 @@ export interface DatasourceQueries {
   list(caller: Principal, slugs: readonly string[]): Promise<readonly DatasourceSummary[]>;
   /** Tables and columns as they were some minutes ago at most; as they are now with `refresh`. */
   describe(caller: Principal, slug: string, request: DescribeRequest): Promise<Described | Refused>;
+  /** Returns whether there is this datasource and the user may not read it, by their role and grants as they are now. */
+  isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean;
   /** Reads only, where the database can enforce it. */
   query(caller: Principal, slug: string, request: QueryRequest): Promise<QueryAnswer | Refused>;
 }
@@ -69,6 +72,8 @@ export interface DatasourceToolsOptions {
   readonly caller: Principal;
   /** Those that the conversation may use. */
   readonly slugs: readonly string[];
+  /** Returns whether the member who chose the datasource for the conversation may read it now; the caller has to as well. */
+  readonly isAllowed: (slug: string) => boolean;
 }
 
 const MAX_ROWS = 500;
@@ -77,20 +82,25 @@ const slug = Type.String({ minLength: 1, maxLength: 120, description: 'A datasou
 const closed = { additionalProperties: false } as const;
 
 /** Returns tools that read the datasources which the conversation may use. */
-export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptions): Tool[] {
-  const refusal = (asked: string) =>
-    slugs.includes(asked)
-      ? undefined
-      : failed(
-          `The datasource ${asked} is not among those of this conversation: ${slugs.join(', ') || 'none'}.`,
-        );
+export function datasourceTools({ queries, caller, slugs, isAllowed }: DatasourceToolsOptions): Tool[] {
+  const refusal = (asked: string) => {
+    if (!slugs.includes(asked)) {
+      const known = slugs.join(', ') || 'none';
+      return failed(`The datasource ${asked} is not among those of this conversation: ${known}.`);
+    }
+    if (isAllowed(asked)) return undefined;
+    return failed(
+      `The member who chose the datasource ${asked} for this conversation may not read it. The owner of the conversation can ` +
+        'choose it again.',
+    );
+  };
   return [
     defineTool({
       name: 'list_datasources',
       description: 'The datasources that this conversation may query.',
       schema: Type.Object({}, closed),
       async run() {
-        const found = await queries.list(caller, slugs);
+        const found = await queries.list(caller, slugs.filter(isAllowed));
         if (found.length === 0) return completed('This conversation has no datasources.');
         return completed(
           found

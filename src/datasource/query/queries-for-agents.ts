@@ -1,6 +1,7 @@
 /** Datasources for agents: which there are, their tables, and the rows of statements that only read. */
 import { compactText } from '#src/core/compact-text.ts';
 import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Datasources } from '../datasources.ts';
@@ -62,18 +63,23 @@ const STANDARD_COLUMNS =
 
 /** Runs the datasource tools of agents, with the rights of the caller who sent the prompt. */
 export class QueriesForAgents {
-  readonly #datasources: Pick<Datasources, 'get'>;
+  readonly #datasources: Pick<Datasources, 'get' | 'isKeptFrom'>;
   readonly #queries: Pick<Queries, 'run'>;
   readonly #descriptions: Descriptions;
 
   constructor(
-    datasources: Pick<Datasources, 'get'>,
+    datasources: Pick<Datasources, 'get' | 'isKeptFrom'>,
     queries: Pick<Queries, 'run'>,
     descriptions: Descriptions,
   ) {
     this.#datasources = datasources;
     this.#queries = queries;
     this.#descriptions = descriptions;
+  }
+
+  /** Returns whether there is this datasource and the user may not read it now. */
+  isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean {
+    return this.#datasources.isKeptFrom(workspaceId, userId, slug);
   }
 
   /** Returns the datasources among `slugs` that the caller may read. */

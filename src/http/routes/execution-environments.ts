@@ -1,11 +1,18 @@
-import type { Environments } from '#src/sessions/environments.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { EnvironmentRecord, Environments } from '#src/sessions/environments.ts';
 import { EnvironmentSchema } from '#src/wire/session.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
+/** Returns an environment without the conversations that the caller may not know of. */
+export type ShownEnvironment = (principal: Principal, environment: EnvironmentRecord) => EnvironmentRecord;
+
 /** Execution environments. */
-export function executionEnvironmentRoutes(environments: Environments): readonly Route[] {
+export function executionEnvironmentRoutes(
+  environments: Environments,
+  shownTo: ShownEnvironment,
+): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -42,7 +49,8 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       access: { action: 'environment.read' },
       readsStoreOnly: true,
       responses: { 200: { description: 'The environment.', schema: EnvironmentSchema } },
-      handle: ({ principal, params }) => ok(environments.record(principal.workspaceId, params.environmentId)),
+      handle: ({ principal, params }) =>
+        ok(shownTo(principal, environments.record(principal.workspaceId, params.environmentId))),
     }),
     defineRoute({
       method: 'DELETE',
@@ -55,7 +63,8 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       sharedTurn: true,
       responses: { 200: { description: 'The closed environment.', schema: EnvironmentSchema } },
       errors: ['environment_in_use', 'environment_closed'],
-      handle: ({ principal, params }) => ok(environments.close(principal.workspaceId, params.environmentId)),
+      handle: ({ principal, params }) =>
+        ok(shownTo(principal, environments.close(principal.workspaceId, params.environmentId))),
     }),
   ];
 }

@@ -14,18 +14,20 @@ import { pageSchema } from '#src/wire/shape.ts';
 import type { RunIndexEntry } from '#storage/runs.ts';
 import { encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { ShownEnvironment } from './execution-environments.ts';
 
 export interface WorkspaceLists {
   readonly runs: RunRepository;
   readonly sessions: NotebookSessionList;
   readonly environments: Environments;
+  readonly shownEnvironment: ShownEnvironment;
   /** Returns whether a run may appear in the lists of this caller. */
   readonly mayReadRun: (principal: Principal, run: RunIndexEntry) => boolean;
 }
 
 /** What there is in a workspace. These lists restore and wake nothing. */
 export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
-  const { runs, sessions, environments, mayReadRun } = lists;
+  const { runs, sessions, environments, shownEnvironment, mayReadRun } = lists;
   return [
     defineRoute({
       method: 'GET',
@@ -82,8 +84,13 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
         },
       },
       errors: ['invalid_cursor'],
-      handle: async ({ principal, query, signal }) =>
-        ok(await environments.list(principal.workspaceId, { ...query, signal })),
+      async handle({ principal, query, signal }) {
+        const page = await environments.list(principal.workspaceId, { ...query, signal });
+        return ok({
+          ...page,
+          items: page.items.map((environment) => shownEnvironment(principal, environment)),
+        });
+      },
     }),
   ];
 }

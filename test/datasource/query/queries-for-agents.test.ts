@@ -26,7 +26,7 @@ const MIB = 1024 * 1024;
 function asking(rows: Iterable<readonly Cell[]>) {
   const seen = { made: 0, isOver: false };
   const agents = new QueriesForAgents(
-    { get: () => METADATA },
+    { get: () => METADATA, isKeptFrom: () => false },
     {
       async *run(): AsyncGenerator<RowBatch> {
         for (const row of rows) {
