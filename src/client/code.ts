@@ -4,18 +4,24 @@ import type { Connection, RequestOptions } from './connection.ts';
 export interface CodeOptions extends RequestOptions {
   /** Returned in the `execution-completed` event. */
   readonly toolCallId?: string | undefined;
+  /** Whether the names that the code makes stay for later calls with `keep`. */
+  readonly keep?: boolean | undefined;
 }
 
 /** Python code that runs in a notebook session, outside of its cells. */
 export function code(connection: Connection) {
   return {
     /** Resolves even when the code fails: check `success`. Aborting `signal` interrupts the code. */
-    execute: (sessionId: string, source: string, { toolCallId, signal }: CodeOptions = {}) =>
+    execute: (sessionId: string, source: string, { toolCallId, keep, signal }: CodeOptions = {}) =>
       connection.json<CodeResult>({
         method: 'POST',
         path: '/api/cee/kernel/execute',
         headers: { 'service-session-id': sessionId },
-        body: { code: source, ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }) },
+        body: {
+          code: source,
+          ...(keep === undefined ? {} : { keep }),
+          ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
+        },
         signal,
       }),
   };

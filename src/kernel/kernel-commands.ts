@@ -68,6 +68,7 @@ export function createNotebook(launch: KernelLaunch): Record<string, unknown> {
 export function executeScratchpad(request: ScratchpadRequest): Record<string, unknown> {
   return {
     code: request.code,
+    keep: request.keep,
     runId: request.runId,
     traceparent: request.traceparent,
     // input() fails at once, because there is nobody to type.

@@ -55,6 +55,8 @@ export interface KernelSink {
 
 export interface ScratchpadRequest {
   readonly code: string;
+  /** Whether the names that the code makes stay for later code that says so, too. */
+  readonly keep?: boolean;
   /** The document as the code may read it; `version` counts the changes of a cell's code. */
   readonly cells: readonly {
     readonly cellId: string;

@@ -8,6 +8,8 @@ import type { SessionWork } from './work/session-work.ts';
 
 export interface CodeCall {
   readonly code: string;
+  /** Whether the names that the code makes stay for later calls that say so, too. */
+  readonly keep: boolean;
   /** Repeated in the `execution-completed` event. */
   readonly toolCallId: string | undefined;
   /** The run of the agent that makes the call, which the events then carry. */
@@ -44,7 +46,7 @@ export class CodeCalls {
   }
 
   #execute(
-    ...[workspaceId, sessionId, { code, toolCallId, runId, trace }, signal]: CallArguments
+    ...[workspaceId, sessionId, { code, keep, toolCallId, runId, trace }, signal]: CallArguments
   ): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
@@ -58,7 +60,7 @@ export class CodeCalls {
     };
     return work
       .call<CodeResult>(session, { kind: 'code', edits: true, signal }, (id, resolve) =>
-        codeWork({ id, runId: runId ?? null, trace, code, live, store, resolve }),
+        codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),
       )
       .then(publish);
   }

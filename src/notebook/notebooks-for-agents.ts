@@ -130,7 +130,7 @@ export class NotebooksForAgents {
     { callId, runId, signal, trace }: AgentCall,
   ): Promise<CodeResult & { readonly touchedCells: readonly string[] }> {
     await this.#whenFree(workspaceId, sessionId, signal);
-    const call = { code, toolCallId: callId, runId, trace };
+    const call = { code, keep: true, toolCallId: callId, runId, trace };
     const { result } = await this.#options.codeCalls.begin(workspaceId, sessionId, call, signal);
     // The call has the session to itself until it ends, so whatever changes meanwhile is its work.
     const before = statesOf(this.#live(workspaceId, sessionId));

@@ -121,6 +121,13 @@ export type OpenNotebookSession = Wire<typeof OpenNotebookSessionSchema>;
 export const CodeRequestSchema = Type.Object(
   {
     code: Type.String({ description: 'Python; `await` is allowed at the top level.' }),
+    keep: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end ' +
+          'with the kernel. A cell that defines the same name later takes it back. Default: false.',
+      }),
+    ),
     tool_call_id: optionalOrNull(
       Type.String({ maxLength: 256, description: 'Returned in the `execution-completed` event.' }),
     ),

@@ -83,8 +83,8 @@ export function notebookTools({
     defineTool({
       name: 'run_python',
       description:
-        'Run Python outside of the cells: it sees the variables of the cells, and its own names vanish. To add, change or ' +
-        'remove cells use code mode in it:\n' +
+        'Run Python outside of the cells: it sees the variables of the cells. Its own names stay for later calls of this ' +
+        'tool, but cells do not see them, and they are not saved. To add, change or remove cells use code mode in it:\n' +
         'import marimo._code_mode as cm\n' +
         'async with cm.get_context() as ctx:\n' +
         '    cell = ctx.create_cell("total = sum(numbers)\\ntotal", hide_code=False)\n' +

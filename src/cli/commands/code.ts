@@ -14,6 +14,7 @@ import { sessionOf } from './session-argument.ts';
 interface ExecOptions {
   readonly code?: string;
   readonly session?: string;
+  readonly keep?: boolean;
   readonly toolCallId?: string;
   readonly outputDir?: string;
 }
@@ -33,6 +34,7 @@ export const code: CommandGroup = (program, context) => {
     .argument('[file]', 'file with the code; - or no file reads standard input')
     .option('-c, --code <code>', 'the code itself')
     .option('--session <id>', 'id of the session (default: SERVICE_SESSION_ID)')
+    .option('--keep', 'keep the names that the code makes for later calls with --keep')
     .option('--tool-call-id <id>', 'id that the execution-completed event repeats')
     .option('--output-dir <directory>', 'directory for images that the code shows or returns')
     .action(async (file: string | undefined, options: ExecOptions, command) => {
@@ -41,9 +43,10 @@ export const code: CommandGroup = (program, context) => {
       const source = await sourceFrom(file, options.code, context);
       const interruption = new Interruption(context.input);
       try {
-        const { toolCallId } = options;
+        const { toolCallId, keep } = options;
         const result = await client.code.execute(sessionId, source, {
           toolCallId,
+          keep,
           signal: interruption.stop,
         });
         if (wantsJson(command)) printJson(terminal, result);
@@ -55,6 +58,7 @@ export const code: CommandGroup = (program, context) => {
     });
   examples(exec, [
     "troupe code exec -c 'df.describe()'",
+    'troupe code exec --keep -c \'import polars; sales = polars.read_csv("sales.csv")\'',
     'printf \'import marimo._code_mode as cm\\nasync with cm.get_context() as ctx:\\n    ctx.run_cell(ctx.create_cell("1 + 1"))\\n\' | troupe code exec --json',
     'troupe code exec --session nb_01… edit.py',
   ]);

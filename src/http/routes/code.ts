@@ -42,8 +42,8 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
       summary: 'Run Python in a live notebook session',
       description:
         'The session, which the header `Service-Session-Id` names, must be ready and in edit mode. The code runs in the ' +
-        "kernel's scratchpad: it can read the notebook's variables and defines none. It can edit the notebook with " +
-        '`marimo._code_mode`. When the code fails, the response is 200 with `success: false`. No run is recorded. ' +
+        "kernel's scratchpad: it can read the notebook's variables, and its own names end with the call, unless `keep` says " +
+        'otherwise. Cells never see them. The code can edit the notebook with `marimo._code_mode`. When the code fails, the response is 200 with `success: false`. No run is recorded. ' +
         'Disconnecting interrupts the code. While the code runs for long, the status and then white space are sent at ' +
         'intervals, so that proxies keep the connection open; the body is still valid JSON. A session that sleeps is woken, ' +
         'and the call waits up to 30 seconds for its kernel.',
@@ -70,7 +70,8 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
         sessions.whenAwake(request.principal.workspaceId, namedSession(request), () => request.signal),
       async handle({ principal, headers, body, signal, trace }) {
         const sessionId = namedSession({ headers });
-        const call = { code: body.code, toolCallId: body.tool_call_id ?? undefined, trace };
+        const { code, keep = false } = body;
+        const call = { code, keep, toolCallId: body.tool_call_id ?? undefined, trace };
         const { result } = await calls.begin(principal.workspaceId, sessionId, call, signal);
         return defer(result, unfinished);
       },

@@ -8,6 +8,7 @@ names.
   judge.py.
 - `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels inherit
   its memory.
+- `"keep": true` on execute-scratchpad: the names that the code makes stay for later code, see scratch_names.py.
 - A burst of notifications goes out in one send, see outbox.py.
 
 Everything but fill_queues runs on the kernel's main thread.
@@ -147,6 +148,7 @@ def _handle_message(handle):
             STATE.running.pop()
             if outermost:
                 STATE.interrupts.end()
+                STATE.scratch_names.follow(self.globals)
             token = getattr(request, "token", None)
             answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self))
             if outermost:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from scratch_names import ScratchNames
+
 
 class Asked(msgspec.Struct):
     """What a command carries for us, in addition to what it carries for marimo."""
@@ -9,6 +11,7 @@ class Asked(msgspec.Struct):
     seq: int | None = None
     fresh: bool = False
     judge: list[str] | None = None
+    keep: bool = False  # of code in the scratchpad: its names stay for later code
     traceparent: str | None = None  # for the code: W3C trace context, in its environment
     environment: dict[str, str] = {}
 
@@ -29,6 +32,7 @@ class State:
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
         self.shown = None  # (data, value) of what was formatted last, until it is sent
         self.shown_unrun = set()  # cells of the run under way that are shown although they did not run
+        self.scratch_names = ScratchNames()
         self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
 
     def take_shown(self, data):

@@ -4,6 +4,7 @@
 - `"fresh": true` on execute-cells: all ancestors run again.
 - Cells that an interrupt or a failure kept from running are stale, and say so.
 - Cells whose `mo.state` was set run again within the run.
+- Code in the scratchpad that keeps its names gets the globals of earlier such code (scratch_names.py).
 - What was gathered to be sent goes out before notebook code runs.
 - Tracebacks show no frames of this host: they are of no use to a reader, and name a path of the server.
 """
@@ -122,6 +123,8 @@ def _send_before_notebook_code(run):
     async def run_and_send(self, cell_id):
         STATE.outbox.release()
         result = None
+        if cell_id == SCRATCH_CELL_ID and STATE.running and STATE.running[-1].keep:
+            self.glbls = STATE.scratch_names.globals_with(self.glbls)  # marimo's are a copy of the notebook's
         try:
             result = await run(self, cell_id)
         finally:

@@ -47,6 +47,8 @@ export interface CodeWorkOptions {
   /** The trace of the request, or of the agent's tool call. */
   readonly trace: TraceContext | undefined;
   readonly code: string;
+  /** Whether the names that the code makes stay for later calls that say so, too. */
+  readonly keep: boolean;
   readonly live: LiveNotebook;
   readonly store: Store;
   readonly resolve: (result: CodeResult) => void;
@@ -57,7 +59,7 @@ export interface CodeWorkOptions {
  * or task of an earlier command prints carries the earlier id. Errors that cells had before are sent again with every
  * change of the graph; they count only when the code asked for those cells.
  */
-export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
+export function codeWork({ id, runId, trace, code, keep, live, store, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const media = new ConsoleTail();
@@ -90,7 +92,7 @@ export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeW
   return {
     runId,
     trace,
-    steps: [(kernel) => kernel.scratchpad({ code, runId: id, traceparent, ...documentOf(live) })],
+    steps: [(kernel) => kernel.scratchpad({ code, keep, runId: id, traceparent, ...documentOf(live) })],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
       else if (message.op === 'execution' && message.phase === 'running') {

@@ -77,6 +77,7 @@ function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; sto
   const results: CodeResult[] = [];
   let stored = 0;
   const plan = codeWork({
+    keep: false,
     id: 'call',
     runId: null,
     trace: undefined,

@@ -1,0 +1,34 @@
+"""The names that code calls with `keep` have made: the globals of their code, beside those of the notebook.
+
+- The code of all such calls has one dictionary as its globals, so functions of an earlier call see later definitions.
+- It has the notebook's names as they are when a call begins. The code may define them again for later calls; a cell that
+  defines the name after that takes it back.
+- Cells never see these names. They end with the kernel.
+"""
+
+
+class ScratchNames:
+    def __init__(self):
+        self._names = None  # made by the first call
+        self._seen = {}  # the notebook's names and values, as this dictionary got them last
+
+    def globals_with(self, notebook: dict) -> dict:
+        """Returns the globals for the code of a call, with the notebook's names as they are now."""
+        if self._names is None:
+            self._names, self._seen = dict(notebook), dict(notebook)
+        else:
+            self.follow(notebook)
+        return self._names
+
+    def follow(self, notebook: dict):
+        """Takes over what cells have defined or deleted since, so that no value outlives its cell here."""
+        names, seen = self._names, self._seen
+        if names is None:
+            return
+        for name, value in notebook.items():
+            if name not in seen or seen[name] is not value:
+                names[name] = seen[name] = value
+        for name in [name for name in seen if name not in notebook]:
+            value = seen.pop(name)
+            if names.get(name) is value:
+                del names[name]
