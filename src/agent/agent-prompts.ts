@@ -103,7 +103,15 @@ export class AgentPrompts {
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
-    const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt }, environmentId, parent);
+    const runId = runs.begin(
+      workspaceId,
+      sessionId as SessionId,
+      'agent',
+      { prompt },
+      environmentId,
+      parent,
+      caller.userId,
+    );
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     mend(conversation, runId);
     const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });

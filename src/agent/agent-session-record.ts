@@ -10,6 +10,7 @@ export interface AgentSessionSummary {
   readonly environmentId: string | null;
   readonly notebookSessionId: string | null;
   readonly ownerId: string;
+  readonly createdBy: string;
   readonly status: AgentStatus;
   /** In effect: what was asked for, or the default; null where there is none. */
   readonly config: { readonly model: string | null; readonly instructions: string | null };
@@ -35,7 +36,7 @@ export function agentSessionSummary(
   peek: AgentPeek | undefined,
   defaultModel: string | null,
 ): AgentSessionSummary {
-  const { notebookSessionId, model, instructions, datasourceSlugs, createdAt } = record;
+  const { notebookSessionId, model, instructions, datasourceSlugs, createdBy, createdAt } = record;
   // Busy in a server that is gone: nothing runs until the session is used again.
   const status = statusOf(peek);
   const isLost = status === 'busy' && peek?.isLost !== false;
@@ -44,6 +45,7 @@ export function agentSessionSummary(
     environmentId: peek === undefined ? null : peek.snapshot.context.environmentId,
     notebookSessionId,
     ownerId: ownerOf(record),
+    createdBy,
     status: isLost ? 'ready' : status,
     config: { model: model ?? defaultModel, instructions },
     context: { datasourceSlugs },

@@ -18,6 +18,7 @@ import { ConversationFollowers } from './conversation-followers.ts';
 /** What a member was granted of a conversation, as it is served. */
 export interface Grant extends ConversationGrant {
   readonly userId: string;
+  readonly createdBy: string;
 }
 
 export class ConversationAccess {
@@ -89,7 +90,7 @@ export class ConversationAccess {
     this.readable(principal, id);
     const all = { limit: Number.POSITIVE_INFINITY };
     return [...this.#store.list(conversationGrants, principal.workspaceId, [id], all)].map(
-      ({ id: userId, value }) => ({ userId, ...value }),
+      ({ id: userId, value }) => grantOf(userId, value),
     );
   }
 
@@ -102,10 +103,10 @@ export class ConversationAccess {
     this.checkSharing(principal, id);
     this.#requireMember(principal, userId);
     const known = this.#store.get(conversationGrants, workspaceId, id, userId);
-    if (known !== undefined) return { userId, ...known };
+    if (known !== undefined) return grantOf(userId, known);
     const grant = { grantedBy: principal.userId, createdAt: timestamp() };
     this.#store.write((tx) => tx.put(conversationGrants, grant, workspaceId, id, userId));
-    return { userId, ...grant };
+    return grantOf(userId, grant);
   }
 
   /** Takes a grant back, and ends the event streams that it allowed; a member may give up their own. Throws `not_found`. */
@@ -183,4 +184,8 @@ function notShared(record: ConversationRecord): AppError {
     `The agent conversation of this notebook belongs to ${ownerId}. Ask them, or an owner of the workspace, to share it ` +
     'with you or to hand it over.';
   return new AppError('conversation_not_shared', detail, { members: { ownerId } });
+}
+
+function grantOf(userId: string, { grantedBy, createdAt }: ConversationGrant): Grant {
+  return { userId, createdBy: grantedBy, createdAt, grantedBy };
 }

@@ -32,6 +32,8 @@ export interface AuditContext {
 
 export interface AuditEntry extends AuditRecord {
   readonly id: string;
+  /** The name that `at` has in every resource. */
+  readonly createdAt: string;
 }
 
 interface NewEntry {
@@ -118,7 +120,7 @@ export class AuditTrail {
         const list = (kind: RecordKind<AuditRecord>) => this.#store.list(kind, workspaceId, [], page);
         return mergedEntries(list(auditRecords), list(auditedQueries), query.order);
       },
-      itemOf: (record, id) => (matches(record, query) ? { id, ...record } : undefined),
+      itemOf: (record, id) => (matches(record, query) ? { id, createdAt: record.at, ...record } : undefined),
     });
   }
 

@@ -41,6 +41,9 @@ export interface DatasourceMetadata {
   readonly revision: number;
   readonly configured: boolean;
   readonly embedded: boolean;
+  readonly createdBy: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
 }
 
 /** The metadata of a datasource that was saved just now, with what there is to say of its account. */
@@ -285,6 +288,16 @@ function refuseChanged(tx: Transaction, workspaceId: WorkspaceId, before: Dataso
   );
 }
 
-function metadataOf({ id, slug, kind, name, revision, embedded }: DatasourceRecord): DatasourceMetadata {
-  return { id, slug, kind, name, revision, configured: true, embedded };
+function metadataOf({
+  id,
+  slug,
+  kind,
+  name,
+  revision,
+  embedded,
+  createdBy,
+  createdAt,
+  updatedAt,
+}: DatasourceRecord): DatasourceMetadata {
+  return { id, slug, kind, name, revision, configured: true, embedded, createdBy, createdAt, updatedAt };
 }

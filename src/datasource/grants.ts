@@ -2,7 +2,7 @@ import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { datasourceGrants } from '#storage/datasources.ts';
+import { type DatasourceGrant, datasourceGrants } from '#storage/datasources.ts';
 import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Subject } from './access.ts';
@@ -11,8 +11,10 @@ import type { Datasources } from './datasources.ts';
 /** One grant: who may read the datasource because of it, and who gave it when. */
 export interface Grant {
   readonly subject: string;
-  readonly grantedBy: string;
+  readonly createdBy: string;
   readonly createdAt: string;
+  /** The former name of `createdBy`. */
+  readonly grantedBy: string;
 }
 
 /** Grants of datasources. Every caller who may read a datasource may share it and revoke its grants. */
@@ -36,11 +38,8 @@ export class DatasourceGrants {
   list({ principal }: Pick<AuditContext, 'principal'>, slug: string): Grant[] {
     this.#datasources.readable(principal, slug);
     const all = { limit: Number.POSITIVE_INFINITY };
-    return [...this.#store.list(datasourceGrants, principal.workspaceId, [slug], all)].map(
-      ({ id, value }) => ({
-        subject: id,
-        ...value,
-      }),
+    return [...this.#store.list(datasourceGrants, principal.workspaceId, [slug], all)].map(({ id, value }) =>
+      grantOf(id, value),
     );
   }
 
@@ -59,7 +58,7 @@ export class DatasourceGrants {
     }
     return this.#store.write((tx) => {
       const known = tx.get(datasourceGrants, workspaceId, slug, subject);
-      if (known !== undefined) return { subject, ...known };
+      if (known !== undefined) return grantOf(subject, known);
       const grant = { grantedBy: userId, createdAt: timestamp() };
       tx.put(datasourceGrants, grant, workspaceId, slug, subject);
       this.#audit.note(actor, {
@@ -68,7 +67,7 @@ export class DatasourceGrants {
         outcome: 'done',
         detail: subject,
       });
-      return { subject, ...grant };
+      return grantOf(subject, grant);
     });
   }
 
@@ -87,4 +86,8 @@ export class DatasourceGrants {
       });
     });
   }
+}
+
+function grantOf(subject: string, { grantedBy, createdAt }: DatasourceGrant): Grant {
+  return { subject, createdBy: grantedBy, createdAt, grantedBy };
 }

@@ -21,6 +21,8 @@ export interface Serialization {
 
 export interface NotebookDocument {
   readonly id: NotebookId;
+  /** Absent in notebooks of older releases. */
+  readonly createdBy?: string;
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly serialization: Serialization;

@@ -37,6 +37,8 @@ const CHECK_INTERRUPTED =
 /** What an execution needs from the request that submits it. */
 export interface ExecutionContext {
   readonly trace?: TraceContext | undefined;
+  /** The caller, whose run it is. */
+  readonly principal?: { readonly userId: string };
   /**
    * Aborts when the client leaves. Read it only when it is needed, because a request makes its signal when that is
    * read.
@@ -145,8 +147,16 @@ export class Executions {
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const environmentId = sessions.environmentOf(session);
-    const { trace: parent } = context;
-    const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId, parent);
+    const { trace: parent, principal } = context;
+    const runId = runs.begin(
+      workspaceId,
+      sessionId as SessionId,
+      'notebook',
+      request,
+      environmentId,
+      parent,
+      principal?.userId,
+    );
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     const cacheMode = request.cacheMode ?? 'default';
     const plan = runWork({

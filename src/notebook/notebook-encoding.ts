@@ -65,9 +65,9 @@ export function* decodePrepared(json: Uint8Array): Generator<undefined, Notebook
 
 /** Returns what lists show of a notebook. */
 function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
-  const { id, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
+  const { id, createdBy, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
   const title = titleOf(serialization);
   const cellCount = serialization.cells.length;
-  const summary = { id, title, cellCount, datasourceSlugs, createdAt, updatedAt };
+  const summary = { id, title, cellCount, datasourceSlugs, createdBy, createdAt, updatedAt };
   return { title, summary: Buffer.from(JSON.stringify(summary)) };
 }

@@ -71,8 +71,9 @@ export class NotebookFiles {
   async import(
     workspaceId: WorkspaceId,
     file: NotebookText,
+    createdBy?: string,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
-    return this.#notebooks.create(workspaceId, await this.#read(file));
+    return this.#notebooks.create(workspaceId, await this.#read(file), createdBy);
   }
 
   /**

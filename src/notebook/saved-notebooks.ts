@@ -76,13 +76,14 @@ export class SavedNotebooks {
     this.#allParse = allParse;
   }
 
-  /** Throws `duplicate_cell`, and `not_found` when the workspace has been deleted meanwhile. */
+  /** Creates a notebook, in the name of a user. Throws `duplicate_cell`, and `not_found` when the workspace has been deleted meanwhile. */
   async create(
     workspaceId: WorkspaceId,
     fields: NotebookFields,
+    createdBy?: string,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
     const valid = await this.#parses(fields);
-    const make = () => newDocument(fields, valid);
+    const make = () => newDocument(fields, valid, createdBy);
     const { document, json } = await this.#new.create(workspaceId, isSmall(fields), make, (encoded) => {
       if (!workspaceExists(this.#store, workspaceId)) throw notFound();
       this.#store.write((tx) => putNotebook(tx, workspaceId, encoded));
@@ -251,11 +252,16 @@ function staleUpdate(updatedAt: string): AppError {
 }
 
 /** Returns a notebook with a new id. */
-function newDocument(fields: NotebookFields, valid: boolean): NotebookDocument {
+function newDocument(
+  fields: NotebookFields,
+  valid: boolean,
+  createdBy: string | undefined,
+): NotebookDocument {
   const id = newId<NotebookId>('notebook');
   const now = timestamp(timeOfId(id)); // so that the order of ids is the order of times
   return {
     id,
+    ...(createdBy === undefined ? {} : { createdBy }),
     createdAt: now,
     updatedAt: now,
     serialization: withTitle(normalizeSerialization(fields.serialization ?? {}, valid), fields.title),

@@ -146,7 +146,14 @@ export class WorkspacePackages {
   #items(workspaceId: WorkspaceId): WorkspacePackage[] {
     return Object.entries(this.#stored(workspaceId))
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, { requirement, addedBy, addedAt }]) => ({ name, requirement, addedBy, addedAt }));
+      .map(([name, { requirement, addedBy, addedAt }]) => ({
+        name,
+        requirement,
+        createdBy: addedBy,
+        createdAt: addedAt,
+        addedBy,
+        addedAt,
+      }));
   }
 
   #stored(workspaceId: WorkspaceId): WorkspacePackagesRecord['byName'] {

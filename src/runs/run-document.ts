@@ -14,6 +14,7 @@ const MAX_CHARS_AT_ONCE = 256 * 1024;
 const NO_BYTES = new Uint8Array();
 const NULL = Buffer.from('null');
 const STALE_END = Buffer.from(',"stale":true}');
+const OMITTED_END = Buffer.from(',"outputOmitted":true}');
 
 /** A run as the API returns it. */
 export interface RunDocument {
@@ -29,6 +30,8 @@ export interface RunDocument {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
+  /** The user who asked for it. Absent in runs of older releases. */
+  readonly createdBy?: string;
 }
 
 /** Returns the run with its input encoded when that is long, so that it is encoded once. */
@@ -70,10 +73,10 @@ export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFact
 
 /** Returns where the JSON of a run has its input and its output, by the lengths of what is around them. */
 function placesIn(length: number, run: RunDocument): NonNullable<RunRecord['places']> {
-  const { id, kind, sessionId, status, error, createdAt, startedAt, finishedAt } = run;
+  const { id, kind, sessionId, status, error, createdAt, startedAt, finishedAt, createdBy } = run;
   const lengthOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
   const inputStart = lengthOf({ id, kind, sessionId, status }) + ',"input":'.length - 1;
-  const outputEnd = length - lengthOf({ error, createdAt, startedAt, finishedAt });
+  const outputEnd = length - lengthOf({ error, createdAt, startedAt, finishedAt, createdBy });
   const outputStart = outputEnd - lengthOf(run.output);
   return { input: [inputStart, outputStart - ',"output":'.length], output: [outputStart, outputEnd] };
 }
@@ -105,6 +108,11 @@ export function parseEssentials({ document, places }: StoredRun): RunDocument {
 /** Returns the JSON of a run with the mark that an earlier server process left it running. */
 export function asStale(document: Uint8Array): Uint8Array {
   return Buffer.concat([document.subarray(0, -1), STALE_END]);
+}
+
+/** Returns the JSON of a run without its output with the mark that this was left out, and is not missing. */
+export function asOmitted(document: Uint8Array): Uint8Array {
+  return Buffer.concat([document.subarray(0, -1), OMITTED_END]);
 }
 
 function partsOf(run: RunDocument): Uint8Array[] {

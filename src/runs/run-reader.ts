@@ -9,7 +9,7 @@ import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
-import { asStale, parseEssentials, type RunDocument, withoutOutput } from './run-document.ts';
+import { asOmitted, asStale, parseEssentials, type RunDocument, withoutOutput } from './run-document.ts';
 import { listOf, type RunQuery, runFinder } from './run-lists.ts';
 import { contextOf } from './run-trace.ts';
 import type { SettledRuns } from './settled-runs.ts';
@@ -68,10 +68,11 @@ export class RunReader {
         if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId)) return undefined;
         if (!mayRead(entry)) return undefined;
         const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
-        if (summary !== undefined) return summary;
+        if (summary !== undefined) return asOmitted(summary);
         const record = this.#store.get(runRecords, workspaceId, id);
         if (record === undefined) return undefined;
-        const shown = query.include === 'none' ? { ...record, document: withoutOutput(record) } : record;
+        const shown =
+          query.include === 'none' ? { ...record, document: asOmitted(withoutOutput(record)) } : record;
         return this.#shown(workspaceId, id, shown);
       },
     });

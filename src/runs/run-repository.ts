@@ -100,6 +100,7 @@ export class RunRepository {
     input: unknown,
     environmentId: string | null = null,
     parent?: TraceContext,
+    createdBy?: string,
   ): RunId {
     this.admission.admit(workspaceId);
     const runId = newId<RunId>('run');
@@ -115,6 +116,7 @@ export class RunRepository {
       createdAt: now,
       startedAt: now,
       finishedAt: null,
+      ...(createdBy === undefined ? {} : { createdBy }),
     });
     if (run.input !== input) this.#large.set(runId, run);
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });

@@ -3,7 +3,9 @@ import Type from 'typebox';
 import { UserIdSchema } from './identity.ts';
 import { DatasourceSlugsSchema } from './notebook.ts';
 import {
+  CreatedBy,
   closed,
+  formerName,
   listSchema,
   nullable,
   oneOf,
@@ -94,7 +96,10 @@ const summary = {
   }),
   environmentId: nullable(Type.String()),
   notebookSessionId: nullable(Type.String()),
-  ownerId: Type.String({ description: 'The user it belongs to: its creator until it is handed over.' }),
+  ownerId: Type.String({
+    description: 'The user it belongs to: the one in `createdBy` until it is handed over.',
+  }),
+  createdBy: CreatedBy,
   status: AgentSessionStatusSchema,
   config: Type.Object(
     {
@@ -181,7 +186,12 @@ export const OpenAgentSessionSchema = Type.Object(
 export type OpenAgentSession = Wire<typeof OpenAgentSessionSchema>;
 
 export const AgentSessionGrantSchema = Type.Object(
-  { userId: Type.String(), grantedBy: Type.String(), createdAt: Timestamp },
+  {
+    userId: Type.String(),
+    createdBy: CreatedBy,
+    createdAt: Timestamp,
+    grantedBy: formerName(CreatedBy, 'createdBy'),
+  },
   { $id: 'AgentSessionGrant', ...closed },
 );
 export type AgentSessionGrant = Wire<typeof AgentSessionGrantSchema>;

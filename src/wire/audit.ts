@@ -1,12 +1,13 @@
 /** Entries of the audit. */
 import Type from 'typebox';
-import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, formerName, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 export const AuditEntrySchema = Type.Object(
   {
     id: Type.String(),
-    at: Timestamp,
-    userId: Type.String(),
+    createdAt: Timestamp,
+    at: formerName(Timestamp, 'createdAt'),
+    userId: Type.String({ description: 'The user who did it.' }),
     tokenId: Type.String({ description: 'Empty for a query by a notebook.' }),
     action: Type.String({ description: 'What was done, such as `member.add` or `datasource.query`.' }),
     target: Type.String({ description: 'The id or the slug of what it was done to.' }),

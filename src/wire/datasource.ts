@@ -1,6 +1,6 @@
 /** Datasources, their connections, and with whom they are shared. */
 import Type from 'typebox';
-import { closed, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { CreatedBy, closed, formerName, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 const SlugSchema = Type.String({
   maxLength: 120,
@@ -93,6 +93,9 @@ export const DatasourceSchema = Type.Object(
     }),
     embedded: Type.Boolean({ description: 'Whether it runs inside the server, on files of the workspace.' }),
     warnings,
+    createdBy: CreatedBy,
+    createdAt: Timestamp,
+    updatedAt: Type.String({ format: 'date-time', description: 'When its connection was last replaced.' }),
   },
   { $id: 'Datasource', ...closed },
 );
@@ -117,7 +120,12 @@ export const ConnectionTestSchema = Type.Object(
 export type ConnectionTest = Wire<typeof ConnectionTestSchema>;
 
 export const DatasourceGrantSchema = Type.Object(
-  { subject: Type.String(), grantedBy: Type.String(), createdAt: Timestamp },
+  {
+    subject: Type.String(),
+    createdBy: CreatedBy,
+    createdAt: Timestamp,
+    grantedBy: formerName(CreatedBy, 'createdBy'),
+  },
   { $id: 'DatasourceGrant', ...closed },
 );
 export type DatasourceGrant = Wire<typeof DatasourceGrantSchema>;

@@ -1,12 +1,13 @@
 /** Files of a workspace. */
 import Type from 'typebox';
-import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, formerName, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 export const FileEntrySchema = Type.Object(
   {
     path: Type.String({ description: 'From the folder of the workspace. That of a folder ends in a slash.' }),
     type: oneOf(['file', 'folder']),
-    size: nullable(Type.Integer({ description: 'In bytes; null for a folder.' })),
+    bytes: nullable(Type.Integer({ description: 'The size of the file; null for a folder.' })),
+    size: formerName(nullable(Type.Integer()), 'bytes'),
     updatedAt: Timestamp,
     etag: nullable(Type.String({ description: 'The entity tag of the file; null for a folder.' })),
   },

@@ -1,6 +1,6 @@
 /** Saved notebooks. */
 import Type from 'typebox';
-import { closed, mapOf, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { CreatedByIfKnown, closed, mapOf, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 const OptionsSchema = mapOf(Type.Unknown());
 
@@ -134,6 +134,7 @@ export const NotebookSchema = Type.Object(
   {
     id: Type.String(),
     title: nullable(Type.String()),
+    createdBy: CreatedByIfKnown,
     createdAt: Timestamp,
     updatedAt: Type.String({
       format: 'date-time',
@@ -168,6 +169,7 @@ export const NotebookSummarySchema = Type.Object(
     title: nullable(Type.String()),
     cellCount: Type.Integer(),
     datasourceSlugs: Type.Array(Type.String()),
+    createdBy: CreatedByIfKnown,
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },

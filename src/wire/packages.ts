@@ -1,6 +1,6 @@
 /** The packages that all notebooks of a workspace have. */
 import Type from 'typebox';
-import { closed, nullable, Timestamp, type Wire } from './shape.ts';
+import { closed, formerName, nullable, Timestamp, type Wire } from './shape.ts';
 
 const RequirementSchema = Type.String({
   minLength: 1,
@@ -13,8 +13,10 @@ const WorkspacePackageSchema = Type.Object(
   {
     name: Type.String({ description: 'The normal form of its name: lower case, with hyphens.' }),
     requirement: Type.String(),
-    addedBy: Type.String(),
-    addedAt: Timestamp,
+    createdBy: Type.String({ description: 'The id of the user who added it.' }),
+    createdAt: Timestamp,
+    addedBy: formerName(Type.String(), 'createdBy'),
+    addedAt: formerName(Timestamp, 'createdAt'),
   },
   { $id: 'WorkspacePackage', ...closed },
 );

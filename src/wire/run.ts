@@ -3,7 +3,16 @@ import Type from 'typebox';
 import { CellIdSchema } from './notebook.ts';
 import { descriptionOfOutput } from './output.ts';
 import { FailureSchema } from './session.ts';
-import { closed, nullable, oneOf, optionalOrNull, Timestamp, taggedUnion, type Wire } from './shape.ts';
+import {
+  CreatedByIfKnown,
+  closed,
+  nullable,
+  oneOf,
+  optionalOrNull,
+  Timestamp,
+  taggedUnion,
+  type Wire,
+} from './shape.ts';
 
 const CacheModeSchema = oneOf(['default', 'no-cache', 'no-store'], {
   description:
@@ -209,7 +218,15 @@ const runMembers = {
       { $id: 'RunOutput', ...closed },
     ),
   ),
+  outputOmitted: Type.Optional(
+    Type.Boolean({
+      description:
+        'True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null ' +
+        'while the run is running, and of a run that ended without any.',
+    }),
+  ),
   error: nullable(FailureSchema),
+  createdBy: CreatedByIfKnown,
   createdAt: Timestamp,
   startedAt: nullable(Timestamp),
   finishedAt: nullable(Timestamp),

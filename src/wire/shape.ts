@@ -21,6 +21,26 @@ export const Timestamp = Type.String({
   description: 'RFC 3339, in UTC, with milliseconds.',
 });
 
+/** The user who made a resource. Every resource has it under this name. */
+export const CreatedBy = Type.String({ description: 'The id of the user who made it.' });
+
+/** As `CreatedBy`, of a kind of resource whose older ones do not say who made them. */
+export const CreatedByIfKnown = Type.Optional(
+  Type.String({
+    description:
+      'The id of the user who made it. Absent where an older release made it, which did not note that.',
+  }),
+);
+
+/** Returns the schema of a member under a name that it had before: it stays for clients that use it. */
+export function formerName<T extends TSchema>(schema: T, name: string) {
+  return Type.Unsafe<Static<T>>({
+    ...schema,
+    deprecated: true,
+    description: `The same as \`${name}\`, which is its name in every resource.`,
+  });
+}
+
 /** Returns the schema of a value that may be null. */
 export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);

@@ -81,7 +81,14 @@ test('a binary file comes out of a pipe as it is, and a file that was cut off do
       response.end(
         JSON.stringify({
           items: [
-            { path: 'kept.bin', type: 'file', size: 9, updatedAt: '2026-01-01T00:00:00.000Z', etag: null },
+            {
+              path: 'kept.bin',
+              type: 'file',
+              bytes: 9,
+              size: 9,
+              updatedAt: '2026-01-01T00:00:00.000Z',
+              etag: null,
+            },
           ],
           nextCursor: null,
         }),

@@ -12,8 +12,9 @@ const create = creatorIn(server);
 
 /** The metadata without its id, which only the service knows. */
 function known(answer: RawAnswer): unknown {
-  const { id, ...rest } = Object(answer.body);
+  const { id, createdAt, updatedAt, ...rest } = Object(answer.body);
   assert.match(id, /^ds_/);
+  assert.ok(createdAt <= updatedAt);
   return rest;
 }
 
@@ -26,6 +27,7 @@ test('a datasource is created with revision 1, and its metadata never contains t
     revision: 1,
     configured: true,
     embedded: false,
+    createdBy: 'owner',
   };
   assert.equal(created.status, 201);
   assert.equal(created.headers.location, `${LISTED}/first`);
@@ -98,7 +100,14 @@ test('a replacement increments the revision and keeps an omitted name; null clea
   await create('replaced', { name: 'Kept' });
   const put = (body: object) => server.request('PUT', `${LISTED}/replaced`, { body });
   const kept = await put({ connection: DATABASE });
-  const expected = { slug: 'replaced', kind: 'sqlite', revision: 2, configured: true, embedded: true };
+  const expected = {
+    slug: 'replaced',
+    kind: 'sqlite',
+    revision: 2,
+    configured: true,
+    embedded: true,
+    createdBy: 'owner',
+  };
   assert.deepEqual([kept.status, known(kept)], [200, { ...expected, name: 'Kept' }]);
   const cleared = await put({ connection: DATABASE, name: null });
   assert.deepEqual([cleared.status, known(cleared)], [200, { ...expected, name: null, revision: 3 }]);

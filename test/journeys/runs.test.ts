@@ -41,7 +41,7 @@ test('a run is first running without output, then terminal with everything it pr
   const runId = await notebook.submit(['a', 'b']);
   const { createdAt, startedAt, ...running } = await runs.get(runId);
   const input = { type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'b' }] };
-  const common = { id: runId, kind: 'notebook', sessionId: notebook.id, input };
+  const common = { id: runId, kind: 'notebook', sessionId: notebook.id, input, createdBy: 'owner' };
   assert.deepEqual(running, { ...common, status: 'running', output: null, error: null, finishedAt: null });
   writeFileSync(`${server.filesDir}/proceed`, '');
   const run = await server.client.waitForRun(runId);

@@ -27,7 +27,7 @@ async function listed(runs: RunRepository, include: 'output' | 'none') {
 async function begun(t: TestContext) {
   const stores = await temporaryStore(t);
   const { runs, runtime } = openRuns(stores.store);
-  const id = runs.begin(WORKSPACE, SESSION, 'notebook', INPUT);
+  const id = runs.begin(WORKSPACE, SESSION, 'notebook', INPUT, null, undefined, 'ada');
   await stores.store.durable();
   return { ...stores, runs, runtime, id };
 }
@@ -42,11 +42,11 @@ test('a large input is in the run while it runs and after its end', async (t) =>
 
 test('a list without outputs leaves out that of a run with a large input, and nothing else', async (t) => {
   const { runs, id, store } = await begun(t);
-  assert.deepEqual(await listed(runs, 'none'), shown(runs, id));
+  assert.deepEqual(await listed(runs, 'none'), { ...shown(runs, id), outputOmitted: true });
   runs.finish(WORKSPACE, id, { status: 'completed', error: null, output: OUTPUT, assets: new Map() });
   await store.durable();
   assert.deepEqual(await listed(runs, 'output'), shown(runs, id));
-  assert.deepEqual(await listed(runs, 'none'), { ...shown(runs, id), output: null });
+  assert.deepEqual(await listed(runs, 'none'), { ...shown(runs, id), output: null, outputOmitted: true });
 });
 
 test('the newest run of a session is found without its large input', async (t) => {

@@ -13,7 +13,7 @@ interface Options {
 }
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: 'when', of: ({ at }) => at },
+  { title: 'when', of: ({ createdAt }) => createdAt },
   { title: 'who', of: ({ userId }) => userId },
   { title: 'what', of: ({ action }) => action },
   { title: 'to', of: ({ target }) => target },

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Datasource>[] = [
 
 const GRANT_COLUMNS: readonly Column<DatasourceGrant>[] = [
   { title: 'subject', of: ({ subject }) => subject },
-  { title: 'granted by', of: ({ grantedBy }) => grantedBy },
+  { title: 'granted by', of: ({ createdBy }) => createdBy },
   { title: 'since', of: ({ createdAt }) => createdAt },
 ];
 

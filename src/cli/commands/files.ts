@@ -11,7 +11,7 @@ import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<FileEntry>[] = [
   { title: 'path', of: ({ path }) => path },
-  { title: 'size', of: ({ size }) => (size === null ? null : String(size)) },
+  { title: 'size', of: ({ bytes }) => (bytes === null ? null : String(bytes)) },
   { title: 'updated', of: ({ updatedAt }) => updatedAt },
 ];
 
@@ -92,7 +92,7 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
             : await sendAs(client, cwd, path, options.as)),
         );
       if (wantsJson(command)) printJson(terminal, stored);
-      else for (const { path, size } of stored) terminal.err(`${path}: ${size} bytes\n`);
+      else for (const { path, bytes } of stored) terminal.err(`${path}: ${bytes} bytes\n`);
     });
   examples(put, ['troupe files put data/ helpers.py', 'troupe files put /tmp/sales.csv --as data/sales.csv']);
 

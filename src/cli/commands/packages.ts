@@ -12,8 +12,8 @@ import { type Column, printJson, printList, type Terminal } from '../terminal.ts
 const COLUMNS: readonly Column<WorkspacePackage>[] = [
   { title: 'package', of: ({ name }) => name },
   { title: 'requirement', of: ({ requirement }) => requirement },
-  { title: 'added by', of: ({ addedBy }) => addedBy },
-  { title: 'added at', of: ({ addedAt }) => addedAt },
+  { title: 'added by', of: ({ createdBy }) => createdBy },
+  { title: 'added at', of: ({ createdAt }) => createdAt },
 ];
 const POLL_MS = 500;
 

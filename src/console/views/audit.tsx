@@ -8,7 +8,11 @@ import { dateTime } from '../parts/words.ts';
 import { place } from '../state/route.ts';
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: 'When', class: 'when', cell: ({ at }) => <time dateTime={at}>{dateTime(at)}</time> },
+  {
+    title: 'When',
+    class: 'when',
+    cell: ({ createdAt }) => <time dateTime={createdAt}>{dateTime(createdAt)}</time>,
+  },
   { title: 'Who', class: 'number', cell: ({ userId }) => userId },
   { title: 'What', class: 'grow', cell: ({ action }) => <code>{action}</code> },
   { title: 'To what', class: 'wide links', cell: ({ target }) => <code title={target}>{target}</code> },

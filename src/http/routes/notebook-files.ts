@@ -47,10 +47,10 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
         },
       },
       errors: ['unreadable_notebook', 'duplicate_cell', 'stale_update', 'session_open'],
-      async handle({ principal: { workspaceId }, body }) {
+      async handle({ principal: { workspaceId, userId }, body }) {
         if (body.replaces !== undefined)
           return encodedJson(await files.replace(workspaceId, body.replaces, body));
-        const { document, json } = await files.import(workspaceId, body);
+        const { document, json } = await files.import(workspaceId, body, userId);
         return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
       },
     }),

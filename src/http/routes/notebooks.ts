@@ -46,7 +46,7 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       },
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
-        const { document, json } = await notebooks.create(principal.workspaceId, body);
+        const { document, json } = await notebooks.create(principal.workspaceId, body, principal.userId);
         const reply = encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
         return tagged(reply, versionTag(document.updatedAt));
       },

@@ -19,6 +19,9 @@ const METADATA = {
   revision: 1,
   configured: true,
   embedded: false,
+  createdBy: 'ada',
+  createdAt: '2026-01-31T12:00:00.000Z',
+  updatedAt: '2026-01-31T12:00:00.000Z',
 };
 const MIB = 1024 * 1024;
 

@@ -9,6 +9,7 @@ const conversation: AgentSessionSummary = {
   environmentId: ENVIRONMENT,
   notebookSessionId: null,
   ownerId: USER,
+  createdBy: USER,
   status: 'ready',
   config: { model: 'anthropic/claude-sonnet-4-5', instructions: null },
   context: { datasourceSlugs: ['sales'] },
@@ -23,7 +24,12 @@ const entry = {
   createdAt: AT,
 } as const;
 const agentSession: AgentSession = { ...conversation, entries: [entry] };
-const agentSessionGrant: AgentSessionGrant = { userId: COLLEAGUE, grantedBy: USER, createdAt: AT };
+const agentSessionGrant: AgentSessionGrant = {
+  userId: COLLEAGUE,
+  createdBy: USER,
+  createdAt: AT,
+  grantedBy: USER,
+};
 const models: ModelList = {
   defaultModel: 'anthropic/claude-sonnet-4-5',
   items: [

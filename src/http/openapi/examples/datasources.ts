@@ -1,6 +1,6 @@
 /** Examples of datasources. */
 import type { ConnectionTest, Datasource, DatasourceGrant } from '#src/wire/datasource.ts';
-import { AT, page, USER } from './example-values.ts';
+import { AT, page, times, USER } from './example-values.ts';
 
 const datasource: Datasource = {
   id: 'ds_01k6gq0000gggggggggggggggg',
@@ -10,9 +10,16 @@ const datasource: Datasource = {
   revision: 1,
   configured: true,
   embedded: false,
+  createdBy: USER,
+  ...times,
 };
 const connectionTest: ConnectionTest = { ok: true, message: 'The connection works.', elapsedMs: 12.4 };
-const datasourceGrant: DatasourceGrant = { subject: 'role:editor', grantedBy: USER, createdAt: AT };
+const datasourceGrant: DatasourceGrant = {
+  subject: 'role:editor',
+  createdBy: USER,
+  createdAt: AT,
+  grantedBy: USER,
+};
 
 export const DATASOURCES_EXAMPLES = {
   ConnectionTest: connectionTest,

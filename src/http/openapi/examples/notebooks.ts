@@ -11,12 +11,13 @@ import type {
   SubmittedRun,
 } from '#src/wire/run.ts';
 import type { CodeResult, Environment, NotebookSession } from '#src/wire/session.ts';
-import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times } from './example-values.ts';
+import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
 const notebook: Notebook = {
   id: NOTEBOOK,
   title: 'Sales of January',
+  createdBy: USER,
   ...times,
   serialization: { version: '1', app: { options: {} }, cells: [cell], valid: true, ui_values: {} },
   datasourceSlugs: ['sales'],
@@ -27,6 +28,7 @@ const notebookSummary: NotebookSummary = {
   title: notebook.title,
   cellCount: 1,
   datasourceSlugs: ['sales'],
+  createdBy: USER,
   ...times,
 };
 const notebookSecret: NotebookSecret = { name: 'API_KEY', updatedBy: 'ada@example.com', updatedAt: AT };
@@ -85,6 +87,7 @@ const run: NotebookRun = {
     ],
   },
   error: null,
+  createdBy: USER,
   createdAt: AT,
   startedAt: AT,
   finishedAt: LATER,
@@ -118,6 +121,7 @@ const eventTicket: EventTicket = {
 const file = {
   path: 'data/sales.csv',
   type: 'file',
+  bytes: 18_204,
   size: 18_204,
   updatedAt: '2026-01-31T12:00:00.000Z',
   etag: '"1a2b-e1o-hq3z-hq40"',

@@ -5,6 +5,8 @@ import { AT, NOTEBOOK } from './example-values.ts';
 const seaborn: WorkspacePackage = {
   name: 'seaborn',
   requirement: 'seaborn>=0.13',
+  createdBy: 'ada@example.com',
+  createdAt: AT,
   addedBy: 'ada@example.com',
   addedAt: AT,
 };
