@@ -108,9 +108,10 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
     onClosing: options.onSessionClosing,
-    openRpcHandler: ({ workspaceId, openedBy }, live) =>
+    openRpcHandler: ({ workspaceId, openedBy }, live, memoryShare) =>
       new KernelQueryHandler({
         queries,
+        memoryShare,
         origin: { by: 'notebook', sessionId: live.stream.sessionId, tokenId: null },
         slugs: () => live.document.datasourceSlugs,
         trace: () => live.work.trace,

@@ -58,6 +58,8 @@ export interface QueryOptions {
   readonly signal: AbortSignal;
   /** Whether the database itself must refuse to write. */
   readonly readOnly: boolean;
+  /** Of the kernel towards whose limit of memory an embedded database counts, if one asks. */
+  readonly memoryShare?: string;
   /** Rows after which the query ends; no limit when unset. */
   readonly maxRows?: number;
 }

@@ -2,6 +2,7 @@
  * One embedded database in a child of the kernel host (src/kernel/host/engine.py): confined, with the files of one
  * workspace and nothing else. It is asked one thing at a time, and ends when it is disposed of, however busy it is.
  */
+import { createHash } from 'node:crypto';
 import { parseBoundedJson } from './bounded-json.ts';
 import type { ChildStarter, ConfinedChild } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
@@ -17,12 +18,15 @@ export interface EngineLaunch {
   readonly path: string;
   /** `probe` leaves no trace on disk; only `write` changes files. No mode creates a file that does not exist. */
   readonly mode: 'probe' | 'read' | 'write';
+  /** Of the kernel towards whose limit of memory it counts. Without one, all engines of the workspace are limited together. */
+  readonly memoryShare?: string;
 }
 
 const REQUEST = 1;
 const MIB = 2 ** 20;
 /** A row of 16 MiB, every byte of it written as \u001f, and the rows of the same portion. */
 const FRAME_LIMIT_BYTES = 6 * (16 * MIB + MIB);
+/** For all engines with one share together, unless that of a kernel is larger or smaller. */
 const MEMORY_BYTES = 3 * 1024 * MIB;
 /** A folder of data files has up to 500, each open twice while it is read. */
 const OPEN_FILES = 2048;
@@ -53,7 +57,8 @@ export class EngineProcess implements Disposable {
       (confinement) => ({
         order: {
           op: 'engine',
-          memory: MEMORY_BYTES,
+          memory: Math.min(MEMORY_BYTES, limits.memoryBytes ?? MEMORY_BYTES),
+          share: launch.memoryShare ?? shareOf(folder),
           limits: {
             NOFILE: OPEN_FILES,
             ...(limits.fileBytes === null ? {} : { FSIZE: limits.fileBytes }),
@@ -118,6 +123,14 @@ export class EngineProcess implements Disposable {
       else this.#pending = { resolve, reject };
     });
   }
+}
+
+/**
+ * Returns by what the engines of a workspace are limited together, also those of other workers. The kernel host learns nothing
+ * of the workspace by it.
+ */
+function shareOf(folder: string): string {
+  return createHash('sha256').update(folder).digest('hex').slice(0, 32);
 }
 
 /** Returns the members of a message, or a copy of the bytes when they are rows. */

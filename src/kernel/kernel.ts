@@ -22,6 +22,8 @@ export interface KernelLaunch {
   readonly requirements?: readonly string[];
   /** A folder of packages that win over those of the Python environment. */
   readonly packages?: string;
+  /** By which other processes, such as embedded databases, count towards this kernel's limit of memory. New for each kernel. */
+  readonly memoryShare?: string;
   readonly uiValues?: Readonly<Record<string, unknown>>;
 }
 

@@ -61,6 +61,7 @@ export function kernelRequest(
     order: {
       op: 'fork',
       memory: policy.limits.memoryBytes,
+      share: launch.memoryShare ?? null,
       limits: rlimitsOf(policy.limits),
       nice: policy.limits.nice,
       confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),

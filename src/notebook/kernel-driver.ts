@@ -1,4 +1,5 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out the chart's commands, reports facts. */
+import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
@@ -23,7 +24,12 @@ export interface KernelDriverPorts {
   readonly kernels: Kernels;
   readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
-  readonly rpcHandlerOf: (context: SessionContext, live: LiveNotebook) => KernelRpcHandler;
+  /** Returns the handler for one kernel. `memoryShare` is that of its launch. */
+  readonly rpcHandlerOf: (
+    context: SessionContext,
+    live: LiveNotebook,
+    memoryShare: string,
+  ) => KernelRpcHandler;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -31,7 +37,8 @@ export function kernelDriver(ports: KernelDriverPorts) {
   return fromCallback<DriverCommand, SessionContext>(({ input, receive, sendBack }) => {
     const report = (event: SessionEvent): void => sendBack(event);
     const live = ports.liveOf(input);
-    const rpcHandler = ports.rpcHandlerOf(input, live);
+    const memoryShare = randomBytes(16).toString('hex');
+    const rpcHandler = ports.rpcHandlerOf(input, live, memoryShare);
     const startedAt = performance.now();
     /** Whether the session has given up its kernel, which may still send messages until its process has ended. */
     let isReleased = false;
@@ -68,42 +75,45 @@ export function kernelDriver(ports: KernelDriverPorts) {
     };
 
     const kernel = logging(() =>
-      ports.kernels.startKernel(ports.launchOf(input, live), {
-        installing: (step) => {
-          if (isReleased) return;
-          const wasInstalling = live.startup !== null;
-          live.tellStartup(step === null ? null : { phase: 'packages', text: step });
-          if (step === null && wasInstalling) report({ type: 'kernel.installed' });
-          else if (step !== null && !wasInstalling) report({ type: 'kernel.installing' });
-        },
-        ready: ({ phases, done }) =>
-          orKill(() => {
+      ports.kernels.startKernel(
+        { ...ports.launchOf(input, live), memoryShare },
+        {
+          installing: (step) => {
             if (isReleased) return;
-            faultPoint('kernel.ready');
-            live.takeVerdicts(done);
-            const totalMs = roundMs(performance.now() - startedAt);
-            report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
-          }),
-        prepare: prepareMessage,
-        messages: (batch: readonly KernelMessage[]) =>
-          orKill(() => {
-            if (isReleased) return;
-            live.apply(batch);
-            for (const message of batch) {
-              if (message.op === 'bridge-done') advance(message);
-              else if (message.op === 'kernel-call') answer(message);
-            }
-          }),
-        exited: (exit) => {
-          rpcHandler[Symbol.dispose]();
-          live.detachKernel(kernel);
-          report({
-            type: 'kernel.exited',
-            uptimeMs: performance.now() - startedAt,
-            failure: { code: exit.cause, message: exit.message },
-          });
+            const wasInstalling = live.startup !== null;
+            live.tellStartup(step === null ? null : { phase: 'packages', text: step });
+            if (step === null && wasInstalling) report({ type: 'kernel.installed' });
+            else if (step !== null && !wasInstalling) report({ type: 'kernel.installing' });
+          },
+          ready: ({ phases, done }) =>
+            orKill(() => {
+              if (isReleased) return;
+              faultPoint('kernel.ready');
+              live.takeVerdicts(done);
+              const totalMs = roundMs(performance.now() - startedAt);
+              report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
+            }),
+          prepare: prepareMessage,
+          messages: (batch: readonly KernelMessage[]) =>
+            orKill(() => {
+              if (isReleased) return;
+              live.apply(batch);
+              for (const message of batch) {
+                if (message.op === 'bridge-done') advance(message);
+                else if (message.op === 'kernel-call') answer(message);
+              }
+            }),
+          exited: (exit) => {
+            rpcHandler[Symbol.dispose]();
+            live.detachKernel(kernel);
+            report({
+              type: 'kernel.exited',
+              uptimeMs: performance.now() - startedAt,
+              failure: { code: exit.cause, message: exit.message },
+            });
+          },
         },
-      }),
+      ),
     );
     live.attachKernel(kernel, input.mode);
 

@@ -16,7 +16,7 @@ import { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { Store } from '#storage/store.ts';
 import { titleOf } from './document.ts';
 import { fileStem } from './file-stem.ts';
-import { type KernelRpcHandler, type Kernels, kernelDriver } from './kernel-driver.ts';
+import { type KernelDriverPorts, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
@@ -37,7 +37,7 @@ export interface SessionActorsOptions {
   readonly secretsOf: (workspaceId: WorkspaceId, notebookId: string) => Readonly<Record<string, string>>;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Returns the handler of what a session's notebook code asks of the server. */
-  readonly openRpcHandler: (context: SessionContext, live: LiveNotebook) => KernelRpcHandler;
+  readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
   /** Called when a session begins to close, to close what is bound to it in the same turn. Idempotent. */
   readonly onClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
   readonly log: Pick<Log, 'error'>;

@@ -1,6 +1,6 @@
 /** The processes of embedded databases: how long each lives, and what it has. */
 import assert from 'node:assert/strict';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
@@ -47,6 +47,47 @@ test('statements at the same time have a process each', async (t) => {
   const { session, started } = fixture(t);
   await Promise.all([ask(session, 'SELECT * FROM a'), ask(session, 'SELECT * FROM a')]);
   assert.equal(new Set(started.map(({ pid }) => pid)).size, 2);
+});
+
+test('a workspace has at most eight processes at work, and its next statements wait for one of them', async (t) => {
+  const { session, started, engines, filesDirectory } = fixture(t);
+  const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read' } as const;
+  const { signal } = new AbortController();
+  const taken = await Promise.all(Array.from({ length: 8 }, () => engines.take(launch, signal)));
+  const waiting = ask(session, 'SELECT * FROM a');
+  const abandoned = new AbortController();
+  const given = engines.take(launch, abandoned.signal);
+  abandoned.abort(new Error('the caller has left'));
+  await assert.rejects(given, /the caller has left/);
+  assert.equal(started.length, 8);
+  engines.give(launch, taken[0]!, true);
+  assert.deepEqual((await waiting).rows, [[1]]);
+  assert.equal(started.length, 8);
+  for (const engine of taken.slice(1)) engines.give(launch, engine, true);
+  const other = { ...launch, path: 'a.csv' };
+  engines.give(other, await engines.take(other, signal), true);
+  assert.equal(started.length, 9);
+  assert.equal(started.filter(({ ended }) => !ended).length, 8, 'one that waited made room');
+});
+
+test('four of the processes at work are for one kernel, and none of them for another one', async (t) => {
+  const { started, engines, filesDirectory } = fixture(t);
+  const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read', memoryShare: 'a' } as const;
+  const { signal } = new AbortController();
+  const taken = await Promise.all(Array.from({ length: 4 }, () => engines.take(launch, signal)));
+  let isGiven = false;
+  const fifth = engines.take(launch, signal).then((engine) => {
+    isGiven = true;
+    return engine;
+  });
+  const other = { ...launch, memoryShare: 'b' };
+  const ofOther = await engines.take(other, signal);
+  assert.equal(isGiven, false);
+  engines.give(launch, taken[0]!, true);
+  engines.give(other, ofOther, true);
+  assert.equal(await fifth, taken[0]);
+  engines.give(other, await engines.take(other, signal), true);
+  assert.equal(started.length, 5);
 });
 
 test('a process has nothing of the workspace open between two statements on files', async (t) => {
@@ -115,8 +156,10 @@ test('a cancelled statement ends its process', async (t) => {
 test('of those that wait for a statement there are no more than sixteen', async (t) => {
   const { engines, started, filesDirectory } = fixture(t);
   for (let i = 0; i < 18; i++) {
-    const launch = { kind: 'sqlite', filesDirectory, path: `${i}`, mode: 'read' } as const;
-    const engine = engines.take(launch);
+    const folder = join(filesDirectory, `${i}`); // of a workspace of its own, which has a bound as well
+    mkdirSync(folder);
+    const launch = { kind: 'sqlite', filesDirectory: folder, path: 'none', mode: 'read' } as const;
+    const engine = await engines.take(launch, new AbortController().signal);
     await assert.doesNotReject(engine.ask({ op: 'open' }));
     engines.give(launch, engine, true);
   }

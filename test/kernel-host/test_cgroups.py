@@ -40,6 +40,23 @@ class ControlGroups(unittest.TestCase):
             exited = self.host.wait_for("exited", kernel.id)
             self.assertEqual((exited["signal"], exited["out_of_memory"]), (9, True))
 
+    def test_processes_with_one_share_are_limited_together_and_leave_no_group(self):
+        first, second = (
+            self.host.open({"a": "own = b'x' * (300 << 20)"}, memory=512 << 20, share="a") for _ in range(2)
+        )
+        self.assertEqual(len(self.groups()), 1)
+        other = self.host.open({"a": "own = b'x' * (300 << 20)"}, memory=512 << 20, share="b")
+        self.assertEqual(first.run("a").status("a"), "success")
+        self.assertEqual(other.run("a").status("a"), "success")
+        second.start_run("a")
+        exited = self.host.wait_for("exited")
+        self.assertIn(exited["id"], (first.id, second.id))
+        self.assertEqual((exited["signal"], exited["out_of_memory"]), (9, True))
+        self.assertEqual(len(self.groups()), 2)
+        for kernel in (first, second, other):
+            kernel.signal(signal.SIGKILL)
+        wait_until(lambda: not self.groups(), "the end of the groups")
+
     def test_a_kernel_that_is_killed_below_its_limit_is_not_out_of_memory(self):
         kernel = self.host.open({}, memory=512 << 20)
         exited = kernel.end()

@@ -71,6 +71,22 @@ class MemoryWatched(unittest.TestCase):
                 with self.subTest(what=what, without=without, confine=confine):
                     self.assert_ends(host, code, confine=confine)
 
+    def test_processes_with_one_share_are_counted_together(self):
+        host, code = self.start(), "import time\nown = b'x' * (200 << 20)\ntime.sleep(600)"
+        order = {"memory": LIMIT, "confine": None}
+        alone = host.open({"a": code}, share="b", **order)
+        alone.start_run("a")
+        ended = host.open({"a": "own = b'x' * (300 << 20)"}, share="a", **order)
+        self.assertEqual(ended.run("a").status("a"), "success")
+        ended.end()
+        together = [host.open({"a": code}, share="a", **order) for _ in range(3)]
+        for kernel in together:
+            kernel.start_run("a")
+        for kernel in together:
+            exited = host.wait_for("exited", kernel.id)
+            self.assertEqual((exited["signal"], exited["out_of_memory"]), (signal.SIGKILL, True))
+        self.assertEqual([line for line in host.lines if line["op"] == "exited"], [], "what is alone goes on")
+
     @unittest.skipUnless(detect().namespaces, "no namespaces here: no /tmp of its own")
     def test_what_a_session_keeps_in_its_tmp_and_shm_counts(self):
         host = self.start()

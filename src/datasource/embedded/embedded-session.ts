@@ -17,7 +17,7 @@ export function embeddedSession(options: EmbeddedOptions, engines: Engines): Ses
   return {
     async probe(signal) {
       const launch = launchOf(options, 'probe');
-      const engine = engines.take(launch);
+      const engine = await engines.take(launch, signal);
       try {
         checkAnswer(await killedOnAbort(engine, signal, { op: 'open' }), 'opened');
       } finally {
@@ -39,10 +39,13 @@ async function* queried(
   engines: Engines,
   sql: string,
   parameters: readonly Parameter[],
-  { signal, readOnly }: QueryOptions,
+  { signal, readOnly, memoryShare }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
-  const launch = launchOf(options, readOnly ? 'read' : 'write');
-  const engine = engines.take(launch);
+  const launch = {
+    ...launchOf(options, readOnly ? 'read' : 'write'),
+    ...(memoryShare !== undefined && { memoryShare }),
+  };
+  const engine = await engines.take(launch, signal);
   const ask = (request: Readonly<Record<string, unknown>>) => killedOnAbort(engine, signal, request);
   let state: 'failed' | 'running' | 'done' = 'failed';
   try {

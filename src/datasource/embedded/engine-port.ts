@@ -15,6 +15,8 @@ export interface EngineLaunch {
   /** The path of the database in that folder. */
   readonly path: string;
   readonly mode: EngineMode;
+  /** Of the kernel towards whose limit of memory it counts. Without one, all processes of the workspace are limited together. */
+  readonly memoryShare?: string;
 }
 
 /** A process. Disposing kills it. */

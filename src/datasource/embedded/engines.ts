@@ -1,11 +1,14 @@
 /**
  * Processes of embedded databases. One that has answered a statement is kept a while for the next one on the same
- * database: starting and confining one takes longer than most statements. Each runs one statement at a time.
+ * database: starting and confining one takes longer than most statements. Each runs one statement at a time. A workspace has
+ * a bounded number of them, at work and waiting, and further statements wait for one to end.
  */
 import type { EngineLaunch, EngineProcess, StartEngine } from './engine-port.ts';
 
 interface Kept {
   readonly key: string;
+  /** Of the workspace's files. */
+  readonly folder: string;
   readonly engine: EngineProcess;
   readonly timer: NodeJS.Timeout;
 }
@@ -13,42 +16,61 @@ interface Kept {
 const IDLE_MS = 60_000;
 /** How many processes may wait for a statement. The one that has waited longest is ended to make room. */
 const MAX_KEPT = 16;
+/** How many processes of one workspace may be at work, and of those for one kernel. */
+const MAX_AT_WORK = 8;
+const MAX_FOR_KERNEL = 4;
+
+/** The statements of one workspace or kernel. */
+interface Room {
+  atWork: number;
+  readonly waiting: Set<() => void>;
+}
 
 export class Engines implements Disposable {
   readonly #start: StartEngine;
   /** The processes that wait, the longest waiting first. */
   #kept: Kept[] = [];
   readonly #taken = new Set<EngineProcess>();
+  /** Of workspaces and kernels with processes at work, by the folder of the workspace's files or the kernel's share. */
+  readonly #rooms = new Map<string, Room>();
   #disposed = false;
 
   constructor(start: StartEngine) {
     this.#start = start;
   }
 
-  /** Returns a process for one statement. The caller gives it back or disposes of it. */
-  take(launch: EngineLaunch): EngineProcess {
+  /**
+   * Resolves with a process for one statement when the kernel and its workspace have room for it. The caller gives it back. Rejects with the
+   * reason of `signal`.
+   */
+  async take(launch: EngineLaunch, signal: AbortSignal): Promise<EngineProcess> {
+    await this.#enter(launch, signal);
     const key = keyOf(launch);
     const found = this.#kept.findLast((kept) => kept.key === key && !kept.engine.ended);
-    if (found === undefined) {
-      const engine = this.#start(launch);
-      this.#taken.add(engine);
-      if (this.#disposed) engine[Symbol.dispose]();
-      return engine;
+    if (found !== undefined) {
+      this.#forget(found);
+      this.#taken.add(found.engine);
+      return found.engine;
     }
-    this.#forget(found);
-    this.#taken.add(found.engine);
-    return found.engine;
+    this.#makeRoom(launch.filesDirectory);
+    const engine = this.#start(launch);
+    this.#taken.add(engine);
+    if (this.#disposed) engine[Symbol.dispose]();
+    return engine;
   }
 
   /** Keeps the process, which has nothing left to do, for the next statement; or ends it. */
   give(launch: EngineLaunch, engine: EngineProcess, isUsable: boolean): void {
     this.#taken.delete(engine);
+    this.#leave(launch.filesDirectory);
+    if (launch.memoryShare !== undefined) this.#leave(launch.memoryShare);
     if (!isUsable || this.#disposed || engine.ended) {
       engine[Symbol.dispose]();
       return;
     }
     const kept: Kept = {
       key: keyOf(launch),
+      folder: launch.filesDirectory,
       engine,
       timer: setTimeout(() => this.#drop(kept), IDLE_MS).unref(),
     };
@@ -64,6 +86,43 @@ export class Engines implements Disposable {
     this.#taken.clear();
   }
 
+  async #enter({ filesDirectory, memoryShare }: EngineLaunch, signal: AbortSignal): Promise<void> {
+    if (memoryShare !== undefined) await this.#enterRoom(memoryShare, MAX_FOR_KERNEL, signal);
+    try {
+      await this.#enterRoom(filesDirectory, MAX_AT_WORK, signal);
+    } catch (error) {
+      if (memoryShare !== undefined) this.#leave(memoryShare);
+      throw error;
+    }
+  }
+
+  async #enterRoom(name: string, width: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    let room = this.#rooms.get(name);
+    if (room === undefined) {
+      room = { atWork: 0, waiting: new Set() };
+      this.#rooms.set(name, room);
+    }
+    if (room.atWork < width) room.atWork++;
+    else await untilCalled(room.waiting, signal);
+  }
+
+  #leave(name: string): void {
+    const room = this.#rooms.get(name);
+    if (room === undefined) return;
+    const [next] = room.waiting;
+    if (next !== undefined) next();
+    else if (--room.atWork === 0) this.#rooms.delete(name);
+  }
+
+  /** Ends processes of the workspace that wait, when there would be too many with one more at work. */
+  #makeRoom(folder: string): void {
+    const waiting = this.#kept.filter((kept) => kept.folder === folder);
+    const atWork = this.#rooms.get(folder)?.atWork ?? 0;
+    const excess = waiting.length + atWork - MAX_AT_WORK;
+    for (const kept of waiting.slice(0, Math.max(0, excess))) this.#drop(kept);
+  }
+
   #drop(kept: Kept): void {
     this.#forget(kept);
     kept.engine[Symbol.dispose]();
@@ -75,6 +134,23 @@ export class Engines implements Disposable {
   }
 }
 
-function keyOf({ kind, filesDirectory, path, mode }: EngineLaunch): string {
-  return JSON.stringify([kind, filesDirectory, path, mode]);
+function keyOf({ kind, filesDirectory, path, mode, memoryShare }: EngineLaunch): string {
+  return JSON.stringify([kind, filesDirectory, path, mode, memoryShare]);
+}
+
+/** Resolves when the function is called that it adds to `waiting`; rejects with the reason of `signal`. */
+function untilCalled(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      waiting.delete(go);
+      reject(signal.reason);
+    };
+    const go = () => {
+      waiting.delete(go);
+      signal.removeEventListener('abort', abort);
+      resolve();
+    };
+    waiting.add(go);
+    signal.addEventListener('abort', abort, { once: true });
+  });
 }

@@ -23,6 +23,8 @@ export interface KernelQueryHandlerOptions {
   readonly reader: () => Omit<Reader, 'origin'> | undefined;
   /** Returns the slugs of the datasources that the notebook lists. */
   readonly slugs: () => readonly string[];
+  /** Of the kernel: embedded databases that it asks count towards its limit of memory. */
+  readonly memoryShare?: string;
   /** Returns the trace that the statement belongs to. */
   readonly trace?: () => TraceContext | undefined;
 }
@@ -86,7 +88,7 @@ export class KernelQueryHandler implements Disposable {
   }
 
   async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
-    const { queries, origin, reader, slugs, trace } = this.#options;
+    const { queries, origin, reader, slugs, trace, memoryShare } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
       return failed('InterfaceError', 'The statement and the slug of its datasource must be text.');
     }
@@ -104,7 +106,11 @@ export class KernelQueryHandler implements Disposable {
       );
     }
     const abort = new AbortController();
-    const options = { signal: abort.signal, readOnly: false };
+    const options = {
+      signal: abort.signal,
+      readOnly: false,
+      ...(memoryShare !== undefined && { memoryShare }),
+    };
     const batches = queries.run(
       { ...who, origin, trace: trace?.() },
       slug,

@@ -24,11 +24,16 @@ RESERVED = 2
 
 
 class Group:
-    """The control group of one kernel. Made before the fork, joined by the child, removed when every process in it is gone."""
+    """The control group of one kernel, or of processes that share one limit. Made before the fork, joined by the child, removed
+    when every process in it is gone."""
 
     def __init__(self, path, files):
         self.path, self.files = path, files
-        self.procs = os.open(os.path.join(path, "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC)
+        self.reopen()
+
+    def reopen(self):
+        """In the parent, before another process is forked that joins."""
+        self.procs = os.open(os.path.join(self.path, "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC)
 
     def join(self):
         """In the child, before it does anything that takes memory."""

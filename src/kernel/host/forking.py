@@ -28,6 +28,7 @@ class Forks:
         self.host_modules = host_modules
         self.inbox = inbox  # holds orders for others, which no child may keep
         self.spares = Spares(self.clone_spare)
+        self.shares = {}  # share -> (control group or None, key of the memory watch or None, pids that have it)
 
     def start(self, order):
         """Starts what `order` asks for."""
@@ -82,7 +83,7 @@ class Forks:
         link, theirs = os.pipe2(os.O_CLOEXEC) if self.has_init(order) else (None, None)
         words, group = open_words(), None
         try:
-            group = self.groups.make(order.memory) if self.groups and order.memory else None
+            group = self.find_group(order)
             pid = confinement.fork() if confinement else os.fork()
         except OSError:
             close(link, theirs, words)
@@ -93,9 +94,38 @@ class Forks:
         close(theirs)
         if group:
             group.forked()
-        child = Child(id, link, group, words, self.watching.facts_of(order, self.has_init(order)))
+        _, key, _ = self.shares.get(order.share, (None, None, None))
+        child = Child(id, link, group, words, self.watching.facts_of(order, self.has_init(order), key))
+        self.join(pid, child, order)
         self.family.children[pid] = child
         return pid, child, None
+
+    def join(self, pid, child, order):
+        """Notes with which other processes a child shares its memory."""
+        if order.share is None or not order.memory:
+            return
+        child.share = order.share
+        _, _, pids = self.shares.get(order.share, (None, None, set()))
+        self.shares[order.share] = (child.group, child.watched and child.watched[0], pids | {pid})
+
+    def find_group(self, order):
+        """Returns the control group for a process that is about to be forked, or None."""
+        if not (self.groups and order.memory):
+            return None
+        group, *_ = self.shares.get(order.share, (None,))
+        if group is None:
+            return self.groups.make(order.memory)
+        group.reopen()
+        return group
+
+    def bury(self, pid, child):
+        """Called when a child has ended: what limited it goes with the last process that had it."""
+        self.watching.forget(pid, child)
+        group, key, pids = self.shares.pop(child.share, (child.group, None, set()))
+        if left := pids - {pid}:
+            self.shares[child.share] = (group, key, left)
+        elif group:
+            self.groups.remove(group)
 
     def follow(self, pid, child):
         self.watching.begin(pid, child)
@@ -123,14 +153,16 @@ class Forks:
             spare.control.close()
         child = self.family.children[spare.pid]
         child.id = order.id
+        self.join(spare.pid, child, order)
         self.follow(spare.pid, child)
         return True
 
     def discard(self, group):
-        """Removes a control group that no process has joined."""
+        """Removes a control group that no process has joined; one that others have stays."""
         if group:
             group.forked()
-            self.groups.remove(group)
+            if all(group is not shared for shared, *_ in self.shares.values()):
+                self.groups.remove(group)
 
     # From here on: in a child.
 

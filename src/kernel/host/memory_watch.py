@@ -1,7 +1,8 @@
 """The memory watch: a process that tells the zygote which kernels use more memory than they may, where no control group
 counts it. The zygote starts it with the first such kernel, and again if it ends.
 
-    to the watch    key, pid, limit and size of /tmp and /dev/shm; a limit of 0 means that the kernel has ended
+    to the watch    key, pid, limit and size of /tmp and /dev/shm; a limit of 0 means that the process has ended. Processes
+                    with one key are counted together
     from the watch  the key of a kernel that is above its limit
 
 It looks at a kernel only after the machine has given out as much memory as that kernel had left when it was last looked
@@ -61,8 +62,8 @@ class MemoryWatch:
         """Watches a kernel, or its init, which has a /tmp and a /dev/shm of `tmp_bytes` each. A kernel without init has 0."""
         self._tell(key, pid, limit, tmp_bytes)
 
-    def forget(self, key: int):
-        self._tell(key, 0, 0, 0)
+    def forget(self, key: int, pid: int):
+        self._tell(key, pid, 0, 0)
 
     def _tell(self, *fields):
         try:
@@ -85,13 +86,19 @@ class MemoryWatch:
 
 
 class Kernel:
-    """What the watch knows of one kernel."""
+    """What the watch knows of one kernel, or of processes that share one limit."""
 
-    def __init__(self, pid, limit, tmp_bytes, given_out):
-        self.pid, self.limit, self.tmp_bytes = pid, limit, tmp_bytes
+    def __init__(self, limit, given_out):
+        self.limit = limit
+        self.members = {}  # pid -> size of its /tmp and /dev/shm
         self.room = limit // 2  # it has just started
         self.looked_at = given_out  # how much the machine had given out when `room` was counted
         self.is_told = False
+
+    def add(self, pid, tmp_bytes):
+        if self.members:
+            self.room, self.is_told = 0, False  # so that it is looked at soon
+        self.members[pid] = tmp_bytes
 
 
 def run(sock, leave):
@@ -140,9 +147,13 @@ class Watching:
             os._exit(0)  # the zygote is gone
         key, pid, limit, tmp_bytes = MESSAGE.unpack(said)
         if limit:
-            self.kernels[key] = Kernel(pid, limit, tmp_bytes, self.given_out() or 0)
-        else:
-            self.kernels.pop(key, None)
+            if key not in self.kernels:
+                self.kernels[key] = Kernel(limit, self.given_out() or 0)
+            self.kernels[key].add(pid, tmp_bytes)
+        elif kernel := self.kernels.get(key):
+            kernel.members.pop(pid, None)
+            if not kernel.members:
+                del self.kernels[key]
 
     def given_out(self) -> int | None:
         """Returns the bytes that this machine has given out since it started; None when it does not say."""
@@ -165,12 +176,17 @@ class Watching:
 
 def count(kernel) -> int:
     """Returns the bytes that a kernel uses: at most these while that is below its limit, else just these."""
-    pids = processes.descendants(kernel.pid)
-    if not kernel.tmp_bytes:
-        pids.append(kernel.pid)
-    kept, devices = count_kept(pids, kernel.tmp_bytes) if kernel.tmp_bytes else (0, set())
-    used = kept + sum(count_cheaply(pid) for pid in pids)
-    return used if used < kernel.limit else kept + sum(count_exactly(pid, devices) for pid in pids)
+    used, found = 0, []
+    for member, tmp_bytes in kernel.members.items():
+        pids = processes.descendants(member)
+        if not tmp_bytes:
+            pids.append(member)
+        kept, devices = count_kept(pids, tmp_bytes) if tmp_bytes else (0, set())
+        found.append((pids, kept, devices))
+        used += kept + sum(count_cheaply(pid) for pid in pids)
+    if used < kernel.limit:
+        return used
+    return sum(kept + sum(count_exactly(pid, devices) for pid in pids) for pids, kept, devices in found)
 
 
 def count_cheaply(pid) -> int:

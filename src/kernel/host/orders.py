@@ -21,6 +21,8 @@ class Order(msgspec.Struct, kw_only=True):
     connection: msgspec.Raw  # for the process alone, see connection.Address; a view of the line
     # bytes that all its processes use together; without control groups also that each of them reserves
     memory: int | None = None
+    # processes whose orders have the same one use that memory together, as much as the first of them may
+    share: Id | None = None
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
     limits: dict[str, int] = {}
     nice: int = 0  # how much processor time it leaves to others, from 0 to 19

@@ -23,6 +23,7 @@ class Policy(NamedTuple):
 
     confine: object  # as the order wants it
     memory: int | None
+    share: None = None  # a spare does not know yet with which processes it will share its memory
 
 
 class Spare:

@@ -28,11 +28,12 @@ class WatchedKernels:
         """Returns whether this limit of memory is for the watch to keep."""
         return bool(memory and not self.has_groups)
 
-    def facts_of(self, order, has_init):
-        """Returns (key, limit, size of its /tmp) of a child to be forked; None when the watch does not count for it."""
+    def facts_of(self, order, has_init, key=None):
+        """Returns (key, limit, size of its /tmp) of a child; None when the watch does not count for it. `key`: of the processes
+        with which it shares its memory."""
         if not self.counts(order.memory):
             return None
-        return next(self.keys), order.memory, (order.confine.tmp_mb << 20) if has_init else 0
+        return key or next(self.keys), order.memory, (order.confine.tmp_mb << 20) if has_init else 0
 
     def start(self):
         """Has every kernel that there is watched. Without a process for the watch kernels start all the same."""
@@ -48,9 +49,9 @@ class WatchedKernels:
             key, limit, tmp_bytes = child.watched
             self.watch.add(key, pid, limit, tmp_bytes)
 
-    def forget(self, child):
+    def forget(self, pid, child):
         if self.watch and child.watched:
-            self.watch.forget(child.watched[0])
+            self.watch.forget(child.watched[0], pid)
 
     def listen(self, ready):
         """Kills kernels that use too much memory and reports that at once: the system takes long to give that much back,

@@ -161,10 +161,8 @@ class Zygote:
             if self.next and pid == self.next.pid:
                 self.lose_next()
             if child is not None:
-                self.watching.forget(child)
                 child.close()
-                if child.group:
-                    self.groups.remove(child.group)
+                self.forks.bury(pid, child)
         self.family.kill_orphans({self.watching.pid, self.next and self.next.pid})
 
     def lose_next(self):
