@@ -71,6 +71,39 @@ export class CommittedRecords {
   }
 
   /**
+   * Yields the committed records of `kind` under `prefix` after the one whose ids are `after`, or from the first on, with all of
+   * their ids. The value of a damaged record is undefined.
+   */
+  *listAfter<T>(
+    kind: RecordKind<T>,
+    partition: string,
+    prefix: readonly string[],
+    after: readonly string[],
+  ): Generator<{
+    readonly ids: readonly string[];
+    readonly value: T | undefined;
+    readonly byteLength: number;
+  }> {
+    for (const { key, value } of this.#database.getRange({
+      ...afterIds(kind, partition, prefix, after),
+      snapshot: true,
+    })) {
+      const [, , ...ids] = key;
+      yield { ids, value: this.#decodeListed(kind, key, value)?.value, byteLength: value.byteLength };
+    }
+  }
+
+  /** Returns how many records `listAfter` yields. */
+  countKeys(
+    kind: RecordKind<unknown>,
+    partition: string,
+    prefix: readonly string[],
+    after: readonly string[],
+  ): number {
+    return this.#database.getKeysCount(afterIds(kind, partition, prefix, after));
+  }
+
+  /**
    * Yields the ids of the first `limit` committed keys of `kind` under `prefix`, in key order. Values are not read. With
    * `beyond` it begins after all keys under that prefix.
    */
@@ -126,4 +159,16 @@ export class CommittedRecords {
       throw error;
     }
   }
+}
+
+/** Returns the bounds of the keys of a kind under `prefix`, after the one with the ids `after`, which may be empty. */
+function afterIds(
+  { name }: RecordKind<unknown>,
+  partition: string,
+  prefix: readonly string[],
+  after: readonly string[],
+) {
+  const { low, high } = rangeOf(partition, name, prefix);
+  const isFirst = after.length === 0;
+  return { start: isFirst ? low : [partition, name, ...after], end: high, exclusiveStart: !isFirst };
 }

@@ -1,20 +1,20 @@
+import type { Migration } from './migrations/conversion.ts';
 import { indexEndedRuns } from './migrations/index-ended-runs.ts';
 import { indexForFinding } from './migrations/index-for-finding.ts';
 import { partBySession } from './migrations/part-by-session.ts';
-import type { Store } from './store.ts';
 
 /** The format of the whole store: which keys exist and what they mean. Each record kind has a version of its own besides. */
 export interface StoreFormat {
   readonly version: number;
-  /** `migrations[n - 1]` converts a store from format n to n + 1. It must be idempotent: after a crash it runs again. */
-  readonly migrations: readonly ((store: Store) => Promise<void>)[];
+  /** `migrations[n - 1]` converts a store from format n to n + 1. */
+  readonly migrations: readonly Migration[];
 }
 
 /**
  * Format 2 → 3: records carry a checksum, which older releases cannot read. Those that were written before get one when they
  * are written again.
  */
-async function acceptChecksums(): Promise<void> {}
+const acceptChecksums: Migration = () => [];
 
 export const CURRENT_FORMAT: StoreFormat = {
   version: 5,

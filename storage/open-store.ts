@@ -5,6 +5,7 @@ import { loadCloseOnExec } from '#src/core/descriptors.ts';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
+import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
 import {
@@ -20,19 +21,23 @@ const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 /** Address space for the file, of which nothing is taken before it is used. */
 const MAP_SIZE_BYTES = 256 * 1024 ** 3;
 
+const NEWER_RELEASE =
+  'Start the newer release again, or restore the backup that was made before it was started (troupe restore).';
+
 /** Of 64 workers, each of which reads a range or makes a backup beside its other reads, and of tools. */
 const MAX_READERS = 256;
 
 /**
  * Opens the LMDB environment at `path`. Rejects with `OperatorError` when it cannot be used: it is damaged, a newer release
- * has written it, or the system refuses. An older format is migrated step by step; each step commits before the next
- * begins, so an interrupted migration continues where it stopped. `prepare` runs before anything is written.
+ * has written it, or the system refuses. An older format is converted, as `onProgress` is told every few seconds; a
+ * conversion that was interrupted goes on where its last commit ended. `prepare` runs before anything is written.
  */
 export async function openStore(
   path: string,
   onFatal: (error: Error) => void,
   format: StoreFormat = CURRENT_FORMAT,
   prepare: (store: Store) => Promise<unknown> = async () => undefined,
+  onProgress: (progress: MigrationProgress) => void = () => {},
 ): Promise<Store> {
   const closeOnExec = await loadCloseOnExec();
   requireSoundFile(path);
@@ -42,7 +47,7 @@ export async function openStore(
   const store = new Store(database, onFatal);
   try {
     await prepare(store);
-    await bringUpToDate(store, path, format);
+    await bringUpToDate(store, path, format, onProgress);
     return store;
   } catch (error) {
     await database.close();
@@ -130,16 +135,23 @@ function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key
   }
 }
 
-async function bringUpToDate(store: Store, path: string, format: StoreFormat): Promise<void> {
-  const { version, migrations } = format;
-  const found = requireKnownFormat(store, path, format);
+async function bringUpToDate(
+  store: Store,
+  path: string,
+  { version, migrations }: StoreFormat,
+  onProgress: (progress: MigrationProgress) => void,
+): Promise<void> {
+  const found = requireKnownFormat(store, path, { version, migrations });
   const note = async (reached: number) => {
-    store.write((tx) => tx.put(formatRecord, { version: reached }, SYSTEM));
+    store.write((tx) => {
+      tx.put(formatRecord, { version: reached }, SYSTEM);
+      tx.remove(migrationCursor, SYSTEM);
+    });
     await store.durable();
   };
   if (found === undefined) return note(version);
   for (let from = found; from < version; from++) {
-    await migrations[from - 1]!(store);
+    await convert({ store, from, migration: migrations[from - 1]!, onProgress });
     await note(from + 1);
   }
 }
@@ -155,9 +167,14 @@ function requireKnownFormat(
   if (found > version) {
     throw new OperatorError(
       `The store at ${path} has format ${found}; this release reads up to ${version}.`,
-      'Start a newer release.',
+      NEWER_RELEASE,
     );
   }
+  if (found === version && store.get(migrationCursor, SYSTEM)?.from === version)
+    throw new OperatorError(
+      `A newer release has begun to convert the store at ${path} from format ${version}, which is the newest that this release reads.`,
+      NEWER_RELEASE,
+    );
   for (let from = found; from < version; from++) {
     if (migrations[from - 1] !== undefined) continue;
     throw new OperatorError(

@@ -10,6 +10,7 @@ import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { type RoomState, StoreRoom } from '#storage/store-room.ts';
+import { conversionReporter } from './conversion-progress.ts';
 
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
@@ -57,7 +58,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
   const store = stack.use(
     isShared
       ? await openSharedStore(directory.storePath, onFatal, prepare)
-      : await openStore(directory.storePath, onFatal, undefined, prepare),
+      : await openStore(directory.storePath, onFatal, undefined, prepare, conversionReporter(log)),
   );
   store.onFailedDecision((error) =>
     log.error({ err: error }, 'a decision that several workers may take has failed'),

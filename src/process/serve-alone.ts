@@ -2,6 +2,7 @@
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
+import { notifyServiceManager } from '#src/core/service-manager.ts';
 import { openPrerequisites } from '#src/prerequisites.ts';
 import { announce, say } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
@@ -50,6 +51,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   const { confinement } = await app.kernelsReady;
   say(`  kernels are confined ${confinement}`);
   log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');
+  void notifyServiceManager({ READY: 1, STATUS: `Serving on ${app.url}.` });
 }
 
 /** Logs that this process ends because a commit failed. */
@@ -74,6 +76,7 @@ export function onSignals(
   const onSignal = (signal: NodeJS.Signals): void => {
     if (isStopping) end(signal === 'SIGINT' ? 130 : 143);
     isStopping = true;
+    void notifyServiceManager({ STOPPING: 1, STATUS: 'Ending what runs.' });
     stop(signal).then(
       (isStored) => end(isStored ? 0 : 1),
       (error: unknown) => {

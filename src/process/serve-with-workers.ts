@@ -9,6 +9,7 @@ import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
 import { listenFailure, type PortSetting } from '#src/core/listen-failure.ts';
 import { type BoundSocket, bindListener } from '#src/core/listening-socket.ts';
+import { notifyServiceManager } from '#src/core/service-manager.ts';
 import { SocketDirectory } from '#src/kernel/socket-directory.ts';
 import { claimDirectory, hostMaker, startHost } from '#src/prerequisites.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
@@ -93,6 +94,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   say(`  kernels are confined ${confinement}`);
   const ms = Math.round(performance.now() - startedAt);
   log.info({ url, workers: config.workers, ms }, 'ready');
+  void notifyServiceManager({ READY: 1, STATUS: `Serving on ${url}.` });
 }
 
 function requireInheritable({ claimDescriptor }: DataDirectory): number {

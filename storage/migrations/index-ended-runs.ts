@@ -1,12 +1,11 @@
 /** Format 3 → 4: the runs of a session that have ended get an index by how they did. */
 import { endedRuns, runIndex } from '../runs.ts';
 import type { Store } from '../store.ts';
-import { convertAll, workspacesOf } from './convert.ts';
+import { type Pass, passOver, workspacesOf } from './conversion.ts';
 
-export async function indexEndedRuns(store: Store): Promise<void> {
-  for (const workspaceId of workspacesOf(store)) {
-    await convertAll(store, runIndex, workspaceId, [], (tx, { id, value: { kind, sessionId, status } }) => {
+export function* indexEndedRuns(store: Store): Generator<Pass<unknown>> {
+  for (const workspaceId of workspacesOf(store))
+    yield passOver(runIndex, workspaceId, [], (tx, { kind, sessionId, status }, [id = '']) => {
       if (status !== 'running') tx.put(endedRuns, null, workspaceId, kind, sessionId, status, id);
     });
-  }
 }

@@ -12,24 +12,24 @@ import { environmentRuns, runIndex, runRecords, statusRuns } from '../runs.ts';
 import { openEnvironments, openSessionPlaces, sessionPlaces } from '../sessions.ts';
 import type { Store } from '../store.ts';
 import type { Transaction } from '../transaction.ts';
-import { convertAll, workspacesOf } from './convert.ts';
+import { type Pass, passOver, workspacesOf } from './conversion.ts';
 
 const oldNotebooks = defineRecord<{ updatedAt: string; document: Uint8Array }>('notebook', 1);
 
-export async function indexForFinding(store: Store): Promise<void> {
+export function* indexForFinding(store: Store): Generator<Pass<unknown>> {
   for (const workspaceId of workspacesOf(store)) {
-    await convertAll(store, actorSnapshots, workspaceId, ['environment'], (tx, { id, value }) => {
+    yield passOver(actorSnapshots, workspaceId, ['environment'], (tx, value, [, id = '']) => {
       const isClosed = value.value === 'closed';
       if (!isClosed) tx.put(openEnvironments, null, workspaceId, id);
     });
-    await convertAll(store, actorSnapshots, workspaceId, ['notebook-session'], (tx, { id, value }) => {
+    yield passOver(actorSnapshots, workspaceId, ['notebook-session'], (tx, value, [, id = '']) => {
       const { openedAt } = memberOf(value.context);
       if (typeof openedAt !== 'string') return;
       const place = timeText(Date.parse(openedAt)) + id;
       tx.put(sessionPlaces, null, workspaceId, place);
       if (value.value !== 'closed') tx.put(openSessionPlaces, null, workspaceId, place);
     });
-    await convertAll(store, runRecords, workspaceId, [], (tx, { id, value }) => {
+    yield passOver(runRecords, workspaceId, [], (tx, value, [id = '']) => {
       const { sessionId, status, kind = 'notebook' } = value;
       const createdAt = String(jsonOf(value.document).createdAt);
       const environmentId = environmentOf(tx, workspaceId, kind, sessionId, createdAt);
@@ -37,7 +37,7 @@ export async function indexForFinding(store: Store): Promise<void> {
       tx.put(statusRuns, null, workspaceId, status, id);
       if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, id);
     });
-    await convertAll(store, oldNotebooks, workspaceId, [], (tx, { id, value: { updatedAt, document } }) => {
+    yield passOver(oldNotebooks, workspaceId, [], (tx, { updatedAt, document }, [id = '']) => {
       const notebook = jsonOf(document);
       const serialization = memberOf(notebook.serialization);
       const { app_title: appTitle } = memberOf(memberOf(serialization.app).options);

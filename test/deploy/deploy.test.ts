@@ -51,6 +51,13 @@ test('systemd knows every line of the unit', (t) => {
   assert.deepEqual(ours, []);
 });
 
+test('the unit waits for the server, which extends the time of a long start, and listens to no notebook code', () => {
+  const unit = read('troupe.service');
+  assert.match(unit, /^Type=notify$/m);
+  assert.match(unit, /^NotifyAccess=main$/m);
+  assert.doesNotMatch(unit, /^ExecStartPost=/m);
+});
+
 test('the unit leaves kernels what they are confined with, and waits longer than a drain takes', () => {
   const unit = read('troupe.service');
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];

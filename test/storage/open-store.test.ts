@@ -4,6 +4,13 @@ import test, { type TestContext } from 'node:test';
 import { inheritable } from '#src/core/descriptors.ts';
 import { defineRecord } from '#storage/codec.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import {
+  convert,
+  type MigrationProgress,
+  migrationCursor,
+  passOver,
+} from '#storage/migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
@@ -15,7 +22,7 @@ test('a store of a newer format is refused with one clear message, and opens aga
   const { path, as } = stores(t);
   await as({ version: 3, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
   await assert.rejects(openStore(path, assert.fail, { version: 2, migrations: [] }), {
-    message: `The store at ${path} has format 3; this release reads up to 2. Start a newer release.`,
+    message: `The store at ${path} has format 3; this release reads up to 2. Start the newer release again, or restore the backup that was made before it was started (troupe restore).`,
   });
   await as({ version: 3, migrations: [] }, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat'));
 });
@@ -45,6 +52,54 @@ test('a migration that was interrupted goes on where it stopped', async (t) => {
   );
 });
 
+test('a step that was interrupted between two commits goes on after the last one and converts no record twice', async (t) => {
+  const PETS = 10_000;
+  const { path, as } = stores(t);
+  await as({ version: 1, migrations: [] }, (store) =>
+    store.write((tx) => {
+      for (let i = 0; i < PETS; i++) tx.put(pets, 'cat', 'ws_1', `p${i}`);
+    }),
+  );
+  let left = PETS - 1000;
+  const cutShort = () => [
+    passOver(pets, 'ws_1', [], (tx, value, ids) => {
+      if (left-- === 0) throw new Error('the power went');
+      tx.put(pets, `${value} 1`, 'ws_1', ...ids);
+    }),
+  ];
+  await assert.rejects(
+    openStore(path, assert.fail, { version: 2, migrations: [cutShort] }),
+    /the power went/,
+  );
+  const { format, ran } = recordingFormat(2);
+  const told: MigrationProgress[] = [];
+  const store = await openStore(path, assert.fail, format, undefined, (progress) => told.push(progress));
+  t.after(() => store[Symbol.asyncDispose]());
+  const values = [...store.list(pets, 'ws_1', [], { limit: PETS })].map(({ value }) => value);
+  assert.deepEqual([values.length, ...new Set(values)], [PETS, 'cat 1']);
+  assert.ok(ran.length < PETS, `${ran.length} converted by the second`);
+  assert.deepEqual([told[0]?.done, told[0]?.total], [PETS - ran.length, PETS]);
+  assert.deepEqual([told.at(-1)?.done, told.at(-1)?.total, told.at(-1)?.leftS], [PETS, PETS, 0]);
+  assert.equal(store.get(migrationCursor, SYSTEM), undefined);
+});
+
+test('a store that a newer release has begun to convert is refused', async (t) => {
+  const { path, as } = stores(t);
+  await as({ version: 2, migrations: [] }, async (store) => {
+    store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+    await store.durable();
+    await convert({
+      store,
+      from: 2,
+      migration: () => [passOver(pets, 'ws_1', [], () => {})],
+      onProgress() {},
+    });
+  });
+  await assert.rejects(openStore(path, assert.fail, { version: 2, migrations: [] }), {
+    message: `A newer release has begun to convert the store at ${path} from format 2, which is the newest that this release reads. Start the newer release again, or restore the backup that was made before it was started (troupe restore).`,
+  });
+});
+
 test('a new store is of the present format and is migrated by nothing', async (t) => {
   const { as } = stores(t);
   const { format, ran } = recordingFormat(3);
@@ -66,22 +121,24 @@ test('there is a migration for every step to the present format', () => {
   assert.equal(CURRENT_FORMAT.migrations.length, CURRENT_FORMAT.version - 1);
 });
 
-/** Steps that note that they ran and append their number; the step `failsAt` fails when its work is done. */
+/** Steps that note that they ran and append their number; the step `failsAt` fails. */
 function recordingFormat(version: number, failsAt?: number): { format: StoreFormat; ran: number[] } {
   const ran: number[] = [];
-  const step = (from: number) => async (store: Store) => {
-    ran.push(from);
-    if (from === failsAt) throw new Error('the power went');
-    store.write((tx) => tx.put(pets, `${tx.get(pets, 'ws_1', 'p1')} ${from}`, 'ws_1', 'p1'));
-  };
+  const step = (from: number) => () => [
+    passOver(pets, 'ws_1', [], (tx, value, ids) => {
+      ran.push(from);
+      if (from === failsAt) throw new Error('the power went');
+      tx.put(pets, `${value} ${from}`, 'ws_1', ...ids);
+    }),
+  ];
   return { format: { version, migrations: Array.from({ length: version - 1 }, (_, i) => step(i + 1)) }, ran };
 }
 
 function stores(t: TestContext) {
   const path = temporaryDirectory(t);
-  const as = async (format: StoreFormat, use: (store: Store) => void): Promise<void> => {
+  const as = async (format: StoreFormat, use: (store: Store) => unknown): Promise<void> => {
     const store = await openStore(path, assert.fail, format);
-    use(store);
+    await use(store);
     await store[Symbol.asyncDispose]();
   };
   return { path, as };

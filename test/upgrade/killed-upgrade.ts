@@ -1,0 +1,103 @@
+/** Starts a server on an old store and kills it while it converts the store, again and again, until a start is left in peace. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type LogLine, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
+import { checkConvertedStore, placeOfConversion, writeOldStore } from './old-store.ts';
+
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
+const LOOK_EVERY_MS = 20;
+const CONVERTS = 'the store is being converted to the format of this release';
+
+export interface KilledUpgradeOptions {
+  readonly dataDir: string;
+  readonly runs: number;
+  readonly kills: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly say?: (line: string) => void;
+}
+
+/** Resolves with the lines of progress of the start that was left in peace, once everything is checked. */
+export async function killedUpgrade(options: KilledUpgradeOptions): Promise<readonly LogLine[]> {
+  const { dataDir, runs, kills, say = () => {} } = options;
+  const s = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
+  let since = performance.now();
+  await writeOldStore(dataDir, runs);
+  say(`${runs} runs written in ${s(since)} s`);
+  since = performance.now();
+  let before = await placeOfConversion(dataDir);
+  for (let kill = 1; kill <= kills; kill++) {
+    const server = startConverting(options);
+    const reached = await furtherThan(before, dataDir, server);
+    await server.kill();
+    const [first] = server.progress();
+    if (reached.format === before.format)
+      assert.ok(
+        Number(first?.done) >= before.done,
+        `${first?.done} records done where ${before.done} were committed`,
+      );
+    say(`kill ${kill}: format ${reached.format}, ${reached.done} records of its step`);
+    before = reached;
+  }
+  const server = startConverting(options);
+  await server.ready;
+  say(`ready ${s(since)} s after the first start, ${kills} kills between`);
+  const lines = server.progress();
+  await server.kill();
+  await checkConvertedStore(dataDir, runs);
+  return lines;
+}
+
+interface Converting {
+  readonly ready: Promise<unknown>;
+  isOver(): boolean;
+  progress(): LogLine[];
+  kill(): Promise<void>;
+}
+
+function startConverting({ dataDir, env }: KilledUpgradeOptions): Converting {
+  const { PATH = '', HOME = '' } = process.env;
+  const settings = { ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...env };
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: dataDir,
+    env: { PATH, HOME, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  const log: LogLine[] = [];
+  const ready = new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const entry = JSON.parse(line) as LogLine;
+      log.push(entry);
+      if (entry.msg === 'ready') resolve(entry);
+    });
+    void ended.then(() => reject(new Error('the server ended before it was ready')));
+  });
+  ready.catch(() => {});
+  return {
+    ready,
+    isOver: () => child.exitCode !== null || log.some(({ msg }) => msg === 'ready'),
+    progress: () => log.filter(({ msg }) => msg === CONVERTS),
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+/** Resolves once more is committed than before. */
+async function furtherThan(
+  before: { readonly format: number; readonly done: number },
+  dataDir: string,
+  server: Converting,
+): Promise<typeof before> {
+  for (;;) {
+    const now = await placeOfConversion(dataDir);
+    if (now.format > before.format || now.done > before.done) return now;
+    assert.ok(!server.isOver(), 'the conversion was over before it could be killed: use more runs');
+    await pause(LOOK_EVERY_MS);
+  }
+}

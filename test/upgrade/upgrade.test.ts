@@ -1,0 +1,48 @@
+/** Large stores of an older format: the conversion survives kills, and the service manager waits for it. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { startServerProcess } from '#test/support/child-server.ts';
+import { receiveNotices } from '#test/support/notify-receiver.ts';
+import { eventually } from '#test/support/processes.ts';
+import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { killedUpgrade } from './killed-upgrade.ts';
+import { writeOldStore } from './old-store.ts';
+
+test('a conversion that is killed again and again finishes, goes on where it was, and tells how far it is', async (t) => {
+  const lines = await killedUpgrade({ dataDir: temporaryDirectory(t), runs: 20_000, kills: 4 });
+  for (const { done, total, percent, recordsPerS } of lines) {
+    assert.ok(Number(done) <= Number(total));
+    assert.equal(percent, Number(total) === 0 ? 100 : Math.floor((Number(done) / Number(total)) * 100));
+    assert.ok(Number(recordsPerS) >= 0);
+  }
+  assert.equal(lines.at(-1)?.percent, 100);
+});
+
+for (const workers of ['1', '2'])
+  test(`the service manager gives a conversion the time that it takes, with TROUPE_WORKERS=${workers}`, async (t) => {
+    const dataDir = temporaryDirectory(t);
+    await writeOldStore(dataDir, 100);
+    const { path, notices } = await receiveNotices(t);
+    const server = await startServerProcess(dataDir, {
+      ...SETTINGS,
+      ...pythonOfTests(),
+      TROUPE_WORKERS: workers,
+      NOTIFY_SOCKET: path,
+    });
+    t.after(() => server.end('SIGKILL'));
+    await eventually('READY is sent', () => notices.some(({ READY }) => READY === '1'));
+    const [first] = notices;
+    assert.match(
+      String(first?.STATUS),
+      /^The store is being converted from format 1 to 2: 0 of \d+ records \(0 %\)\.$/,
+    );
+    assert.ok(Number(first?.EXTEND_TIMEOUT_USEC) > 60_000_000);
+    assert.deepEqual(
+      new Set(notices.map(({ pid }) => pid)),
+      new Set([server.pid]),
+      'only the main process is listened to',
+    );
+    await server.end('SIGTERM');
+    await eventually('STOPPING is sent', () => notices.some(({ STOPPING }) => STOPPING === '1'));
+  });
