@@ -18,7 +18,7 @@ import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
-import { readinessOf } from './app/readiness.ts';
+import { clusterWarnings, readinessOf } from './app/readiness.ts';
 import { serverSettings } from './app/server-settings.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
@@ -70,7 +70,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   /** Load balancers are to send nothing new any more; what they send is still answered. */
   let isLeaving = false;
   stack.use(directory);
-  const { store, warnings } = await openStorage({ config, directory, log, cluster, onFatal }, stack);
+  const { store, condition, ...storage } = await openStorage(
+    { config, directory, log, cluster, onFatal },
+    stack,
+  );
   const identity = await openIdentity({ ...config, store, cluster, log, dataDir: directory.root });
   const openRequests = new OpenRequests(log);
   stack.use(
@@ -207,9 +210,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
   const relay = await openHttp10Port({ ...http10, target }, stack);
+  const warnings = () => [...storage.warnings(), ...clusterWarnings(cluster)];
   const readiness = () => {
     host.attend();
-    return readinessOf({ isLeaving, host, cluster, warnings: warnings() });
+    return readinessOf({ isLeaving, host, warnings: warnings() });
   };
   const operations = openOperations(
     {
@@ -223,6 +227,9 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       primaryLog: async () => (await member?.channel.ask('log')) ?? [],
       stream: serverStream,
       load: () => openRequests.load(),
+      warnings,
+      condition,
+      isReady: () => readiness().ready,
     },
     stack,
   );

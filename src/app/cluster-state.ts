@@ -31,6 +31,7 @@ export function mergeStates(parts: readonly StateOfWorker[], silentWorkers: numb
     actors: mergeCounts(states),
     requests: sum(({ requests }) => requests),
     streams: sum(({ streams }) => streams),
+    warnings: [...new Set(states.flatMap(({ warnings }) => warnings))],
     store: {
       ...own.state.store,
       isFull: states.some(({ store }) => store.isFull),

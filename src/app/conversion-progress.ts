@@ -18,7 +18,7 @@ export function conversionReporter(log: Log): (progress: MigrationProgress) => v
 }
 
 /** Returns the progress as one sentence. */
-export function describeConversion(progress: MigrationProgress): string {
+function describeConversion(progress: MigrationProgress): string {
   const { from, to, done, total, recordsPerS, leftS } = progress;
   const left = leftS === undefined ? '' : `, ${recordsPerS} a second, ${leftS} s left`;
   return `The store is being converted from format ${from} to ${to}: ${done} of ${total} records (${percentOf(progress)} %${left}).`;

@@ -59,6 +59,11 @@ export class KernelSampler {
     return running;
   }
 
+  /** Resolves with the last complete sample when the processes cannot be read, as by a server without a file descriptor. */
+  sampleOrLatest(): Promise<KernelSample> {
+    return this.sample().catch(() => this.latest);
+  }
+
   async #take(): Promise<KernelSample> {
     const beganAtMs = performance.now();
     const places = [...this.#kernels()];

@@ -4,6 +4,7 @@ import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { RootLog } from '#src/core/log.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -11,6 +12,7 @@ import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';
 import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
 import { kernelsOfAll } from './kernels-of-all.ts';
+import type { StorageCondition } from './open-storage.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer } from './server-gauges.ts';
 import { loadOf, ServerStateReader } from './server-state.ts';
@@ -31,6 +33,9 @@ export interface OperationsOptions {
   /** The event stream of the load. */
   readonly stream: ServerStream;
   readonly load: () => { readonly streams: number; readonly requests: number };
+  readonly warnings: () => readonly OperatorWarning[];
+  readonly condition: () => StorageCondition;
+  readonly isReady: () => boolean;
 }
 
 export interface Operations {
@@ -51,7 +56,7 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
   const cluster = observeCluster(
     {
       metrics: async () => {
-        await kernels.sample();
+        await kernels.sampleOrLatest();
         return metrics.registry.text();
       },
       state: () => state.read(),

@@ -4,7 +4,8 @@ import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
-import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
+import { BackupSchedule, type BackupStatus } from '#src/maintenance/backup-schedule.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
@@ -37,7 +38,18 @@ export interface StorageOptions {
 export interface Storage {
   readonly store: Store;
   /** Returns what an operator should know of the disk and of backups; empty while all is well. Another worker may have filled it just now. */
-  readonly warnings: () => readonly string[];
+  readonly warnings: () => readonly OperatorWarning[];
+  readonly condition: () => StorageCondition;
+}
+
+/** The figures of the disk, the records and the backups, for metrics. */
+export interface StorageCondition {
+  /** On the disk of the data directory, for the server's user. */
+  readonly freeBytes: number;
+  /** Damaged records that this process has read. */
+  readonly damagedRecords: number;
+  /** Undefined where this process makes no backups. */
+  readonly backup: BackupStatus | undefined;
 }
 
 /** Rejects when the store cannot be used. `stack` takes ownership. */
@@ -95,36 +107,57 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     });
     stack.use(schedule);
   }
+  const roomState = () => (isShared ? room?.look() : room?.state);
   return {
     store,
-    warnings: () => [
-      ...slowCommitOf(store),
-      ...(room === undefined ? [] : warningsOf(directory.root, isShared ? room.look() : room.state)),
-      ...(schedule?.warnings ?? []),
-      ...(damaged.size === 0 ? [] : [`${damaged.size} stored records are damaged: run troupe verify.`]),
-    ],
+    warnings() {
+      const state = roomState();
+      return [
+        ...slowCommitOf(store),
+        ...(state === undefined ? [] : warningsOf(directory.root, state)),
+        ...(schedule?.warnings ?? []),
+        ...damagedWarning(damaged.size),
+      ];
+    },
+    condition: () => ({
+      freeBytes: roomState()?.freeBytes ?? 0,
+      damagedRecords: damaged.size,
+      backup: schedule?.status,
+    }),
   };
 }
 
-function slowCommitOf({ commitMs }: Store): string[] {
+function damagedWarning(count: number): OperatorWarning[] {
+  if (count === 0) return [];
+  return [{ kind: 'records_damaged', text: `${count} stored records are damaged: run troupe verify.` }];
+}
+
+function slowCommitOf({ commitMs }: Store): OperatorWarning[] {
   if (commitMs <= MAX_COMMIT_MS) return [];
   const s = Math.floor(commitMs / 1000);
-  return [`The store has not answered for ${s} s: changes wait. Look at the disk, or restart the server.`];
+  const text = `The store has not answered for ${s} s: changes wait. Look at the disk, or restart the server.`;
+  return [{ kind: 'store_slow', text }];
 }
 
 function report(log: Log, root: string, state: RoomState): void {
   const { level, freeBytes, reservedBytes, stalled } = state;
   const fields = { level, freeBytes, reservedBytes, stalled };
   if (level === 'ample') log.info(fields, 'the disk has enough space again');
-  else log.warn(fields, warningsOf(root, state).join(' '));
+  else
+    log.warn(
+      fields,
+      warningsOf(root, state)
+        .map(({ text }) => text)
+        .join(' '),
+    );
 }
 
-function warningsOf(root: string, { level, freeBytes, stalled }: RoomState): string[] {
+function warningsOf(root: string, { level, freeBytes, stalled }: RoomState): OperatorWarning[] {
   const free = `${(freeBytes / MIB).toFixed(0)} MiB are free at ${root}`;
-  if (level === 'low') return [`The disk is nearly full: ${free}. Free some disk space.`];
+  if (level === 'low')
+    return [{ kind: 'disk_low', text: `The disk is nearly full: ${free}. Free some disk space.` }];
   if (level === 'ample') return [];
   const waiting = stalled ? ' What was accepted before waits for space.' : '';
-  return [
-    `The disk is full: ${free}. Nothing new is accepted until there is space; reads, cancellations and deletions go on.${waiting}`,
-  ];
+  const text = `The disk is full: ${free}. Nothing new is accepted until there is space; reads, cancellations and deletions go on.${waiting}`;
+  return [{ kind: 'disk_full', text }];
 }

@@ -2,12 +2,15 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { type OperatorWarning, WARNING_KINDS } from '#src/core/operator-warning.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
+import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
 import { addProcessGauges } from '#src/metrics/process-gauges.ts';
 import type { Sample } from '#src/metrics/registry.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSampler } from './kernel-usage.ts';
+import type { StorageCondition } from './open-storage.ts';
 
 export interface ObservedServer {
   readonly metrics: ServerMetrics;
@@ -19,6 +22,9 @@ export interface ObservedServer {
   /** The folder of the store. */
   readonly storePath: string;
   readonly load: () => { readonly streams: number; readonly requests: number };
+  readonly warnings: () => readonly OperatorWarning[];
+  readonly condition: () => StorageCondition;
+  readonly isReady: () => boolean;
 }
 
 /** Adds the gauges, and begins to time commits. Disposing of the result stops what samples. */
@@ -30,6 +36,9 @@ export function observeServer({
   store,
   storePath,
   load,
+  warnings,
+  condition,
+  isReady,
 }: ObservedServer): Disposable {
   const { registry } = metrics;
   const one = (value: number): Sample[] => [[[], value]];
@@ -64,6 +73,63 @@ export function observeServer({
   );
   registry.observedGauge({ name: 'troupe_store_size_bytes', help: 'Size of the store on disk.' }, [], () =>
     one(statSync(join(storePath, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0),
+  );
+  registry.observedGauge(
+    { name: 'troupe_ready', help: '1 when the server is ready for requests, as GET /readyz says.' },
+    [],
+    () => one(isReady() ? 1 : 0),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_warnings',
+      help: '1 for each kind of warning that GET /readyz has now, 0 for the others.',
+    },
+    ['kind'],
+    () => {
+      const present = new Set(warnings().map(({ kind }) => kind));
+      return WARNING_KINDS.map((kind) => [[kind], present.has(kind) ? 1 : 0]);
+    },
+  );
+  registry.observedGauge(
+    { name: 'troupe_damaged_records', help: 'Damaged records that were read since the start, 1000 at most.' },
+    [],
+    () => one(condition().damagedRecords),
+  );
+  registry.observedGauge(
+    { name: 'troupe_disk_free_bytes', help: 'Free space on the disk of the data directory, for the server.' },
+    [],
+    () => one(condition().freeBytes),
+  );
+  const backup = (read: (status: BackupStatus) => number | undefined) => (): Sample[] => {
+    const status = condition().backup;
+    const value = status && read(status);
+    return value === undefined ? [] : one(value);
+  };
+  registry.observedGauge(
+    {
+      name: 'troupe_backup_last_success_timestamp_seconds',
+      help: 'When the newest backup was begun, in seconds since 1970; 0 when there is none. Absent where the server makes none.',
+    },
+    [],
+    backup(({ newestAtMs }) => (newestAtMs ?? 0) / 1000),
+  );
+  registry.observedGauge(
+    { name: 'troupe_backup_failed', help: '1 when the latest attempt at a backup failed.' },
+    [],
+    backup(({ hasFailed }) => (hasFailed ? 1 : 0)),
+  );
+  registry.observedGauge(
+    { name: 'troupe_backup_interval_seconds', help: 'How often a backup is made.' },
+    [],
+    backup(({ everyMs }) => everyMs / 1000),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_backup_duration_seconds',
+      help: 'How long the last backup took since the start of the server.',
+    },
+    [],
+    backup(({ durationMs }) => durationMs && durationMs / 1000),
   );
   return addProcessGauges(registry);
 }

@@ -1,10 +1,13 @@
 /** The state of the whole server, for operators. It is read when somebody asks, and costs nothing otherwise. */
 import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Config } from '#src/config.ts';
 import { timestamp } from '#src/core/clock.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { VERSION } from '#src/core/version.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
+import { ownMemory } from '#src/metrics/process-memory.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { WatchedDelay } from '#src/metrics/watched-delay.ts';
 import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/wire/server.ts';
@@ -19,6 +22,7 @@ export interface ServerStateOptions {
   readonly metrics: Pick<ServerMetrics, 'commits'>;
   readonly kernels: KernelSampler;
   readonly load: () => { readonly streams: number; readonly requests: number };
+  readonly warnings: () => readonly OperatorWarning[];
 }
 
 type Load = Omit<ServerLoad, 'kernels'>;
@@ -58,13 +62,13 @@ export class ServerStateReader implements Disposable {
 
   /** Those who share a sample of the kernels share all of it, so that its figures are of one moment. */
   async #sampled(): Promise<{ readonly sample: KernelSample; readonly load: Load }> {
-    const sample = await this.#options.kernels.sample();
+    const sample = await this.#options.kernels.sampleOrLatest();
     if (this.#latest?.sample !== sample) this.#latest = { sample, load: this.#load(sample) };
     return this.#latest;
   }
 
   #load({ sampledAt }: KernelSample): Load {
-    const { actors, host, store, load } = this.#options;
+    const { actors, host, store, load, warnings } = this.#options;
     const { usedBytes, reusableBytes } = store.extent();
     return {
       sampledAt,
@@ -72,13 +76,13 @@ export class ServerStateReader implements Disposable {
       kernelHost: { state: host.state, confinement: host.confinement ?? null },
       actors: actors.counts(),
       ...load(),
+      warnings: warnings().map(({ text }) => text),
       store: { usedBytes, reusableBytes, isFull: store.isFull, commitMs: this.#commitMs() },
     };
   }
 
   #process(): Load['process'] {
     const { user, system } = process.cpuUsage();
-    const { rss, heapUsed } = process.memoryUsage();
     const inMs = ([seconds]: readonly number[]) => (seconds === undefined ? null : seconds * 1000);
     const delayP99Ms = inMs(this.#delay.read((delay) => delay.percentile(99)));
     const delayMaxMs = inMs(this.#delay.read((delay) => delay.max));
@@ -86,8 +90,8 @@ export class ServerStateReader implements Disposable {
     return {
       pid: process.pid,
       cpuSeconds: (user + system) / 1e6,
-      memoryBytes: rss,
-      heapBytes: heapUsed,
+      memoryBytes: ownMemory().ownBytes,
+      heapBytes: getHeapStatistics().used_heap_size,
       eventLoop: { busySeconds: performance.eventLoopUtilization().active / 1000, delayP99Ms, delayMaxMs },
     };
   }

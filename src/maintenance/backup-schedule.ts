@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { Store } from '#storage/store.ts';
 import { type BackupOptions, backUp, draftOf, isDraft } from './backup.ts';
 import { INCREMENTS } from './chain.ts';
@@ -22,6 +23,16 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   readonly log: Log;
 }
 
+export interface BackupStatus {
+  /** Whether the latest attempt at a backup or an increment failed. */
+  readonly hasFailed: boolean;
+  /** When the newest backup was begun, in milliseconds since 1970; undefined when there is none. */
+  readonly newestAtMs: number | undefined;
+  /** How long the last one took that this process has made. */
+  readonly durationMs: number | undefined;
+  readonly everyMs: number;
+}
+
 const LOOK_EVERY_MS = 60_000;
 /** The names of scheduled backups; others in the directory are left alone. */
 const DRAFT = /^troupe-[\d-]+T[\d-]+Z\.partial-\d+$/;
@@ -31,7 +42,7 @@ export class BackupSchedule implements AsyncDisposable {
   readonly #options: BackupScheduleOptions;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
-  #hasFailed = false;
+  #status: BackupStatus | undefined;
   /** Of the newest backup. */
   #chain: { readonly name: string; readonly writer: ChainWriter | undefined } | undefined;
   #lastIncrementAt = Number.NEGATIVE_INFINITY;
@@ -53,8 +64,14 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /** Returns what an operator should know; empty while backups are made. */
-  get warnings(): readonly string[] {
-    return this.#hasFailed ? ['The latest backup could not be made: look into the log.'] : [];
+  get warnings(): readonly OperatorWarning[] {
+    if (this.status?.hasFailed !== true) return [];
+    return [{ kind: 'backup_failed', text: 'The latest backup could not be made: look into the log.' }];
+  }
+
+  /** Undefined while another worker makes the backups, and before the first look. */
+  get status(): BackupStatus | undefined {
+    return this.#options.isResponsible?.() === false ? undefined : this.#status;
   }
 
   async #backUpWhenDue(): Promise<void> {
@@ -63,13 +80,20 @@ export class BackupSchedule implements AsyncDisposable {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await this.#removeDrafts();
       const newest = (await this.#names()).at(-1);
+      if (newest !== undefined && !isAhead(newest)) this.#note({ newestAtMs: timeOf(newest) });
       const isDue = newest === undefined || isAhead(newest) || Date.now() - timeOf(newest) >= everyMs;
       if (isDue || !(await this.#addIncrementWhenDue(newest))) await this.#backUp();
-      this.#hasFailed = false;
+      this.#note({ hasFailed: false });
     } catch (error) {
-      this.#hasFailed = true;
+      this.#note({ hasFailed: true });
       log.error({ err: error }, 'a backup could not be made');
     }
+  }
+
+  #note(change: Partial<BackupStatus>): void {
+    const { everyMs } = this.#options;
+    const unknown = { hasFailed: false, newestAtMs: undefined, durationMs: undefined };
+    this.#status = { ...unknown, ...this.#status, everyMs, ...change };
   }
 
   /** Makes a backup, and deletes those that are not kept any more. */
@@ -89,6 +113,7 @@ export class BackupSchedule implements AsyncDisposable {
     const ms = Math.round(performance.now() - startedAt);
     const count = { files: files.length, leftOut: skipped.length };
     log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
+    this.#note({ newestAtMs: timeOf(name), durationMs: ms });
     for (const old of await this.#superseded()) {
       // Under its name it would be taken for a backup if the server ended before it is deleted.
       const leaving = draftOf(join(directory, old));

@@ -1,10 +1,14 @@
 /** What the process itself costs, and how long others wait for its event loop. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { type IntervalHistogram, performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { ownMemory } from './process-memory.ts';
 import type { Registry } from './registry.ts';
 import { WatchedDelay } from './watched-delay.ts';
 
 export function addProcessGauges(registry: Registry): Disposable {
   const delay = new WatchedDelay();
+  const maxDescriptors = readMaxDescriptors();
   registry.observedCounter(
     { name: 'process_cpu_time_seconds', help: 'Processor time of the server process, without kernels.' },
     ['cpu_mode'],
@@ -17,14 +21,40 @@ export function addProcessGauges(registry: Registry): Disposable {
     },
   );
   registry.observedGauge(
-    { name: 'process_memory_usage_bytes', help: 'Resident memory of the server process, without kernels.' },
+    {
+      name: 'process_memory_usage_bytes',
+      help: 'Resident memory of the server process, without kernels and without the mapped pages of the store.',
+    },
     [],
-    () => [[[], process.memoryUsage.rss()]],
+    () => [[[], ownMemory().ownBytes]],
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_process_mapped_bytes',
+      help: 'Resident pages of mapped files, most of them of the store: the system takes them back when it needs memory.',
+    },
+    [],
+    () => [[[], ownMemory().mappedBytes]],
+  );
+  registry.observedGauge(
+    { name: 'process_start_time_seconds', help: 'When the server process began, in seconds since 1970.' },
+    [],
+    () => [[[], performance.timeOrigin / 1000]],
+  );
+  registry.observedGauge(
+    { name: 'process_open_fds', help: 'Open files and connections of the server process.' },
+    [],
+    () => [[[], openDescriptors() ?? maxDescriptors]],
+  );
+  registry.observedGauge(
+    { name: 'process_max_fds', help: 'How many files and connections the server process may have open.' },
+    [],
+    () => [[[], maxDescriptors]],
   );
   registry.observedGauge(
     { name: 'v8js_memory_heap_used_bytes', help: 'JavaScript heap of the server, garbage included.' },
     [],
-    () => [[[], process.memoryUsage().heapUsed]],
+    () => [[[], getHeapStatistics().used_heap_size]],
   );
   let last = performance.eventLoopUtilization();
   registry.observedGauge(
@@ -66,3 +96,20 @@ const QUANTILES: readonly (readonly [name: string, read: (delay: IntervalHistogr
     },
   ],
 ];
+
+/** Returns how many descriptors are open; undefined when none is left to read the list with. */
+function openDescriptors(): number | undefined {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return undefined;
+  }
+}
+
+function readMaxDescriptors(): number {
+  try {
+    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}

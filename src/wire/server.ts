@@ -22,7 +22,10 @@ const usage = {
     description:
       'Processor time since it began. The difference between two answers, divided by the time between them, is its share.',
   }),
-  memoryBytes: Type.Integer({ description: 'Resident memory; pages that processes share count in each.' }),
+  memoryBytes: Type.Integer({
+    description:
+      'Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.',
+  }),
 };
 
 const limit = (description: string) => nullable(Type.Integer({ description }));
@@ -143,6 +146,10 @@ const load = {
   actors: Type.Array(ActorCountSchema, { description: 'The actors in memory of all workspaces.' }),
   requests: Type.Integer({ description: 'Requests that have no answer yet, without event streams.' }),
   streams: Type.Integer({ description: 'Open event streams.' }),
+  warnings: Type.Array(Type.String(), {
+    description:
+      'What an operator should look at, as `GET /readyz` has it; of several workers, what any of them knows.',
+  }),
   store: Type.Object(
     {
       usedBytes: Type.Integer({ description: 'Up to its last page.' }),

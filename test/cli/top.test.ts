@@ -77,6 +77,7 @@ function stateWith(kernels: number, second: number): ServerState {
     actors: [{ kind: 'run', state: 'running.active', count: 1 }],
     requests: 0,
     streams: 0,
+    warnings: [],
     store: { usedBytes: 2 ** 24, reusableBytes: 0, isFull: false, commitMs: null },
     limits: {
       sessions: null,
@@ -187,3 +188,10 @@ for (const [act, status] of [
     assert.ok(!ended.out.includes('\u001b[2J'), 'it never clears the screen');
   });
 }
+
+test('a warning of the server, such as that of a failed backup, is shown', () => {
+  const text = 'The latest backup could not be made: look into the log.';
+  const state = { ...stateWith(1, 1), warnings: [text] };
+  const lines = topLines(topSample(state, state), { columns: 100, rows: 20 }, styleOf(false));
+  assert.ok(lines.includes(`WARNING  ${text}`), lines.join('\n'));
+});

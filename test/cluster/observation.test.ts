@@ -27,6 +27,7 @@ function stateOf(worker: number): ServerState {
     ],
     requests: worker,
     streams: worker * 2,
+    warnings: ['The disk is nearly full.', ...(worker === 2 ? ['One record is damaged.'] : [])],
     store: {
       usedBytes: 4096,
       reusableBytes: 0,

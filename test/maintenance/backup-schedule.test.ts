@@ -40,10 +40,15 @@ test('an operator is warned while backups cannot be made, and not any more once 
   const schedule = new BackupSchedule({ directory, everyMs: 3_600_000, keep: 2, dataDir, copyStore, log });
   t.after(() => schedule[Symbol.asyncDispose]());
   await schedule.look();
-  assert.deepEqual(schedule.warnings, ['The latest backup could not be made: look into the log.']);
+  assert.deepEqual(schedule.warnings, [
+    { kind: 'backup_failed', text: 'The latest backup could not be made: look into the log.' },
+  ]);
+  assert.deepEqual([schedule.status?.hasFailed, schedule.status?.newestAtMs], [true, undefined]);
   rmSync(directory);
   await schedule.look();
   assert.deepEqual(schedule.warnings, []);
+  const { hasFailed, newestAtMs = 0 } = schedule.status ?? {};
+  assert.ok(hasFailed === false && Math.abs(Date.now() - newestAtMs) < 60_000);
   assert.equal(readdirSync(directory).length, 1);
 });
 

@@ -13,7 +13,7 @@ import { TEST_CERTIFICATE, TEST_KEY } from './test-certificate.ts';
 const DEBIAN = '/etc/nginx/nginx.conf';
 
 /** Returns why a test that needs this program cannot run here, or false. In CI it must run. */
-export function lacks(program: 'nginx' | 'haproxy' | 'caddy'): string | false {
+export function lacks(program: 'nginx' | 'haproxy' | 'caddy' | 'prometheus'): string | false {
   if (find(program) !== undefined || process.env.CI === 'true') return false;
   return `${program} is not installed: apt-get install ${program}`;
 }

@@ -33,6 +33,7 @@ function headLines(sample: TopSample): string[] {
     `troupe ${versions.troupe}  up ${upText(upS)}  kernel host ${kernelHost.state}`,
     `server   cpu ${percent(sample.cpuShare)}  memory ${sizeText(process.memoryBytes)}  event loop ${percent(sample.busyShare)} busy${delay}`,
     `store    ${sizeText(store.usedBytes)}, ${sizeText(store.reusableBytes)} free within${store.isFull ? ', THE DISK IS FULL' : ''}  streams ${sample.streams}  requests ${sample.requests}`,
+    ...sample.warnings.map((warning) => `WARNING  ${warning}`),
     ...workerLines(sample),
     ...actorLines(sample),
     `kernels  ${sample.kernels.length}  memory ${sizeText(memory)}${limit}`,

@@ -1,5 +1,6 @@
 import { AppError, CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
+import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import type { BytesReply } from './reply.ts';
 
@@ -46,7 +47,8 @@ function requiredHeaders(code: ErrorCode, status: number): Record<string, string
 }
 
 /**
- * Returns an `AppError` unchanged. Anything else is a bug: it is logged with the request id, and `internal` is returned,
+ * Returns an `AppError` unchanged. A server that has no descriptor left cannot do what many requests need: that is not a bug, and
+ * passes. Anything else is a bug: it is logged with the request id, and `internal` is returned,
  * which shows nothing of it.
  */
 export function toAppError(error: unknown, log: ErrorLog, context: ProblemContext): AppError {
@@ -56,6 +58,14 @@ export function toAppError(error: unknown, log: ErrorLog, context: ProblemContex
       'record_damaged',
       'Whoever runs the server finds the record in its log; it can be restored from a backup.',
     );
+  const code = errorNameOf(error);
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    log.error(
+      { err: error, path: context.instance },
+      `a request was refused: ${meaningOf(error)}. ${adviceFor(error)}`,
+    );
+    return new AppError('unavailable', 'The server has too many open files.');
+  }
   log.error(
     { err: error, requestId: context.requestId, path: context.instance },
     'a request failed unexpectedly',

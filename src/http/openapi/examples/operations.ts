@@ -89,6 +89,7 @@ const serverLoad = {
   actors: [{ kind: 'run', state: 'running.active', count: 1 }],
   requests: 1,
   streams: 3,
+  warnings: [],
   store: { usedBytes: 12_582_912, reusableBytes: 1_048_576, isFull: false, commitMs: 1.8 },
 };
 const server: ServerState = {

@@ -1,0 +1,18 @@
+/** What an operator should look at although the server goes on. Alert rules name each kind (`deploy/prometheus-alerts.yml`). */
+export const WARNING_KINDS = [
+  'disk_low',
+  'disk_full',
+  'store_slow',
+  'backup_failed',
+  'records_damaged',
+  'workers_missing',
+  'primary_silent',
+] as const;
+
+export type WarningKind = (typeof WARNING_KINDS)[number];
+
+export interface OperatorWarning {
+  readonly kind: WarningKind;
+  /** One or two sentences: what is wrong, and what to do. */
+  readonly text: string;
+}

@@ -1,0 +1,115 @@
+/** The alert rules fire for what ends a service, with the metrics that a real server has in that state, and at no other time. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { WARNING_KINDS, type WarningKind } from '#src/core/operator-warning.ts';
+import { startChildServer } from '#test/support/child-server.ts';
+import { damage } from '#test/support/damage.ts';
+import { eventually, workersOf } from '#test/support/processes.ts';
+import { firingAlerts, noPrometheus, seriesOf, startPrometheus } from '#test/support/prometheus.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+const ALERT_OF: Readonly<Record<WarningKind, string>> = {
+  disk_low: 'TroupeDiskLow',
+  disk_full: 'TroupeDiskFull',
+  store_slow: 'TroupeStoreStuck',
+  backup_failed: 'TroupeBackupFails',
+  records_damaged: 'TroupeRecordsDamaged',
+  workers_missing: 'TroupeWorkersSilent',
+  primary_silent: 'TroupePrimarySilent',
+};
+const skip = noPrometheus;
+
+test('a server that works and makes backups fires no alert, and each kind of warning fires its own', {
+  skip,
+}, async (t) => {
+  const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(temporaryDirectory(t), 'backups') });
+  const isBackedUp = (line: string) => /^troupe_backup_last_success_timestamp_seconds[^ ]* [1-9]/.test(line);
+  const series = await eventually('a backup', async () => {
+    const lines = await seriesOf(server);
+    return lines.some(isBackedUp) && lines;
+  });
+  assert.deepEqual(firingAlerts(t, series), []);
+  for (const kind of WARNING_KINDS) {
+    const warned = series.map((line) => (line.includes(`kind="${kind}"`) ? line.replace(/ 0$/, ' 1') : line));
+    assert.notDeepEqual(warned, series, kind);
+    assert.deepEqual(firingAlerts(t, warned), [ALERT_OF[kind]]);
+  }
+});
+
+test('failing backups fire an alert, and so do those that are too old', { skip }, async (t) => {
+  const inTheWay = join(temporaryDirectory(t), 'file');
+  writeFileSync(inTheWay, '');
+  const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(inTheWay, 'backups') });
+  assert.deepEqual(firingAlerts(t, await seriesOf(server)), ['TroupeBackupFails', 'TroupeBackupOld']);
+});
+
+test('a damaged record fires an alert once it was read', { skip }, async (t) => {
+  const first = await startChildServer(t);
+  const { id } = await first.client.notebooks.create({
+    serialization: { cells: [{ cell_id: 'a', code: '"here it breaks"' }] },
+  });
+  await first.end('SIGKILL');
+  damage(join(first.dataDir, 'store', 'data.mdb'), 'here it breaks');
+  const server = await first.again();
+  await assert.rejects(server.client.notebooks.get(id), { code: 'record_damaged' });
+  assert.deepEqual(firingAlerts(t, await seriesOf(server)), ['TroupeRecordsDamaged']);
+});
+
+test('workers that do not answer, below a primary that does not either, fire alerts', { skip }, async (t) => {
+  const server = await startChildServer(t, { TROUPE_WORKERS: '3' });
+  const [worker] = workersOf(server.pid);
+  process.kill(server.pid, 'SIGSTOP');
+  process.kill(worker!.pid, 'SIGKILL');
+  const fired = await eventually(
+    'both alerts',
+    async () => {
+      const alerts = await seriesOf(server).then(
+        (series) => firingAlerts(t, series),
+        () => [],
+      );
+      return alerts.length === 2 && alerts;
+    },
+    60_000,
+  );
+  assert.deepEqual(fired, ['TroupePrimarySilent', 'TroupeWorkersSilent']);
+});
+
+test('Prometheus takes the rules and the metrics, and tells of a full disk and of a server that is down', {
+  skip: skip || noSmallDisk,
+}, async (t) => {
+  const disk = smallDisk(t, 96);
+  const server = await startChildServer(t, {
+    TROUPE_DATA_DIR: join(disk, 'data'),
+    TROUPE_DISK_RESERVE_MB: '16',
+    TROUPE_DISK_WARN_MB: '40',
+  });
+  const prometheus = await startPrometheus(t, server);
+  await eventually('the first scrape', async () => {
+    const { activeTargets } = await prometheus.read<{
+      readonly activeTargets: readonly { readonly health: string; readonly lastError: string }[];
+    }>('targets');
+    for (const { lastError } of activeTargets) assert.equal(lastError, '');
+    return activeTargets.length > 0 && activeTargets.every(({ health }) => health === 'up');
+  });
+  fillDisk(disk);
+  assert.equal((await prometheus.alert('TroupeDiskFull')).state, 'firing');
+  const { groups } = await prometheus.read<{
+    readonly groups: readonly {
+      readonly rules: readonly { readonly name: string; readonly lastError?: string }[];
+    }[];
+  }>('rules');
+  for (const { name, lastError } of groups.flatMap(({ rules }) => rules))
+    assert.equal(lastError, undefined, name);
+  const series = await seriesOf(server);
+  assert.deepEqual(firingAlerts(t, series), ['TroupeDiskFull']);
+  await server.end('SIGKILL');
+  await prometheus.alert('TroupeDown');
+  assert.deepEqual(firingAlerts(t, ['up 0']), ['TroupeDown']);
+});
+
+test('a server that no target names fires an alert', { skip }, (t) => {
+  assert.deepEqual(firingAlerts(t, ['unrelated 1']), ['TroupeNotScraped']);
+});

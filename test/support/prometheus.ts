@@ -1,0 +1,131 @@
+/** The alert rules of `deploy/`, as Prometheus evaluates them: its rule tester, and Prometheus itself. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
+import { eventually } from './processes.ts';
+import { freePort, lacks } from './reverse-proxies.ts';
+import { OWNER } from './server-fixture.ts';
+import { temporaryDirectory } from './temporary-store.ts';
+
+const RULES = resolve('deploy/prometheus-alerts.yml');
+const INSTANCE = 'test';
+/** Longer than every `for` of the rules. */
+const WATCHED_MIN = 90;
+
+/** Why these tests cannot run here, or false. */
+export const noPrometheus = lacks('prometheus');
+
+/** Returns the series of a server as lines of text, and `up` as a scraper adds it. */
+export async function seriesOf({ baseUrl }: { readonly baseUrl: string }): Promise<string[]> {
+  const response = await fetch(`${baseUrl}/metrics`, { headers: { authorization: `Bearer ${OWNER.token}` } });
+  assert.equal(response.status, 200);
+  return [
+    'up 1',
+    ...(await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#')),
+  ];
+}
+
+/** Returns the alerts that fire at the end of 90 minutes in which the series have these values. */
+export function firingAlerts(t: TestContext, series: readonly string[]): string[] {
+  const file = join(temporaryDirectory(t), 'test.json');
+  const alerts = (expected: readonly object[]) => ({
+    rule_files: [RULES],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: series.map(inputSeries),
+        promql_expr_test: [
+          {
+            expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+            eval_time: `${WATCHED_MIN}m`,
+            exp_samples: expected,
+          },
+        ],
+      },
+    ],
+  });
+  writeFileSync(file, JSON.stringify(alerts([{ labels: '{alertname="none"}', value: 1 }])));
+  const { stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+  const got = /got:([^\n]*)/.exec(stdout + stderr)?.[1];
+  assert.ok(got !== undefined, stdout + stderr);
+  return [...got.matchAll(/alertname="(\w+)"/g)].map(([, name = '']) => name).sort();
+}
+
+/** The clock of the rule tester begins at 0, so times are given from now on. */
+function inputSeries(line: string): { readonly series: string; readonly values: string } {
+  const space = line.lastIndexOf(' ');
+  const [name, labels = ''] = line.slice(0, space).replace('}', '').split('{');
+  const isTime = /_timestamp_seconds$/.test(name ?? '');
+  const value = Number(line.slice(space + 1)) - (isTime ? Date.now() / 1000 : 0);
+  const all = [...(labels === '' ? [] : [labels]), `instance="${INSTANCE}"`, 'job="troupe"'];
+  return { series: `${name}{${all.join(',')}}`, values: `${value}+0x${WATCHED_MIN}` };
+}
+
+/** An alert as Prometheus tells it. */
+export interface Alert {
+  readonly state: 'pending' | 'firing';
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface Prometheus {
+  /** Resolves with an answer of its API. */
+  read<T>(path: string): Promise<T>;
+  /** Resolves with the alert once it is there. */
+  alert(name: string): Promise<Alert>;
+}
+
+/** Starts Prometheus with the rules, and has it scrape the server every second. It ends with the test. */
+export async function startPrometheus(
+  t: TestContext,
+  server: { readonly baseUrl: string },
+): Promise<Prometheus> {
+  const folder = temporaryDirectory(t);
+  const port = await freePort();
+  const config = {
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: [RULES],
+    scrape_configs: [
+      {
+        job_name: 'troupe',
+        authorization: { credentials: OWNER.token },
+        static_configs: [{ targets: [new URL(server.baseUrl).host] }],
+      },
+    ],
+  };
+  writeFileSync(join(folder, 'prometheus.yml'), JSON.stringify(config), { mode: 0o600 });
+  const child = spawn(
+    'prometheus',
+    [
+      `--config.file=${join(folder, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ],
+    { stdio: 'ignore' },
+  );
+  const ended = once(child, 'exit');
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const read = async <T>(path: string): Promise<T> => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+    return ((await response.json()) as { readonly data: T }).data;
+  };
+  await eventually('Prometheus answers', () => read('targets').then(Boolean, () => false), 30_000);
+  return {
+    read,
+    alert: (name) =>
+      eventually(
+        `the alert ${name}`,
+        async () => {
+          const { alerts } = await read<{ readonly alerts: readonly Alert[] }>('alerts');
+          return alerts.find(({ labels }) => labels.alertname === name);
+        },
+        30_000,
+      ),
+  };
+}
