@@ -151,6 +151,18 @@ export class CommittedRecords {
       yield { key, problem: problemOf(value) };
   }
 
+  /** Returns the bytes of a committed record as they are, damaged or not. */
+  bytesOf(key: Key): Uint8Array | undefined {
+    const bytes: unknown = this.#database.get(key);
+    return bytes instanceof Uint8Array ? bytes : undefined;
+  }
+
+  /** Returns the bytes of a committed record; undefined when it is missing or damaged. */
+  soundBytesOf(key: Key): Uint8Array | undefined {
+    const bytes = this.bytesOf(key);
+    return bytes === undefined || problemOf(bytes) !== undefined ? undefined : bytes;
+  }
+
   #decodeListed<T>(kind: RecordKind<T>, key: Key, bytes: Uint8Array): { readonly value: T } | undefined {
     try {
       return { value: this.decode(kind, key, bytes) };

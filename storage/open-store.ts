@@ -80,7 +80,10 @@ export async function openSharedStore(
 }
 
 /** What reads a store and never writes it. */
-export type StoreReader = Pick<Store, 'get' | 'list' | 'listKeys' | 'listSizes' | 'copyTo' | 'checkAll'> &
+export type StoreReader = Pick<
+  Store,
+  'get' | 'list' | 'listKeys' | 'listSizes' | 'copyTo' | 'checkAll' | 'bytesOf' | 'soundBytesOf'
+> &
   AsyncDisposable;
 
 /**

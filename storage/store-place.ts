@@ -19,6 +19,15 @@ const NEW_FILES_BYTES = 256 * 1024;
 
 const RESTORE = 'Restore it from a backup (troupe restore).';
 
+/** Throws `OperatorError` when the data directory `root` has no store. */
+export function requireStoreIn(root: string): void {
+  if (existsSync(join(root, 'store', DATA_FILE))) return;
+  throw new OperatorError(
+    `${root} has no store.`,
+    'Set TROUPE_DATA_DIR to the data directory of the server.',
+  );
+}
+
 /** Returns whether a restore into the data directory `root` was interrupted, or is at work. Nothing else has written there. */
 export function hasUnfinishedRestore(root: string): boolean {
   const store = join(root, 'store');

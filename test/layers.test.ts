@@ -150,7 +150,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
   koffi:
-    /^src\/core\/(undumpable|file-lock|descriptors|futex-wake|preallocate|parent-death|peer-process|listening-socket)\.ts$/,
+    /^src\/core\/(undumpable|service-notice|file-lock|descriptors|futex-wake|preallocate|parent-death|peer-process|listening-socket)\.ts$/,
   commander: /^src\/cli\//,
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
@@ -214,10 +214,12 @@ test('one file loads the web server, the others know its types', () => {
   assert.deepEqual([...new Set(loading.map(({ file }) => file))], ['src/http/uws.ts']);
 });
 
-test('only the configuration reads the environment, and the kernel host what kernels inherit of it', () => {
+test('only the configuration reads the environment, the kernel host what kernels inherit of it, and the notices their address', () => {
   const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
   assert.deepEqual(
-    reading.filter((file) => !/^src\/(config\.ts|config\/|kernel\/kernel-host\.ts)/.test(file)),
+    reading.filter(
+      (file) => !/^src\/(config\.ts|config\/|kernel\/kernel-host\.ts|core\/service-notice\.ts)/.test(file),
+    ),
     [],
   );
 });

@@ -1,7 +1,7 @@
 /** Tells of a conversion of the store: in the log, and the service manager, which would end a start that takes long. */
 import type { Log } from '#src/core/log.ts';
-import { notifyServiceManager } from '#src/core/service-manager.ts';
-import type { MigrationProgress } from '#storage/migrations/conversion.ts';
+import { notifyServiceManager } from '#src/core/service-notice.ts';
+import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
 
 /** Progress is reported every few seconds, after a commit; a disk may take long for one. */
 const MAX_SILENCE_US = 180_000_000;
@@ -13,17 +13,6 @@ export function conversionReporter(log: Log): (progress: MigrationProgress) => v
       { ...progress, percent: percentOf(progress) },
       'the store is being converted to the format of this release',
     );
-    void notifyServiceManager({ STATUS: describeConversion(progress), EXTEND_TIMEOUT_USEC: MAX_SILENCE_US });
+    void notifyServiceManager({ STATUS: describeProgress(progress), EXTEND_TIMEOUT_USEC: MAX_SILENCE_US });
   };
-}
-
-/** Returns the progress as one sentence. */
-function describeConversion(progress: MigrationProgress): string {
-  const { from, to, done, total, recordsPerS, leftS } = progress;
-  const left = leftS === undefined ? '' : `, ${recordsPerS} a second, ${leftS} s left`;
-  return `The store is being converted from format ${from} to ${to}: ${done} of ${total} records (${percentOf(progress)} %${left}).`;
-}
-
-function percentOf({ done, total }: MigrationProgress): number {
-  return total === 0 ? 100 : Math.floor((done / total) * 100);
 }

@@ -4,7 +4,7 @@
  */
 import { closeInherited } from './descriptors.ts';
 import { keepDebuggersOut } from './inspector.ts';
-import { takeNotifySocket } from './service-manager.ts';
+import { takeNotifySocket } from './service-notice.ts';
 
 keepDebuggersOut();
 closeInherited();

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { requireStoreIn } from '#storage/store-place.ts';
 import { flush } from './file-copy.ts';
 
 export interface Compacted {
@@ -21,7 +22,7 @@ export interface Compacted {
  * Rejects with `OperatorError`, also while a server uses the directory, and when a record is damaged.
  */
 export async function compact(dataDir: string): Promise<Compacted> {
-  using directory = await DataDirectory.claim(dataDir, requireStore);
+  using directory = await DataDirectory.claim(dataDir, requireStoreIn);
   const { storePath, compactingPath: draft } = directory;
   const file = join(storePath, 'data.mdb');
   const { size: bytesBefore, uid, gid } = statSync(file);
@@ -42,14 +43,6 @@ export async function compact(dataDir: string): Promise<Compacted> {
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
-}
-
-function requireStore(root: string): void {
-  if (statSync(join(root, 'store', 'data.mdb'), { throwIfNoEntry: false }) !== undefined) return;
-  throw new OperatorError(
-    `${root} has no store.`,
-    'Set TROUPE_DATA_DIR to the data directory of the server.',
-  );
 }
 
 /** Returns how many records the copy has: as many as the original, and none of them damaged. */

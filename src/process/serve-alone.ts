@@ -2,7 +2,7 @@
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
-import { notifyServiceManager } from '#src/core/service-manager.ts';
+import { notifyServiceManager } from '#src/core/service-notice.ts';
 import { openPrerequisites } from '#src/prerequisites.ts';
 import { announce, say } from './announce.ts';
 import { compileEarly } from './compile-early.ts';

@@ -9,7 +9,7 @@ import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
 import { listenFailure, type PortSetting } from '#src/core/listen-failure.ts';
 import { type BoundSocket, bindListener } from '#src/core/listening-socket.ts';
-import { notifyServiceManager } from '#src/core/service-manager.ts';
+import { notifyServiceManager } from '#src/core/service-notice.ts';
 import { SocketDirectory } from '#src/kernel/socket-directory.ts';
 import { claimDirectory, hostMaker, startHost } from '#src/prerequisites.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';

@@ -58,6 +58,18 @@ export interface MigrationProgress {
   readonly leftS: number | undefined;
 }
 
+/** Returns the progress as one sentence. */
+export function describeProgress(progress: MigrationProgress): string {
+  const { from, to, done, total, recordsPerS, leftS } = progress;
+  const left = leftS === undefined ? '' : `, ${recordsPerS} a second, ${leftS} s left`;
+  return `The store is being converted from format ${from} to ${to}: ${done} of ${total} records (${percentOf(progress)} %${left}).`;
+}
+
+/** Returns how much of a step is done, in whole percent. */
+export function percentOf({ done, total }: MigrationProgress): number {
+  return total === 0 ? 100 : Math.floor((done / total) * 100);
+}
+
 /** The place in a conversion. */
 interface Cursor {
   /** The format that is converted. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { SETTINGS } from '#src/config/settings.ts';
 import { loadConfig } from '#src/config.ts';
@@ -56,6 +56,16 @@ test('the unit waits for the server, which extends the time of a long start, and
   assert.match(unit, /^Type=notify$/m);
   assert.match(unit, /^NotifyAccess=main$/m);
   assert.doesNotMatch(unit, /^ExecStartPost=/m);
+});
+
+test('the guide makes every folder in which systemd opens a file for the output of the service', () => {
+  const guide = readFileSync('docs/operating.md', 'utf8');
+  const files = [...guide.matchAll(/^Standard(?:Output|Error)=append:(\S+)$/gm)];
+  assert.ok(files.length > 0);
+  for (const [line, file = ''] of files) {
+    const before = guide.slice(0, guide.indexOf(line));
+    assert.match(before, new RegExp(`^install -d .* ${dirname(file)}$`, 'm'));
+  }
 });
 
 test('the unit leaves kernels what they are confined with, and waits longer than a drain takes', () => {

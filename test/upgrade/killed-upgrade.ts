@@ -31,7 +31,7 @@ export async function killedUpgrade(options: KilledUpgradeOptions): Promise<read
   let before = await placeOfConversion(dataDir);
   for (let kill = 1; kill <= kills; kill++) {
     const server = startConverting(options);
-    const reached = await furtherThan(before, dataDir, server);
+    const reached = await furtherThan(before, Math.floor(runs / kills / 2), dataDir, server);
     await server.kill();
     const [first] = server.progress();
     if (reached.format === before.format)
@@ -88,15 +88,16 @@ function startConverting({ dataDir, env }: KilledUpgradeOptions): Converting {
   };
 }
 
-/** Resolves once more is committed than before. */
+/** Resolves once so many records more are committed than before, or the next step has begun. */
 async function furtherThan(
   before: { readonly format: number; readonly done: number },
+  more: number,
   dataDir: string,
   server: Converting,
 ): Promise<typeof before> {
   for (;;) {
     const now = await placeOfConversion(dataDir);
-    if (now.format > before.format || now.done > before.done) return now;
+    if (now.format > before.format || now.done >= before.done + more) return now;
     assert.ok(!server.isOver(), 'the conversion was over before it could be killed: use more runs');
     await pause(LOOK_EVERY_MS);
   }

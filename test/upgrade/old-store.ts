@@ -55,8 +55,16 @@ export async function writeOldStore(dataDir: string, runs: number): Promise<void
     });
     await store.durable();
   }
-  store.write((tx) => tx.put(formatRecord, { version: 1 }, SYSTEM));
   assert.ok([...store.listKeys(userWorkspaces, SYSTEM, [], 10)].length > 0, 'a workspace has a member');
+  await store[Symbol.asyncDispose]();
+  await setFormat(dataDir, 1);
+}
+
+/** Says of a store that it has another format. */
+export async function setFormat(dataDir: string, version: number): Promise<void> {
+  const present = { version: (await placeOfConversion(dataDir)).format, migrations: [] };
+  const store = await openStore(join(dataDir, 'store'), assert.fail, present);
+  store.write((tx) => tx.put(formatRecord, { version }, SYSTEM));
   await store[Symbol.asyncDispose]();
 }
 

@@ -1,12 +1,19 @@
 import { resolve } from 'node:path';
+import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { loadConfig } from '#src/config.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { CommandEnd, EXIT } from '../exit-code.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { printJson } from '../terminal.ts';
 
-/** `troupe backup`, `troupe restore`, `troupe verify` and `troupe compact`: they work on the data directory, on the server's machine. */
+interface RepairFlags {
+  readonly repair?: true;
+  readonly record?: readonly string[];
+  readonly from?: string;
+}
+
+/** `troupe backup`, `troupe restore`, `troupe verify`, `troupe migrate` and `troupe compact`: they work on the data directory, on the server's machine. */
 export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const dataDirOf = () => loadConfig(env, { cwd }).config.dataDir;
   // Imported when they are asked for, because they load the store, which no other command needs.
@@ -64,7 +71,18 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       'read everything in the data directory, of a running server too, or in a backup, and say what is damaged; the exit code is 1 if anything is',
     )
     .argument('[directory]', 'a data directory or a backup (default: the data directory of the settings)')
-    .action(async (directory: string | undefined, _, command) => {
+    .option('--repair', 'take damaged records out of the store, while no server runs; their bytes are kept')
+    .option('--record <key...>', 'with --repair: only these records, named as they are listed here')
+    .option('--from <backup>', 'with --repair: take the records from this backup, where it has them')
+    .action(async (directory: string | undefined, options: RepairFlags, command) => {
+      if (options.repair === true)
+        return repairDamage(
+          directory === undefined ? dataDirOf() : resolve(cwd, directory),
+          options,
+          command,
+        );
+      if (options.record !== undefined || options.from !== undefined)
+        throw new CommandFailure('--record and --from need --repair.', EXIT.usage);
       const { verify } = await import('#src/maintenance/verify.ts');
       const place = directory === undefined ? dataDirOf() : resolve(cwd, directory);
       const found = await verify(place);
@@ -78,6 +96,57 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       }
       if (found.damage.length > 0) throw new CommandEnd(EXIT.failed);
     });
+  const repairDamage = async (dataDir: string, { record, from }: RepairFlags, command: Command) => {
+    process.umask(0o077);
+    const { repair } = await import('#src/maintenance/repair.ts');
+    const { directory: kept, records } = await repair({
+      dataDir,
+      records: record,
+      from: from === undefined ? undefined : resolve(cwd, from),
+    });
+    if (wantsJson(command)) return printJson(terminal, { dataDir, directory: kept, records });
+    for (const { name, outcome, problem } of records) terminal.out(`${outcome}: ${name} (${problem})\n`);
+    if (kept === undefined) return terminal.out(`${dataDir}: no record is damaged\n`);
+    const dropped = records.filter(({ outcome }) => outcome === 'dropped').length;
+    terminal.out(`${dataDir}: ${records.length - dropped} records restored and ${dropped} dropped\n`);
+    terminal.out(`  their damaged bytes are in ${kept}\n`);
+  };
+  const migrating = program
+    .command('migrate')
+    .summary('convert the store to the format of this release, or rehearse that')
+    .description(
+      'convert the store to the format of this release without serving, which the server does at its start otherwise; it goes on where it was interrupted, and no server may run',
+    )
+    .option('--check', 'convert a copy only, which is removed, and say how long it took; a server may run')
+    .option('--copy-in <directory>', 'with --check: where the copy is made (default: the data directory)')
+    .action(async (options: { check?: true; copyIn?: string }, command) => {
+      process.umask(0o077);
+      if (options.copyIn !== undefined && options.check !== true)
+        throw new CommandFailure('--copy-in needs --check.', EXIT.usage);
+      const { migrate, rehearse } = await import('#src/maintenance/migrate.ts');
+      const dataDir = dataDirOf();
+      const copyIn = options.copyIn === undefined ? undefined : resolve(cwd, options.copyIn);
+      const json = wantsJson(command);
+      const onProgress = (line: string) => {
+        if (!json) terminal.err(`${line}\n`);
+      };
+      const found =
+        options.check === true
+          ? await rehearse({ dataDir, copyIn, onProgress })
+          : await migrate({ dataDir, onProgress });
+      if (json) printJson(terminal, { dataDir, ...found });
+      else {
+        for (const line of found.damage) terminal.out(`${line}\n`);
+        const seconds = (found.ms / 1000).toFixed(1);
+        const subject = options.check === true ? `a copy of ${dataDir}` : dataDir;
+        terminal.out(
+          `${subject}: format ${found.from} to ${found.to} in ${seconds} s, ${found.records} records, `,
+        );
+        terminal.out(found.damage.length === 0 ? 'all sound\n' : `${found.damage.length} damaged\n`);
+      }
+      if (found.damage.length > 0) throw new CommandEnd(EXIT.failed);
+    });
+  examples(migrating, ['troupe migrate --check', 'troupe migrate --check --copy-in /mnt/spare --json']);
   const compacting = program
     .command('compact')
     .summary('give the space that is free within the store back to the disk')
@@ -94,7 +163,12 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       terminal.out(`${dataDir}: ${records} records, ${bytesBefore} bytes before and ${bytesAfter} after\n`);
     });
   examples(compacting, ['troupe compact', 'TROUPE_DATA_DIR=/var/lib/troupe troupe compact --json']);
-  examples(verifying, ['troupe verify', 'troupe verify /backups/today', 'troupe verify --json | jq .damage']);
+  examples(verifying, [
+    'troupe verify',
+    'troupe verify /backups/today',
+    'troupe verify --json | jq .damage',
+    'troupe verify --repair --from /backups/today',
+  ]);
 };
 
 function timeOf(text: string): number {
