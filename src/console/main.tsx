@@ -1,4 +1,4 @@
-/** The console: a page that shows what the server does, to the holder of an access token. */
+/** The console: a page that shows the state of the server to the holder of an access token. */
 import './style/base.css';
 import './style/shell.css';
 import './style/login.css';

@@ -4,7 +4,7 @@ import { duration } from '../parts/words.ts';
 import { Console } from './console.tsx';
 import { Output } from './output.tsx';
 
-/** What a cell of a run printed and showed, and how it ended. */
+/** The printed text and outputs of a cell in a run, and its status. */
 export function CellResultCard({ result, runId }: { readonly result: CellResult; readonly runId: string }) {
   const { cellId, status, outputs, console: printed, durationMs } = result;
   return (

@@ -1,6 +1,6 @@
 import { Output, type ShownOutput } from './output.tsx';
 
-/** What was printed, and the figures that were shown meanwhile. */
+/** The text that a cell printed, and the figures that it showed meanwhile. */
 export type ConsoleEntry = ShownOutput & { readonly channel?: string | undefined };
 
 export function Console(props: {

@@ -35,7 +35,7 @@ export function Output({ output, runId }: OutputProps) {
 }
 
 const BUNDLE = 'application/vnd.marimo+mimebundle';
-/** What of a bundle is shown: the first that it has. */
+/** The media types of a bundle that can be shown, in order of preference. */
 const PREFERRED = [
   'image/png',
   'image/svg+xml',

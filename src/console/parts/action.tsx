@@ -6,7 +6,7 @@ import { Problem } from './problem.tsx';
 interface ActionProps {
   readonly label: string;
   readonly run: () => Promise<unknown>;
-  /** What is asked before. */
+  /** The question to confirm before the action. */
   readonly confirm?: string;
   readonly onDone?: () => void;
   readonly isDanger?: boolean;

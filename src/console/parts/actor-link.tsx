@@ -5,11 +5,11 @@ interface ActorLinkProps {
   readonly id: string;
   /** Shows the id alone, which begins with a word for its kind. */
   readonly brief?: boolean;
-  /** What people call it, which is shown instead of the id. */
+  /** A title for people, shown instead of the id. */
   readonly title?: string;
 }
 
-/** A link to an actor, with what kind it is. */
+/** A link to an actor, with its kind. */
 export function ActorLink({ kind, id, brief = false, title = id }: ActorLinkProps) {
   return (
     <a
@@ -23,7 +23,7 @@ export function ActorLink({ kind, id, brief = false, title = id }: ActorLinkProp
   );
 }
 
-/** An id: its end tells it from others, so that is what stays when there is little room. */
+/** An id. Its end is the distinguishing part, so that part stays when there is little room. */
 export function Id({ id }: { readonly id: string }) {
   return (
     <code class="id" title={id}>

@@ -1,4 +1,4 @@
-/** The statechart of an actor, drawn: the present state is lit, and what happened last is marked. */
+/** A drawing of an actor's statechart. The present state is lit and the last transition is marked. */
 import { useSignal } from '@preact/signals';
 import type { ActorDetail, Chart } from '#src/wire/actor.ts';
 import { type PlacedState, pictureOf, type RoutedTransition } from '../state/charts.ts';
@@ -139,7 +139,7 @@ function Transition({
   );
 }
 
-/** What the chart says of one state. */
+/** The details of one state in the chart. */
 function StateNote({ chart, id }: { readonly chart: Chart; readonly id: string | undefined }) {
   const state = id === undefined ? undefined : find(asState(chart.root), id);
   if (state === undefined) return null;

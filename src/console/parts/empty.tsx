@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What stands where there is nothing: why, and how that changes. */
+/** The text of an empty view: why it is empty, and how that changes. */
 export function Empty({
   title,
   children,
@@ -22,7 +22,7 @@ export function Empty({
   );
 }
 
-/** What stands where something is being loaded. It appears only when that takes a moment. */
+/** The placeholder of a view that loads. It appears only when loading takes a moment. */
 export function Loading() {
   return (
     <div class="loading" role="status">

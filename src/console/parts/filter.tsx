@@ -32,7 +32,7 @@ export function ChoiceFilter(props: {
   readonly name: string;
   readonly label: string;
   readonly choices: readonly Choice[];
-  /** What the empty choice is called. */
+  /** The label of the empty choice. */
   readonly all: string;
 }) {
   const { name, label, choices, all } = props;

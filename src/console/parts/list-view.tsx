@@ -1,4 +1,4 @@
-/** A view that is one list: title, filters, pages of rows, and what stands there when it is empty. */
+/** A view that is one list: title, filters, pages of rows, and a text for the empty list. */
 import type { ComponentChildren } from 'preact';
 import type { Client } from '#src/client/client.ts';
 import type { Renewal } from '../state/data.ts';
@@ -13,7 +13,7 @@ interface ListViewProps<Item> {
   readonly lead: string;
   readonly columns: readonly Column<Item>[];
   readonly load: (client: Client, after: string | undefined, signal: AbortSignal) => Promise<Page<Item>>;
-  /** What the list depends on. */
+  /** The values on which the list depends. */
   readonly inputs: readonly unknown[];
   readonly empty: ComponentChildren;
   readonly filters?: ComponentChildren;

@@ -1,7 +1,7 @@
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { textOf } from './words.ts';
 
-/** What to do about errors that have no advice of their own. */
+/** Advice for errors that bring none. */
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'Sign out and paste a token that is still valid.',
   403: 'Ask an owner of the workspace for the right, or use a token that has the scope.',
@@ -10,7 +10,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   503: 'The server starts, stops, or misses something. Try again in a moment.',
 };
 
-/** An error: what happened, why, and what to do about it. */
+/** An error: what happened, why, and how to solve it. */
 export function Problem({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   const { title, code, detail, advice, requestId } = describe(error);
   return (

@@ -1,4 +1,4 @@
-/** A table of which only the rows in sight exist, so that 10,000 of them cost what 30 cost. All rows are equally high. */
+/** A table that creates only the rows in view, so 10,000 rows cost as much as 30. All rows have the same height. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -49,7 +49,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
   // A row that leaves at one edge is used again at the other: to change a text is cheaper than to make an element.
   const slots = SLOTS * Math.ceil((last - first) / SLOTS);
   const onScroll = () => {
-    // Only whole rows change what exists.
+    // Only a scroll by whole rows changes which rows exist.
     top.value = Math.floor((box.current?.scrollTop ?? 0) / ROW_PX) * ROW_PX;
   };
   return (

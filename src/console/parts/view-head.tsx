@@ -3,13 +3,13 @@ import { useEffect } from 'preact/hooks';
 
 interface ViewHeadProps {
   readonly title: string;
-  /** What stands beside the title: a state, an age. */
+  /** Content beside the title: a state, an age. */
   readonly aside?: ComponentChildren;
   readonly actions?: ComponentChildren;
   readonly children?: ComponentChildren;
 }
 
-/** The head of a view: its title, which the tab has as well, and what can be done here. */
+/** The head of a view: its title, which is also the tab's title, and its actions. */
 export function ViewHead({ title, aside, actions, children }: ViewHeadProps) {
   useEffect(() => {
     document.title = `${title} · Troupe`;

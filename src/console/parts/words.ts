@@ -66,7 +66,10 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-/** Returns the text as one word of a command, whatever stands in it: ids come from links, which anybody may have made. */
+/**
+ * Returns the text as one quoted word of a command. It may contain anything, because ids come from links that anybody
+ * can make.
+ */
 export function shellWord(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-/** What the keyboard does: `g` and a letter lead to a view, `/` searches, `j` and `k` go through rows, `?` tells. */
+/** The keyboard: `g` and a letter open a view, `/` searches, `j` and `k` move through rows, `?` shows the keys. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { go, here } from '../state/route.ts';

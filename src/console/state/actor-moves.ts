@@ -1,4 +1,7 @@
-/** What actors do, as it happens: calls are joined to one for each frame, however much happens. */
+/**
+ * The transitions of actors, as they happen. Calls are joined to one for each frame, however many transitions there
+ * are.
+ */
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import { useClient, useWhileSeen } from './data.ts';
 import { place } from './route.ts';
@@ -9,8 +12,8 @@ export type ActorMove = Extract<ActorStreamEvent, { readonly type: 'actor.moved'
 type ActorMoves = ReadonlyMap<string, ActorMove>;
 
 /**
- * Calls `onMoves` with what actors of a kind do while the component is shown, and `onGap` when something may have been
- * missed. The empty kind stands for all.
+ * While the component is shown, calls `onMoves` with the transitions of actors of a kind, and `onGap` when some may
+ * have been missed. The empty kind stands for all.
  */
 export function useActorMoves(kind: string, onMoves: (moves: ActorMoves) => void, onGap: () => void): void {
   const client = useClient();

@@ -1,4 +1,4 @@
-/** Actors in the order of what belongs to what: an environment, its sessions and agents, their runs. */
+/** Actors as a tree: an environment, its sessions and agents, their runs. */
 import type { Actor } from '#src/wire/actor.ts';
 import { type Data, useData } from './data.ts';
 
@@ -18,7 +18,7 @@ export interface ActorTree {
 const PAGE = 100;
 const MAX_ACTORS = 1_000;
 const KINDS = ['environment', 'notebook-session', 'agent-session', 'run'];
-/** What an actor of a kind is within: the first of its links to one of these. */
+/** The kinds of parents of each kind of actor: the first of its links to one of these is its parent. */
 const WITHIN: Readonly<Record<string, readonly string[]>> = {
   'notebook-session': ['environment'],
   'agent-session': ['notebook-session', 'environment'],

@@ -1,6 +1,6 @@
 /**
- * What is known of the workspace's actors: how many are in which state, what they have refused, and of which kinds something
- * has changed. `workspace-events.ts` keeps it up to date.
+ * The workspace's actors in numbers: how many are in which state, their refusals, and the kinds in which something has
+ * changed. `workspace-events.ts` keeps it up to date.
  */
 import { signal } from '@preact/signals';
 import type { ActorPage } from '#src/wire/actor.ts';
@@ -56,7 +56,7 @@ export function noteGap(): void {
   gaps.value++;
 }
 
-/** Returns what was refused in the workspace since the console was opened, the last first. */
+/** Returns the refusals in the workspace since the console was opened, the newest first. */
 export function refusals(): readonly Refusal[] {
   return refused.value[place.value.workspaceId] ?? [];
 }

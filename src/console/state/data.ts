@@ -1,4 +1,7 @@
-/** What a view shows of the server: loaded when it is shown, again when it may have changed, and dropped with the view. */
+/**
+ * Data of the server for a view: loaded when the view is shown, loaded again when it may have changed, and dropped with
+ * the view.
+ */
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
@@ -25,9 +28,12 @@ export function useClient(): Client {
   return client;
 }
 
-/** When what is shown is loaded again. */
+/** When the data are loaded again. */
 export interface Renewal {
-  /** Load again when actors of these kinds have changed. Users who get no changes from the server load at intervals instead. */
+  /**
+   * Kinds of actors whose changes load the data again. Users who get no changes from the server load at intervals
+   * instead.
+   */
   readonly follows?: readonly string[];
   /** That long after each time, while somebody looks. */
   readonly everyMs?: number;
@@ -57,7 +63,9 @@ export function useChange(number: number, onChange: () => void): void {
   }, [number]);
 }
 
-/** Returns what `load` resolves with, for as long as `inputs` are the same. Nothing is loaded while nobody looks. */
+/**
+ * Returns the data that `load` resolves with, while `inputs` stay the same. Nothing is loaded while the page is hidden.
+ */
 export function useData<T>(
   load: (client: Client, signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],

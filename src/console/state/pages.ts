@@ -20,7 +20,7 @@ export interface Pages<Item, P extends Page<Item>> {
   readonly error: unknown;
   /** Loads the next page, unless there is none or one is being loaded. */
   more(): void;
-  /** Loads what is shown again. */
+  /** Loads the shown pages again. */
   reload(): void;
   /** Loads the first page again, soon, unless the user has gone beyond it. */
   refresh(): void;

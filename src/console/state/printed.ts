@@ -1,4 +1,7 @@
-/** What a cell has printed since somebody looks. Its end is kept, because that is what matters while the cell runs. */
+/**
+ * The text that a cell has printed since the view was opened. The end of it is kept, because a running cell's newest
+ * text matters.
+ */
 import type { StreamedOutput } from '#src/wire/events.ts';
 
 const MAX_ENTRIES = 500;
@@ -7,7 +10,7 @@ const MAX_TEXT_CHARS = 64 * 1024;
 /** The most characters that are kept of all entries together, because figures may be large. */
 const MAX_CHARS = 16 * 2 ** 20;
 
-/** Returns what was printed before and what has come since. Texts of one channel that follow each other are one text. */
+/** Returns the earlier text with the new text added. Consecutive texts of one channel become one. */
 export function withPrinted(
   before: readonly StreamedOutput[],
   more: readonly StreamedOutput[],

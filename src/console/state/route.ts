@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 export interface Place {
   readonly workspaceId: string;
   readonly view: string;
-  /** What follows the view: ids. */
+  /** The ids after the name of the view. */
   readonly rest: readonly string[];
   readonly filters: Filters;
 }

@@ -6,15 +6,15 @@ import { isVisible, noteServerTime } from './visible.ts';
 export const BASE_URL = location.origin + location.pathname.replace(/\/console\/?$/, '');
 
 const ASK_EVERY_MS = 3_000;
-/** What a proxy answers in place of a server that is away. */
+/** The statuses with which a proxy answers for a server that is away. */
 const PROXY_STATUSES: readonly number[] = [502, 504];
 
 /** Whether a request got no answer from the server, and the server has not been found again since. */
 export const isUnreachable = signal(false);
-/** How often the server has come back. What is shown is loaded again then. */
+/** How often the server has come back. Shown data are loaded again then. */
 export const comebacks = signal(0);
 
-/** Sends a request, and notes whether the server answers, and what time it is there. */
+/** Sends a request, and records whether the server answered and the time of the server's clock. */
 export async function request(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   try {
     const response = await fetch(input, init);

@@ -1,6 +1,6 @@
 /**
- * Who uses the console. The token stays in the memory of the page or, if its user asks for it, in `sessionStorage`, which
- * ends with the tab. It is never in a link, a cookie or `localStorage`.
+ * The user of the console. The token stays in the memory of the page or, if its user asks for it, in `sessionStorage`,
+ * which ends with the tab. It is never in a link, a cookie or `localStorage`.
  */
 import { signal } from '@preact/signals';
 import { ApiError } from '#src/client/api-error.ts';
@@ -18,7 +18,7 @@ const KEY = 'troupe.token';
 
 /** Undefined until somebody has signed in. */
 export const session = signal<Session | undefined>(undefined);
-/** What else is to be forgotten when the user signs out: what was shown may be more than the next one may see. */
+/** Further state to forget when the user signs out, because it may be more than the next user may see. */
 const forgetters: (() => void)[] = [];
 
 /** Calls `forget` whenever the user signs out. */

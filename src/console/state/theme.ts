@@ -1,4 +1,4 @@
-/** Light, dark, or what the system says. It is remembered in this browser; it is nothing secret. */
+/** The theme: light, dark, or that of the system. This browser remembers it; it is not secret. */
 import { effect, signal } from '@preact/signals';
 
 const THEMES = ['system', 'light', 'dark'] as const;

@@ -1,4 +1,4 @@
-/** Whether somebody can see the page, and what time it is. Nothing is requested or followed while nobody can see it. */
+/** Whether the page is visible, and the present time. A hidden page requests and follows nothing. */
 import { signal } from '@preact/signals';
 
 export const isVisible = signal(document.visibilityState === 'visible');

@@ -8,7 +8,7 @@ import { place } from './route.ts';
 import { onSignOut } from './session.ts';
 import { isVisible } from './visible.ts';
 
-/** What changes lead to, such as loading a list again, happens at most this often. */
+/** The shortest time between two reactions to changes, such as loading a list again, in milliseconds. */
 const MIN_GAP_MS = 2_000;
 /** The stream goes on from one view to the next. */
 const LINGER_MS = 200;
@@ -60,7 +60,7 @@ async function follow(
       if (event.type === 'actors.snapshot') {
         isTold.value = true;
         counts.value = event.data.counts;
-        // What is shown was loaded when the stream began.
+        // The shown data were loaded when the stream began.
         if (!isFirst && event.resumed !== true) noteGap();
         isFirst = false;
       } else if (event.type === 'actors.counts') {
@@ -76,7 +76,10 @@ async function follow(
   }
 }
 
-/** Returns what collects kinds and calls `note` with them: with the first at once, with what follows after the gap. */
+/**
+ * Returns a function that collects kinds and calls `note` with them: with the first at once, and with later ones after
+ * the gap.
+ */
 function spaced(gone: AbortSignal, note: (kinds: Iterable<string>) => void) {
   const collected = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;

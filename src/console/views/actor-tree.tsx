@@ -22,7 +22,7 @@ const columns = (titleOf: (id: string) => string): readonly Column<TreeNode>[] =
   { title: 'For', class: 'number', cell: ({ actor: { since } }) => <Age since={since} /> },
 ];
 
-/** The actors that mention `q` by what they belong to. */
+/** The actors that mention `q`, below their parents. */
 export function ActorTreeRows({ q }: { readonly q: string }) {
   const { value, error, reload } = useActorTree(q);
   const ids = value?.nodes.flatMap(({ actor: { kind, id } }) => (isSession(kind) ? [id] : []));

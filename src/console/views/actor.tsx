@@ -19,14 +19,14 @@ const PRESENCE: Readonly<Record<ActorDetail['presence'], string>> = {
   failed: 'was taken out of memory by an error of the server: its next use restores it',
 };
 
-/** The views of what actors stand for. */
+/** The views of the things that actors stand for. */
 const VIEW_OF: Readonly<Record<string, string>> = {
   'notebook-session': 'sessions',
   'agent-session': 'agents',
   run: 'runs',
 };
 
-/** One actor: what it is doing, what it takes and refuses and why, and what has happened to it. */
+/** One actor: its state, the commands it takes or refuses and why, and its history. */
 export function ActorView({ kind, id }: { readonly kind: string; readonly id: string }) {
   const actor = useActor(kind, id);
   const title = useTitles(isSession(kind) ? [id] : [])(id);

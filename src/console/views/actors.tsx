@@ -17,7 +17,7 @@ import { ActorView } from './actor.tsx';
 import { ActorTreeRows } from './actor-tree.tsx';
 
 const PAGE = 100;
-/** Counts come with the list; what moves comes at once. */
+/** Counts come with the list; transitions are shown at once. */
 const COUNTS_EVERY_MS = 5_000;
 
 /** All actors of the workspace, or one of them. */
@@ -88,7 +88,7 @@ function ActorList() {
       const known = new Set(items.map(keyOf));
       const isListed = ([key, { type }]: readonly [string, ActorMove]) =>
         known.has(key) === (type === 'actor.moved');
-      // What has come into memory is not in the list yet, and what has left is in it still.
+      // The list lacks actors that have come into memory since it was loaded, and still has those that have left.
       if (![...moves].every(isListed)) pages.refresh();
       else
         staleCounts.current ??= setTimeout(() => {

@@ -11,7 +11,7 @@ import { useClient, useWhileSeen } from '../state/data.ts';
 import { here } from '../state/route.ts';
 import { useTitles } from '../state/titles.ts';
 
-/** One conversation: what was said, thought and done, live. */
+/** One conversation, live: its messages, reasoning and tool calls. */
 export function AgentView({ id }: { readonly id: string }) {
   const client = useClient();
   const { session, entries, draft, error } = useConversation(id);

@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   },
 ];
 
-/** Who did what. */
+/** The audit: members and their actions. */
 export function Audit() {
   const { user: userId = '', action = '', target = '' } = place.value.filters;
   return (

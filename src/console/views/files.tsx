@@ -5,7 +5,7 @@ import { Age } from '../parts/time.tsx';
 import { bytes } from '../parts/words.ts';
 import { here, place } from '../state/route.ts';
 
-/** The files of the workspace: what its notebooks read and write. */
+/** The files of the workspace, which its notebooks read and write. */
 export function Files() {
   const { prefix = '' } = place.value.filters;
   const folders = prefix.split('/').slice(0, -1);

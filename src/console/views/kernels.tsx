@@ -45,7 +45,7 @@ function cpuOf(kernel: KernelUsage, now: KernelList, before: KernelList | undefi
     : Math.max(0, kernel.cpuSeconds - last.cpuSeconds) / seconds;
 }
 
-/** The kernels of the workspace and what they use: what uses most comes first. */
+/** The kernels of the workspace and their use of resources, the largest first. */
 export function Kernels() {
   const client = useClient();
   const kernels = useKernels();

@@ -15,7 +15,7 @@ import { ServerTiles } from './server-tiles.tsx';
 
 const MAX_LISTED = 6;
 
-/** What happens in the workspace, at a glance: what hangs, what eats memory, and what was refused. */
+/** The workspace at a glance: hanging runs, the largest kernels, and recent refusals. */
 export function Overview() {
   const present = counts.value;
   return (

@@ -30,7 +30,7 @@ const TOKENS: readonly Column<AccessToken>[] = [
   },
 ];
 
-/** Who may do what in the workspace: its members, or their access tokens. */
+/** The members of the workspace with their roles, or their access tokens. */
 export function People({ rest: [tab] }: ViewProps) {
   const tabs = (
     <>

@@ -15,7 +15,7 @@ import { useChangesOf } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
 import { useTitles } from '../state/titles.ts';
 
-/** One run: how it goes or ended, and what came out of it. */
+/** One run: its progress or end, and its results. */
 export function RunView({ id }: { readonly id: string }) {
   const client = useClient();
   const run = useData((_, signal) => client.runs.get(id, { signal }), [id]);

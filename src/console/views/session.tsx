@@ -11,7 +11,7 @@ import { here } from '../state/route.ts';
 import { useKernels } from './kernels.tsx';
 import { NotebookCell } from './notebook-cell.tsx';
 
-/** One notebook session: its cells with their code and what they show, live, and what may be done with it. */
+/** One notebook session, live: its cells with code and outputs, and the actions of the caller. */
 export function SessionView({ id }: { readonly id: string }) {
   const client = useClient();
   const { notebook, error } = useNotebook(id);

@@ -22,7 +22,7 @@ interface Told {
   readonly text: string;
 }
 
-/** What happens, as it happens: of one session, or of all actors of the workspace. */
+/** The events of one session, or of all actors of the workspace, as they happen. */
 export function Streams({ rest: [id] }: ViewProps) {
   const client = useClient();
   const events = useSignal<readonly Told[]>([]);
@@ -91,7 +91,7 @@ export function Streams({ rest: [id] }: ViewProps) {
             <input
               name="session"
               type="text"
-              // Not `value`: each event that comes would take away what is typed.
+              // Not `value`: each new event would remove the text that is being typed.
               defaultValue={id ?? ''}
               placeholder="Id of a session"
               aria-label="Id of a session"
