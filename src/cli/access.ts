@@ -28,7 +28,7 @@ export interface AccessRequest {
   readonly needsWorkspace?: boolean | undefined;
 }
 
-/** Returns the access. Throws `CommandFailure` that says what to set, or `ConfigError`. */
+/** Returns the access. Throws `CommandFailure` that names the settings to make, or `ConfigError`. */
 export function resolveAccess(request: AccessRequest): Access {
   const access = findAccess(request);
   checkUrl(access.baseUrl);
@@ -37,7 +37,10 @@ export function resolveAccess(request: AccessRequest): Access {
   return access;
 }
 
-/** Throws `CommandFailure` for what is no URL of a server. It does not show the URL, which may hold a password. */
+/**
+ * Throws `CommandFailure` for a text that is not the URL of a server. The message does not show it, because it may hold
+ * a password.
+ */
 function checkUrl(baseUrl: string): void {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -94,7 +97,7 @@ function localCredentials({
   try {
     content = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8'));
   } catch {
-    return undefined; // the file is missing or unreadable; the caller says what to set instead
+    return undefined; // the file is missing or unreadable; the caller names the setting to use instead
   }
   const { accessToken, workspaceId } = { accessToken: undefined, workspaceId: undefined, ...Object(content) };
   if (typeof accessToken !== 'string' || typeof workspaceId !== 'string') return undefined;

@@ -4,7 +4,7 @@ import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What every command works with. */
+/** The environment of every command. */
 export interface CliContext {
   readonly terminal: Terminal;
   readonly input: Input;

@@ -1,6 +1,6 @@
 /**
- * A terminal that one command fills until it is disposed of. Frames are drawn in place, in one write and without clearing
- * first, so that nothing flickers. Whatever ends the process, the terminal is as it was before.
+ * A terminal that one command fills until it is disposed of. Frames are drawn in place, in one write and without
+ * clearing first, so that nothing flickers. The terminal is restored however the process ends.
  */
 import { safeText } from './safe-text.ts';
 
@@ -35,7 +35,7 @@ export class FullScreen implements Disposable {
     return this.#device.size();
   }
 
-  /** Shows these lines in place of what is shown. They must fit. */
+  /** Shows these lines in place of the last ones. They must fit. */
   draw(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const text = lines.map((line) => safeText(line, { colors: true }) + REST_OF_LINE).join('\r\n');

@@ -80,7 +80,7 @@ Environment:
   NO_COLOR              switches colours off
   Nothing needs to be set on a machine where the server was started from this directory.`;
 
-/** What the program needs from its process. Tests pass their own. */
+/** The parts of its process that the program needs. Tests pass their own. */
 export interface Surroundings {
   readonly terminal: TerminalDevice;
   readonly input: Input;
@@ -137,7 +137,7 @@ function createProgram(
   return program;
 }
 
-/** Returns what follows `--`. */
+/** Returns the arguments after `--`. */
 function passedOnOf(args: readonly string[]): readonly string[] {
   return args.includes('--') ? args.slice(args.indexOf('--') + 1) : [];
 }
@@ -170,7 +170,7 @@ function messageOf(error: unknown): string {
   return error.message.replace(/^error: /, '');
 }
 
-/** Returns what is known of an error in addition to its message. */
+/** Returns the known details of an error in addition to its message. */
 function detailsOf(error: unknown): object {
   if (!(error instanceof ApiError)) return {};
   const { code, status, requestId, errors } = error;

@@ -1,10 +1,8 @@
 /**
- * Makes text safe for terminals. What notebooks print, what models say and what things are called comes from anybody;
- * escape sequences in it could set the window's title, write to the clipboard, or move the cursor and so forge what the
- * command line itself says.
- *
- * What is left is text, tabs, line feeds and, where there are colours, the sequences that set colours and emphasis (SGR).
- * Every expression here takes time in proportion to the text, whatever the text is.
+ * Makes text safe for terminals. Printed text, models' words and names come from anybody; escape sequences in them
+ * could set the window's title, write to the clipboard, or move the cursor and so forge the command line's own output.
+ * The result has text, tabs, line feeds and, where there are colours, the sequences that set colours and emphasis
+ * (SGR). Every expression here takes time in proportion to the text, whatever the text is.
  */
 
 /** ECMA-48: control sequences, control strings with their content, the other escape sequences. */
@@ -13,7 +11,9 @@ const CONTROL_SEQUENCE = `(?:${ESC}\\[|\\x9b)[0-?]*[ -/]*[@-~]`;
 const CONTROL_STRING =
   '(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x18\\x1a\\x1b\\x9c\\n]*(?:\\x07|\\x1b\\\\|\\x9c)';
 const ESCAPE_SEQUENCE = '\\x1b[ -/]*[0-~]';
-/** Single controls except for tab and line feed, and the characters that turn the direction of what follows them. */
+/**
+ * Single controls except for tab and line feed, and the characters that change the direction of the text after them.
+ */
 const CONTROLS = '[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]';
 
 const UNSAFE = new RegExp(`${CONTROL_SEQUENCE}|${CONTROL_STRING}|${ESCAPE_SEQUENCE}|${CONTROLS}`, 'g');
@@ -56,8 +56,8 @@ export function safeJson(json: string): string {
 const MAX_HELD_CHARS = 64 * 1024;
 
 /**
- * What a program prints, as it is written to a file or another program: of a line that was begun again with carriage
- * returns, as progress bars do, only what it said last, and without escape sequences.
+ * The output of a program as it is written to a file or another program: of a line that carriage returns began again,
+ * as progress bars do, only the last version, and without escape sequences.
  */
 export class FoldedText {
   #line = '';
@@ -85,8 +85,8 @@ function folded(line: string): string {
 }
 
 /**
- * Makes what a program prints safe, piece by piece: a sequence or a line end that is cut between two pieces is put together
- * again. A carriage return alone begins the line again, as progress bars do, which is written as `restart`.
+ * Makes the output of a program safe, piece by piece: a sequence or a line end that is cut between two pieces is joined
+ * again. A single carriage return begins the line again, as progress bars do, and is written as `restart`.
  */
 export class PrintedText {
   readonly #restart: string;
@@ -98,7 +98,7 @@ export class PrintedText {
     this.#options = options;
   }
 
-  /** Returns what can be written of the text so far. */
+  /** Returns the part of the text so far that can be written. */
   take(text: string): string {
     const whole = this.#rest + text;
     this.#rest = UNFINISHED.exec(whole.slice(-UNFINISHED_LENGTH))?.[0] ?? '';
@@ -113,7 +113,7 @@ export class PrintedText {
     return returns.endsWith('\n') ? '\n' : this.#restart;
   }
 
-  /** Forgets what has not been completed. */
+  /** Forgets the incomplete end of the text. */
   drop(): void {
     this.#rest = '';
   }

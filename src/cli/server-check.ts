@@ -10,7 +10,7 @@ export interface ServerFinding {
   readonly advice: string | null;
 }
 
-/** What is checked. */
+/** The access to check. */
 export interface ServerCheckOptions {
   /** Also ask the default model for one word. The request goes to its provider. */
   readonly askModel: boolean;

@@ -5,7 +5,7 @@ import { table } from './table.ts';
 /** The two streams of a command: results go to `out`, everything else to `err`. */
 export type StreamName = 'out' | 'err';
 
-/** What a `Terminal` writes to, unchecked: the streams of this process, or what takes their place in a test. */
+/** The destinations of a `Terminal`, unchecked: the streams of this process, or their substitutes in a test. */
 export interface TerminalDevice {
   out(text: string): void;
   err(text: string): void;
@@ -22,19 +22,19 @@ export interface TerminalDevice {
 }
 
 /**
- * Where a command writes. Whatever a terminal shows goes through `safeText` here, so no command can forget it. Files and
- * programs get what commands write as it is, and of what programs print the text: lines as they were shown last, without
- * escape sequences.
+ * Where a command writes. All text for terminals passes `safeText` here, so no command can forget it. Files and
+ * programs get the bytes of commands unchanged, and the text of programs as lines in their last version, without escape
+ * sequences.
  */
 export interface Terminal extends Omit<TerminalDevice, 'screens' | 'bytes'> {
   /** Writes the content of a file to `out`: as text where a terminal shows it, elsewhere as it is. */
   content(pieces: AsyncIterable<Uint8Array>): Promise<void>;
   /**
-   * Writes what a program printed. Where a terminal shows it, a carriage return begins the line again; elsewhere an open line is
-   * held back until it ends, something else is written, or `flush` is called.
+   * Writes the output of a program. On a terminal, a carriage return begins the line again; elsewhere an open line is
+   * held back until it ends, other text is written, or `flush` is called.
    */
   printed(stream: StreamName, text: string): void;
-  /** Writes what `printed` holds back. */
+  /** Writes the text that `printed` holds back. */
   flush(): void;
   /** Takes back the line that is open on `err`; for a terminal that is `live`. */
   eraseLine(): void;
@@ -119,12 +119,12 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** What a stream says whose reader has gone away, such as `head` or a terminal. */
+/** The error of a stream whose reader has gone away, such as `head` or a terminal. */
 const GONE: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
 
 /**
- * The streams of this process. What cannot be written is dropped: `hangUp` is called then, and the process ends unless that returns
- * that the command is being ended in an orderly way. It ends quietly if only a reader has gone away.
+ * The streams of this process. When a write fails, `hangUp` is called, and the process ends unless `hangUp` returns
+ * that the command ends in an orderly way. The process ends quietly if only a reader has gone away.
  */
 export function processDevice(hangUp: () => boolean): TerminalDevice {
   const { stdout, stderr } = process;

@@ -1,6 +1,6 @@
 /**
- * What the server does before anything else of it is loaded; `main.ts` imports it first. It makes this process its own:
- * no debugger, nothing open that whoever started it left behind, and the service manager for itself.
+ * The first step of the server; `main.ts` imports it before anything else. It closes the debugger and every descriptor that the
+ * launcher left open, and keeps the connection to the service manager for this process.
  */
 import { closeInherited } from './descriptors.ts';
 import { keepDebuggersOut } from './inspector.ts';

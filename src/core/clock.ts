@@ -27,15 +27,15 @@ export function timestampAfter(previous: Timestamp | undefined): Timestamp {
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * Returns whether two RFC 3339 times are the same instant, in whatever offset and with however many digits each is written.
- * Digits after the milliseconds count, unless they are zeros.
+ * Returns whether two RFC 3339 times are the same instant, in any offset and with any number of digits. Digits after
+ * the milliseconds count, unless they are zeros.
  */
 export function isSameInstant(one: string, other: string): boolean {
   const [a, b] = [instantOf(one), instantOf(other)];
   return a !== undefined && b !== undefined && a.seconds === b.seconds && a.fraction === b.fraction;
 }
 
-/** Returns whole seconds and the digits of the fraction; undefined for what is not a time that the calendar has. */
+/** Returns whole seconds and the digits of the fraction; undefined for a text that is not a time of the calendar. */
 function instantOf(text: string): { readonly seconds: number; readonly fraction: string } | undefined {
   const [, date, time, digits = '', offset] = RFC_3339.exec(text) ?? [];
   const ms = Date.parse(`${date}T${time}${offset?.toUpperCase()}`);

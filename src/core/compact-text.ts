@@ -11,7 +11,7 @@ export function compactText(text: string): string {
   return JSON.parse(JSON.stringify(text));
 }
 
-/** Returns what `text.slice(start, end)` returns, as a text that does not keep the whole in memory. */
+/** Returns the value of `text.slice(start, end)`, as a text that does not keep the whole in memory. */
 export function cutText(text: string, start: number, end = text.length): string {
   return start === 0 && end >= text.length ? text : compactText(text.slice(start, end));
 }

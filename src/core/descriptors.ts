@@ -6,17 +6,17 @@ const O_CLOEXEC = 0o2000000;
 const [F_SETFD, FD_CLOEXEC] = [2, 1];
 
 /**
- * Closes what whoever started this process left open. Node.js opens everything close-on-exec and marks what it finds among
- * the first descriptors so; what is not marked is inherited. Call it before anything is opened by a native library.
+ * Closes the descriptors that the launcher left open. Node.js marks the descriptors that it opens, and those that it
+ * finds among the first ones, close-on-exec; all others are inherited. Call it before a native library opens anything.
  */
 export function closeInherited(): void {
   for (const descriptor of inheritable()) closeSync(descriptor);
 }
 
 /**
- * Marks every descriptor close-on-exec: a native library may have opened one that is not. Call it in the turn in which it
- * did, since a program that is started in between inherits it. Resolves where the native call cannot be had, too: the
- * kernel host closes what it inherits.
+ * Marks every descriptor close-on-exec, because native libraries open some without the mark. Call it in the turn in
+ * which such a library did, since a program started in between inherits them. Resolves also where the native call is
+ * missing: the kernel host closes inherited descriptors.
  */
 export async function loadCloseOnExec(): Promise<() => void> {
   if (process.platform !== 'linux') return () => {};

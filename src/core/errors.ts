@@ -1,10 +1,10 @@
 import type { FailureCode } from './failures.ts';
 
-/** What all errors with one code have in common. */
+/** The common properties of all errors with one code. */
 export interface CatalogueEntry {
   readonly status: number;
   readonly title: string;
-  /** What the caller can do. Codes with which a session, a run or an environment refuses a command have one. */
+  /** Advice for the caller. Codes with which a session, a run or an environment refuses a command have one. */
   readonly advice?: string;
   /** The `Retry-After` of the response, in seconds, where the code has one whose status has none. */
   readonly retryAfterS?: number;
@@ -163,7 +163,7 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(CATALOGUE, code);
 }
 
-/** One mistake in a request: where it is (a JSON pointer into the body, or `query/<name>`), and what it is. */
+/** One mistake in a request: its place (a JSON pointer into the body, or `query/<name>`) and a message. */
 export interface Violation {
   readonly path: string;
   readonly message: string;

@@ -34,7 +34,7 @@ const ENTRIES = {
 export type FailureCode = keyof typeof ENTRIES;
 
 /**
- * Every code with which a run or a session can fail, and what it means. A published code never changes. The documentation
- * lists them.
+ * Every code with which a run or a session can fail, with its meaning. A published code never changes. The
+ * documentation lists them.
  */
 export const FAILURES: Readonly<Record<FailureCode, string>> = ENTRIES;

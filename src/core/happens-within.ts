@@ -1,6 +1,6 @@
 /**
- * Resolves with true once `watch` has called what it is given, and with false when `ms` have passed or the signal aborts first,
- * or has aborted. `watch` returns how to end watching; it does not call at once.
+ * Resolves with true once `watch` has called its callback, and with false when `ms` have passed or the signal aborts
+ * first, or has aborted. `watch` returns a function that ends watching; it does not call back at once.
  */
 export function happensWithin(
   ms: number,

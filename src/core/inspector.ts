@@ -10,8 +10,8 @@ const ASKED_FOR = /^--inspect(-brk|-wait)?(=|$)/;
 const LATE_CHECKS_MS = [0, 10, 50, 250, 1000, 5000];
 
 /**
- * From here on SIGUSR1 does nothing. What it opened before is closed, and so is what NODE_OPTIONS opened: a debugger can
- * be asked for on the command line alone (`node --inspect …`). Call it before anything else.
+ * Makes SIGUSR1 do nothing from here on, and closes an inspector that SIGUSR1 or NODE_OPTIONS has opened: only the
+ * command line can ask for a debugger (`node --inspect …`). Call it before anything else.
  */
 export function keepDebuggersOut(): void {
   process.on('SIGUSR1', () => {});

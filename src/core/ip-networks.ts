@@ -7,7 +7,7 @@ export class Networks {
   readonly #entries: readonly string[];
   #list: BlockList | undefined;
 
-  /** `entries` are such as `10.0.0.0/8`. What is neither an address nor a network is skipped. */
+  /** `entries` are such as `10.0.0.0/8`. A text that is neither an address nor a network is skipped. */
   constructor(entries: readonly string[]) {
     this.#entries = entries;
   }

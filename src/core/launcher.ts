@@ -1,4 +1,4 @@
-/** What the processes above this one keep of its secrets. */
+/** Secrets of this process that its parent processes keep in their environment. */
 import { readFileSync } from 'node:fs';
 import type { Secret } from './secret.ts';
 

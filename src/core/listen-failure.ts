@@ -1,4 +1,4 @@
-/** Why this machine does not let a program listen on an address, and what to do about it. */
+/** Why this machine does not let a program listen on an address, with advice. */
 import { createServer } from 'node:net';
 
 /** The setting of a port, which an advice names. */
@@ -19,7 +19,7 @@ export function probeListening(host: string, port: number): Promise<string | und
   });
 }
 
-/** Returns why listening failed with `code`, and what to do, each as one sentence. `names` are the settings to change. */
+/** Returns why listening failed with `code`, and advice, each as one sentence. `names` are the settings to change. */
 export function explainListening(
   code: string | undefined,
   { host, port }: Address,
@@ -56,7 +56,7 @@ export function explainListening(
   };
 }
 
-/** Returns one line that says why the server cannot listen, and what to do. */
+/** Returns one line that says why the server cannot listen, with advice. */
 export function listenFailure(code: string | undefined, address: Address, setting: PortSetting): string {
   const { why, advice } = explainListening(code, address, setting);
   return `Cannot listen on ${address.host}:${address.port}: ${why}. ${advice}`;

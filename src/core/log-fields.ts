@@ -1,6 +1,6 @@
 /**
- * Decides what the log shows of a value. Errors and requests are reduced to known members, members with the name of a
- * secret are hidden at any depth, and credentials are removed from all text.
+ * Reduces values for the log. Errors and requests are reduced to known members, members with the name of a secret are
+ * hidden at any depth, and credentials are removed from all text.
  */
 import { Secret } from './secret.ts';
 

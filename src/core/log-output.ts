@@ -14,7 +14,9 @@ const PASSING = new Set(['EAGAIN', 'EBUSY', 'ENOSPC', 'EDQUOT']);
 const MAX_FLUSH_WAIT_MS = 500;
 const NOTHING = new Uint8Array();
 
-/** What a pipe takes in one piece (PIPE_BUF on Linux), so that no line of another process comes between. */
+/**
+ * The most bytes that a pipe takes in one piece (PIPE_BUF on Linux), so that no line of another process comes between.
+ */
 export const SHARED_PIPE_BYTES = 4096;
 
 /** The output of one log. */

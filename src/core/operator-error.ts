@@ -1,10 +1,10 @@
 import { adviceFor, meaningOf } from './system-error.ts';
 
-/** What keeps the server from working, and what whoever runs it can do. The message is one line of both. */
+/** A problem that keeps the server from working, and advice for its operator. The message is one line of both. */
 export class OperatorError extends Error {
-  /** What is wrong, as a sentence. */
+  /** The problem, as a sentence. */
   readonly problem: string;
-  /** What to do, in one or two sentences. */
+  /** The advice, in one or two sentences. */
   readonly advice: string;
   constructor(problem: string, advice: string, cause?: unknown) {
     super(`${problem} ${advice}`, cause === undefined ? undefined : { cause });

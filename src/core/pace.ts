@@ -9,7 +9,7 @@ export class Pace implements Disposable {
   #isActing = false;
   #isOver = false;
 
-  /** `act` is called once in each gap at most, and not again before what it has returned resolves. It must not throw. */
+  /** `act` is called once in each gap at most, and not again before its promise resolves. It must not throw. */
   constructor(gapMs: number, act: () => void | Promise<void>) {
     this.#gapMs = gapMs;
     this.#act = act;
@@ -32,7 +32,7 @@ export class Pace implements Disposable {
   }
 
   #wait(ms: number): void {
-    // What else happens in this turn belongs to it.
+    // Further changes of this turn belong to the same call.
     if (ms <= 0) this.#immediate = setImmediate(() => void this.#run());
     else this.#timeout = setTimeout(() => void this.#run(), ms).unref();
   }

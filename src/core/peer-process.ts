@@ -12,7 +12,7 @@ const INT_BYTES = 4;
 /** A `struct ucred`: pid, uid and gid. */
 const CREDENTIALS_BYTES = 3 * INT_BYTES;
 
-/** What the system knows of the process that connected to a unix socket. */
+/** The process that connected to a unix socket, as the system knows it. */
 export interface PeerProcess {
   /**
    * Returns the id of the process that connected, as this process would name it. Returns undefined when the connection is

@@ -19,10 +19,10 @@ export interface TokenHolder extends Pick<Principal, 'userId' | 'tokenId'> {
   readonly isBound: boolean;
 }
 
-/** Who made a request. */
+/** The caller of a request. */
 export type Caller = Principal | TokenHolder;
 
-/** What an action requires of its caller. It is checked, and shown in the documentation of the operation. */
+/** The requirements of an action for its caller. They are checked, and shown in the documentation of the operation. */
 export interface Requirements {
   readonly scopes: readonly string[];
   /** The lowest role that may do it. */
@@ -40,6 +40,6 @@ export interface Auth {
   identify(authorization: string): TokenHolder;
   /** Throws `missing_scope` or `role_too_low` when the caller may not do this. */
   authorize(principal: Principal, action: string): void;
-  /** Returns what an action requires; `undefined` for an unknown action, which keeps the server from starting. */
+  /** Returns the requirements of an action; `undefined` for an unknown action, which keeps the server from starting. */
   requirements(action: string): Requirements | undefined;
 }

@@ -1,7 +1,7 @@
 const MAX_LINES = 500;
 const MAX_CHARACTERS = 256 * 1024;
 
-/** The last lines of the log, at most 500 and 256 Ki characters, for operators who report a problem. */
+/** The last lines of the log, at most 500 and 256 Ki characters, for problem reports of operators. */
 export class RecentLines {
   /** Oldest first; those before `#first` are gone. */
   #lines: string[] = [];

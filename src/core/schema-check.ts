@@ -1,4 +1,4 @@
-/** Checks values against schemas, and describes what is wrong with them. */
+/** Checks values against schemas, and describes the mistakes in them. */
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { Violation } from './errors.ts';
@@ -31,8 +31,8 @@ export class SchemaCheck<Schema extends TSchema> {
 }
 
 /**
- * Returns the violations of one mistake, without quoting the value. `path` is where the mistake is, `parent` what the names
- * of missing and unknown members are appended to.
+ * Returns the violations of one mistake, without quoting the value. `path` is the place of the mistake; names of
+ * missing and unknown members are appended to `parent`.
  */
 export function describeSchemaError(error: SchemaError, path: string, parent = `${path}/`): Violation[] {
   const member = (name: string, message: string) => ({ path: parent + escapePointer(name), message });

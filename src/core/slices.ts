@@ -12,7 +12,10 @@ type Slice = (endMs: number) => boolean;
 const waiting: Slice[] = [];
 let isScheduled = false;
 
-/** Resolves with what `steps` returns, and rejects with what it throws. A step should take less than a millisecond or two. */
+/**
+ * Resolves with the return value of `steps`, and rejects with its error. A step should take less than a millisecond or
+ * two.
+ */
 export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
   return new Promise((resolve, reject) => {
     waiting.push((endMs) => {
@@ -20,7 +23,7 @@ export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
         do {
           const step = steps.next();
           if (step.done === true) {
-            // What waits for it goes on in this turn otherwise.
+            // Otherwise the waiting code would continue in this turn.
             if (performance.now() < endMs) resolve(step.value);
             else setImmediate(resolve, step.value);
             return true;
@@ -36,7 +39,7 @@ export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
   });
 }
 
-/** Returns what `steps` returns, without letting anybody in between. */
+/** Returns the return value of `steps`, without letting other work run in between. */
 export function atOnce<T>(steps: Iterator<unknown, T>): T {
   for (;;) {
     const step = steps.next();

@@ -1,4 +1,4 @@
-/** What the errors of the operating system mean, in plain words, and what to do about them. */
+/** The meaning of the operating system's errors in plain words, with advice. */
 import { getSystemErrorName } from 'node:util';
 
 interface Meaning {
@@ -53,7 +53,7 @@ export function errorNameOf(error: unknown): string | undefined {
   }
 }
 
-/** Returns what the error means, such as `the disk is full`, with its name. */
+/** Returns the meaning of the error, such as `the disk is full`, with its name. */
 export function meaningOf(error: unknown): string {
   const name = errorNameOf(error);
   const meaning = name === undefined ? undefined : MEANINGS[name];
@@ -61,7 +61,7 @@ export function meaningOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Returns what to do about the error, as a sentence. */
+/** Returns advice about the error, as a sentence. */
 export function adviceFor(error: unknown): string {
   return MEANINGS[errorNameOf(error) ?? '']?.advice ?? 'Run troupe doctor, and look into the system log.';
 }

@@ -53,7 +53,7 @@ export class ConversationScreen {
     }
   }
 
-  /** Shows what only the finished run contains: warnings, and why it did not complete. */
+  /** Shows the parts that only the finished run contains: warnings, and the reason why it did not complete. */
   finish({ status, error, output, stale }: Run): void {
     this.#endLine();
     for (const part of output?.parts ?? []) {
@@ -112,7 +112,7 @@ function textOf({ content }: AgentEntry): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** A model can write anything; colours have no place in what it says. */
+/** A model can write anything, so its text is printed without colours. */
 function visible(text: string): string {
   return safeText(text, { colors: false });
 }

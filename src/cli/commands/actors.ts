@@ -26,7 +26,9 @@ const COLUMNS: readonly Column<Actor>[] = [
 const DEFAULT_LIMIT = 1_000;
 const MAX_PAGE = 100;
 
-/** `troupe actors`: lists the live actors of the workspace, and shows one with what it takes and refuses. */
+/**
+ * `troupe actors`: lists the live actors of the workspace, and shows one with the commands that it takes and refuses.
+ */
 export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const group = program
     .command('actors')

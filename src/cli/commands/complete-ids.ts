@@ -25,7 +25,7 @@ export const ID_KINDS: Readonly<Record<string, ListIds>> = {
     (await client.agentSessions.list({ ...NEWEST, signal })).items.map(({ sessionId }) => sessionId),
 };
 
-/** Shells expand what completion offers them, commands in it included, so nothing else is printed for them. */
+/** Shells expand completions, commands in them included, so only harmless ids are printed. */
 const PLAIN_ID = /^\w[\w.-]*$/;
 
 /** The command that the completion scripts call. */

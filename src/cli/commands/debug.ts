@@ -19,7 +19,7 @@ import { findingsOf } from './doctor.ts';
 
 const MAX_ACTORS = 1_000;
 
-/** `troupe debug`: what helps to find out why something does not work. */
+/** `troupe debug`: collects information about a problem. */
 export const debug: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson, cwd, env } = context;
   const group = program.command('debug').description('collect what a report of a problem needs');
@@ -51,7 +51,7 @@ export const debug: CommandGroup = (program, context) => {
   examples(bundle, ['troupe debug bundle', 'troupe debug bundle -o report.json']);
 };
 
-/** Collects all that there is. What cannot be read is there with the reason. */
+/** Collects everything. A part that cannot be read is replaced by the reason. */
 async function collect(context: CliContext, connect: () => Client, workspaceId: string | undefined) {
   const { env, cwd } = context;
   const part = async <T>(read: () => T | Promise<T>): Promise<T | { readonly unavailable: string }> => {

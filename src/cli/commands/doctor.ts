@@ -47,7 +47,7 @@ export const doctor: CommandGroup = (program, context) => {
   ]);
 };
 
-/** Yields what `troupe doctor` finds. */
+/** Yields the findings of `troupe doctor`. */
 export async function* findingsOf(
   { env, cwd }: CliContext,
   workspaceId: string | undefined,

@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<WorkspacePackage>[] = [
 ];
 const POLL_MS = 500;
 
-/** `troupe packages`: what all notebooks of the workspace can import, in addition to what the server has. */
+/** `troupe packages`: packages that all notebooks of the workspace can import, in addition to the server's own. */
 export const packages: CommandGroup = (program, { terminal, cwd, connect, wantsJson }) => {
   const group = program
     .command('packages')
@@ -71,7 +71,7 @@ export const packages: CommandGroup = (program, { terminal, cwd, connect, wantsJ
   examples(remove, ['troupe packages remove seaborn']);
 };
 
-/** Adds packages and shows what is being done. Returns when they are installed, however long that takes. */
+/** Adds packages and shows the progress. Returns when they are installed, however long that takes. */
 async function addAll(
   client: Client,
   requirements: readonly string[],

@@ -26,7 +26,7 @@ interface RunOptions {
   readonly frontEnd?: FrontEnd;
 }
 
-/** `troupe run`: runs a notebook and shows what happens. */
+/** `troupe run`: runs a notebook and shows its progress. */
 export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env, connect, wantsJson }) => {
   const command = program
     .command('run')

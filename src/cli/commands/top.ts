@@ -21,7 +21,7 @@ const DEFAULT_INTERVAL_S = 2;
 const FIRST_MS = 600;
 const UNBOUNDED = { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
 
-/** `troupe top`: what the server and its kernels use, as it changes. */
+/** `troupe top`: the resources that the server and its kernels use, live. */
 export const top: CommandGroup = (program, context) => {
   const command = program
     .command('top')

@@ -1,4 +1,4 @@
-/** Completion scripts. In each, the longest known path among the typed words determines what can follow. */
+/** Completion scripts. In each, the longest known path among the typed words determines the possible next words. */
 import { COMPLETE_IDS } from '../commands/complete-ids.ts';
 import type { CommandWords } from './words.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { COMPLETE_IDS, ID_KINDS } from '../commands/complete-ids.ts';
 
-/** What can follow the words of `path`, which is empty for the program itself. */
+/** The possible words after `path`, which is empty for the program itself. */
 export interface CommandWords {
   readonly path: string;
   /** Subcommands and values of arguments. */

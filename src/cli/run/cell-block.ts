@@ -40,7 +40,7 @@ export class CellBlock {
     this.#heading = heading;
   }
 
-  /** Prints what the cell prints, to the same stream. */
+  /** Prints the text that the cell printed, to the same stream. */
   console({ channel, ...value }: StreamedOutput): void {
     const isText = value.mimetype === 'text/plain' && typeof value.data === 'string';
     const text = isText ? String(value.data) : outputText(value, this.#options);
@@ -67,7 +67,7 @@ export class CellBlock {
       if (text !== '') this.#write('out', `${text}\n\n`);
       return;
     }
-    // A colour that the cell left on would go on in what is said of it.
+    // A colour that the cell left on would colour our own line after it.
     if (this.#hasSequences && this.#options.color) this.#terminal.out('\u001b[0m');
     if (this.#isLineOpen) this.#write('out', '\n');
     if (text !== '') this.#write('out', `${text}\n`);

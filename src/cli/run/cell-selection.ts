@@ -5,7 +5,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 /** How the cells are run. */
 export interface ExecutionModes {
   readonly cacheMode: CacheMode;
-  /** What becomes of cells that cannot run. */
+  /** How cells that cannot run are treated. */
   readonly structuralErrors: 'refuse' | 'skip';
 }
 

@@ -80,8 +80,8 @@ export async function fetchFile(
 }
 
 /**
- * Throws unless the path lies in the folder of the workspace that was asked for, and stays below the folder in which it is put:
- * whoever runs the server must not choose a place here.
+ * Throws unless the path lies in the requested folder of the workspace and stays below the local folder in which it is
+ * put: the server must not choose a place on this machine.
  */
 export function checkFetched(path: string, folder: string): void {
   const isPlain = path

@@ -1,6 +1,6 @@
 /**
- * What Ctrl-C does during a command: the first one stops the command in an orderly way, the second one ends it at once.
- * Active until it is disposed of.
+ * Ctrl-C during a command: the first one stops the command in an orderly way, the second one ends it at once. Active
+ * until it is disposed of.
  */
 import { CommandEnd, EXIT } from '../exit-code.ts';
 import type { Input } from '../input.ts';

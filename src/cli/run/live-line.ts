@@ -1,6 +1,6 @@
 /**
- * A line at the bottom of a terminal that says what is going on. It is redrawn until it is disposed of, and then removed.
- * Everything printed meanwhile must go through `terminal`. On a terminal that cannot redraw, nothing is shown.
+ * A status line at the bottom of a terminal. It is redrawn until it is disposed of, and then removed. Everything
+ * printed meanwhile must go through `terminal`. On a terminal that cannot redraw, nothing is shown.
  */
 import { safeLine } from '../safe-text.ts';
 import { cutTo } from '../show/width.ts';

@@ -22,7 +22,7 @@ export interface LiveSessionOptions {
   /** Command-line arguments of the notebook; undefined takes those of the session that is open. */
   readonly arguments: readonly string[] | undefined;
   readonly interruption: Interruption;
-  /** Called with what the start of the kernel waits for. */
+  /** Called with the step for which the start of the kernel waits. */
   readonly waitsFor: (text: string) => void;
 }
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 const IMPORT = /(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
 
 /**
- * Returns the modules and packages in `directory` that `code` imports, and what those import in turn: paths from `directory`,
- * sorted. Statements are found by their form, so an import in a text counts as well.
+ * Returns the modules and packages in `directory` that `code` imports, and the ones that those import: paths from
+ * `directory`, sorted. Statements are found by their form, so an import within a text counts as well.
  */
 export function localImports(code: string, directory: string): string[] {
   const found = new Set<string>();

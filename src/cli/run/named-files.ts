@@ -1,4 +1,4 @@
-/** What command lines name of files: paths, folders and patterns, here and in the workspace. */
+/** Files as command lines name them: paths, folders and patterns, on this machine and in the workspace. */
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ApiError } from '#src/client/api-error.ts';
@@ -10,8 +10,8 @@ import { checkFetched, type FetchedFile, fetchFile, filesIn, sendPath } from './
 import { folderOfGlob, globMatcher, isGlob } from './glob.ts';
 
 /**
- * Stores what a command line names: `data/`, `mylib.py`, `data/*.csv`, or with its place in the workspace
- * `../data=data`. Throws `CommandFailure` when there is nothing, or it lies outside of `cwd` and has no place.
+ * Stores the files that an argument names: `data/`, `mylib.py`, `data/*.csv`, or with their place in the workspace
+ * `../data=data`. Throws `CommandFailure` when there are none, or they lie outside of `cwd` and have no place.
  */
 export async function sendNamed(
   client: Client,
@@ -57,8 +57,8 @@ export async function sendAs(
 }
 
 /**
- * Returns the files of the workspace that are meant by a path: a file, a folder with everything in it, or what a pattern
- * matches; none when there is no such thing.
+ * Returns the files of the workspace that an argument names: a file, a folder with everything in it, or the matches of
+ * a pattern; an empty list when there are none.
  */
 export async function filesNamed(
   client: Client,

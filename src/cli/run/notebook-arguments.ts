@@ -1,4 +1,4 @@
-/** Command-line arguments of notebooks: `-p month=3`, and what follows `--`. */
+/** Command-line arguments of notebooks: `-p month=3`, and everything after `--`. */
 import { InvalidArgumentError, Option } from 'commander';
 
 /** The option `-p`, which may be repeated. Its value is the list of arguments so far. */

@@ -1,6 +1,7 @@
 /**
- * A page as PDF, printed by a browser that is installed here. What is printed comes from a notebook, so the browser is shut in: it
- * sees the system's programs and fonts and the page, writes beside the page, and has no network, no other processes and no home.
+ * Prints a page as PDF with a browser that is installed on this machine. The page comes from a notebook, so the browser
+ * is confined: it sees the system's programs and fonts and the page, writes beside the page, and has no network, no
+ * other processes and no home.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -31,8 +32,9 @@ const BROWSERS = [
 const TIMEOUT_MS = 120_000;
 
 /**
- * Runs a program in a root of its own. Arguments: a folder with an empty `root` and the folder `page`, the folder of the program,
- * the program and its arguments. Only what is shown is there, and all but `page` and two folders in memory is read-only.
+ * Runs a program in a root of its own. Arguments: a folder with an empty `root` and the folder `page`, the folder of
+ * the program, the program and its arguments. Only these are mounted, and all but `page` and two folders in memory are
+ * read-only.
  */
 const SHUT_IN = `set -eu
 folder=$1; programs=$2; shift 2
@@ -84,7 +86,7 @@ const FLAGS = [
   'file:///page/report.html',
 ];
 
-/** Returns the browser that prints. Throws `CommandFailure`, with what to do, when this machine has none. */
+/** Returns the browser that prints. Throws `CommandFailure`, with advice, when this machine has none. */
 export function findBrowser(path = ''): string {
   for (const name of BROWSERS)
     for (const folder of path.split(delimiter)) {

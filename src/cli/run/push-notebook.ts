@@ -8,7 +8,7 @@ import { CommandFailure } from '../exit-code.ts';
 import { formatOf, type NotebookFile, readNotebookFile } from './notebook-file.ts';
 import { titleOfFile } from './notebook-title.ts';
 
-/** What became of a file. */
+/** The result of pushing a file. */
 export interface Pushed {
   readonly notebook: Notebook;
   readonly isNew: boolean;

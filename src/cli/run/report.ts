@@ -23,7 +23,7 @@ export interface WrittenReport {
   readonly bytes: number;
 }
 
-/** What to write, and of what. */
+/** The report to write, and its source. */
 export interface ReportRequest {
   readonly client: Client;
   readonly cwd: string;

@@ -10,13 +10,13 @@ import { type FetchedFile, filesIn } from './file-transfer.ts';
 import { localImports } from './local-imports.ts';
 import { fetchAll, filesNamed, sendAs, sendNamed } from './named-files.ts';
 
-/** What is taken along and brought back. */
+/** The files to store before a run and to fetch after it. */
 export interface RunFiles {
   readonly client: Client;
   readonly cwd: string;
   /** The notebook file, if it is one. */
   readonly file: string | undefined;
-  /** What is stored in the workspace before the run: paths and patterns, also with their place after `=`. */
+  /** Files to store in the workspace before the run: paths and patterns, also with their place after `=`. */
   readonly take: readonly string[];
   /** Whether to take along the modules beside the notebook that it imports. */
   readonly takeImports: boolean;
@@ -24,7 +24,7 @@ export interface RunFiles {
   readonly fetch: readonly string[];
 }
 
-/** Stores what the notebook needs in the workspace, and says what. */
+/** Stores the files that the notebook needs in the workspace, and names them. */
 export async function takeAlong(
   { client, cwd, file, take, takeImports }: RunFiles,
   notebook: Notebook,
@@ -62,13 +62,13 @@ async function sendModule(
 /** File systems count time in steps of some milliseconds, and a file may be written as soon as its run has begun. */
 const CLOCK_SLACK_MS = 1000;
 
-/** What was brought back, and what there was not. */
+/** The files that were fetched, and the requested ones that do not exist. */
 export interface Fetched {
   readonly files: readonly FetchedFile[];
   readonly missing: readonly string[];
 }
 
-/** Copies what the notebook has written to the same paths here, and says what. */
+/** Copies files that the notebook has written to the same paths on this machine, and names them. */
 export async function bringBack(
   { client, cwd, fetch }: RunFiles,
   { startedAt }: Run,

@@ -1,4 +1,4 @@
-/** `troupe run`: opens a notebook, executes it, shows what happens, and closes it again. */
+/** `troupe run`: opens a notebook, executes it, shows the progress, and closes it again. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Notebook } from '#src/wire/notebook.ts';
@@ -41,7 +41,7 @@ export interface RunNotebookOptions extends ResultOptions {
   readonly outputDir: string | undefined;
 }
 
-/** What came of the command. */
+/** The result of the command. */
 export interface FinishedRun extends RunResults {
   readonly notebookId: string;
   readonly run: Run;
@@ -63,7 +63,7 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
   }
 }
 
-/** What is going on, for the line that is redrawn. */
+/** The present step, for the status line. */
 interface Progress {
   activity: () => string;
 }
@@ -130,7 +130,7 @@ async function runFound(
     interruption.instead = undefined;
     await screen.finish(run);
     progress.activity = () => 'writing what came of it';
-    // Who has cancelled the run still gets what it has written; the next Ctrl-C gives that up.
+    // After a cancel, written files are still fetched; the next Ctrl-C gives that up.
     const signal = interruption.stop.aborted ? interruption.leave : interruption.stop;
     const results = await writeResults(options, notebook, run, { shown, warnings: terminal }, signal);
     return { notebookId: notebook.id, run, files: files(), ...results };
@@ -147,7 +147,7 @@ interface FoundNotebook {
   readonly notebook: Notebook;
   /** Whether this command has made it. */
   readonly isImported: boolean;
-  /** What was done to get it, for people. */
+  /** How the notebook was found or made, for people. */
   readonly how?: string;
 }
 
@@ -174,7 +174,7 @@ async function findNotebook(options: RunNotebookOptions): Promise<FoundNotebook>
   return { notebook, isImported: isNew, how: `${isNew ? 'imported' : 'updated'} ${file} as ${notebook.id}` };
 }
 
-/** Returns what `attempt` returns. When it throws, `undo` runs before the error is passed on. */
+/** Returns the result of `attempt`. When it throws, `undo` runs before the error is passed on. */
 async function orElse<T>(attempt: () => T, undo: () => Promise<void>): Promise<T> {
   try {
     return attempt();

@@ -1,4 +1,4 @@
-/** What `troupe run` writes once the run has ended, whether it succeeded or not. */
+/** The files that `troupe run` writes once the run has ended, whether it succeeded or not. */
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import type { Terminal } from '../terminal.ts';
@@ -6,7 +6,7 @@ import type { FetchedFile } from './file-transfer.ts';
 import { type FrontEnd, type WrittenReport, writeReport } from './report.ts';
 import { bringBack, type RunFiles } from './run-files.ts';
 
-/** What to write, and how. */
+/** The files to write, and how. */
 export interface ResultOptions extends RunFiles {
   /** Files to write the executed notebook to. */
   readonly reports: readonly string[];
@@ -16,10 +16,10 @@ export interface ResultOptions extends RunFiles {
   readonly frontEnd: FrontEnd | undefined;
 }
 
-/** What came of it. */
+/** The written files. */
 export interface RunResults {
   readonly fetched: readonly FetchedFile[];
-  /** What was to be brought back and is not there. */
+  /** Requested files that do not exist. */
   readonly missing: readonly string[];
   readonly reports: readonly WrittenReport[];
   /** Why something could not be written. */

@@ -51,7 +51,7 @@ export class RunScreen {
     this.#ports = ports;
   }
 
-  /** Returns what is going on, for the line that is redrawn. */
+  /** Returns the present step, for the status line. */
   get activity(): string {
     const [first] = this.#running;
     const count = `${this.#shown.size}/${this.#planned.size} cells`;

@@ -49,7 +49,7 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
   return { screen: new RunScreen(terminal, style, ports), files: () => files?.kept ?? [] };
 }
 
-/** Returns what to call an output of this type. */
+/** Returns a word for an output of this type. */
 export function describe(mimetype: string): string {
   if (mimetype.startsWith('image/')) return 'image';
   if (/vega|plotly/.test(mimetype)) return 'chart';

@@ -1,7 +1,7 @@
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { Style } from '../style.ts';
 
-/** Returns what happened to an actor as one line; undefined for what is about the stream itself. */
+/** Returns an event of an actor as one line; undefined for an event about the stream itself. */
 export function actorLine(event: ActorStreamEvent, style: Style): string | undefined {
   const time = style.dim(event.time.slice('2026-01-01T'.length));
   switch (event.type) {

@@ -12,9 +12,9 @@ export interface HtmlOptions {
   readonly style: Style;
   readonly color: boolean;
   readonly limits: GridLimits;
-  /** Takes the content of an embedded image, sound or download. Returns what to write in its place. */
+  /** Takes the content of an embedded image, sound or download. Returns the text to write in its place. */
   readonly image: (dataUrl: string, mimetype?: string) => string;
-  /** Takes a page that stands in this one. Returns what to write in its place. */
+  /** Takes a page that is embedded in this one. Returns the text to write in its place. */
   readonly page: (html: string) => string;
 }
 
@@ -137,7 +137,7 @@ function imageText({ src = '', alt = '' }: Record<string, string>, { image }: Ht
   return src.startsWith('data:') ? image(src) : `[image ${alt || src}]`;
 }
 
-/** Sound and films: what is in the page is saved, and of all else the address is said. */
+/** Sound and films: embedded data are saved, and of others the address is shown. */
 function mediaText({ name, attribs, children }: Tag, { image }: HtmlOptions): string {
   const source = children.filter(DomUtils.isTag).find((child) => child.name === 'source');
   const src = attribs.src ?? source?.attribs.src ?? '';

@@ -6,7 +6,7 @@ export type MarimoElement =
   | { readonly kind: 'table'; readonly grid: Grid }
   | { readonly kind: 'html'; readonly html: string }
   | { readonly kind: 'text'; readonly text: string }
-  /** Something to save; `label` is what it is called. */
+  /** Data to save; `label` is their title. */
   | { readonly kind: 'file'; readonly mimetype?: string; readonly content: string; readonly label: string }
   | { readonly kind: 'container' }
   /** Each of its children under a label of its own. */

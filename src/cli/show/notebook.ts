@@ -1,7 +1,7 @@
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Style } from '../style.ts';
 
-/** Returns a saved notebook as text: what it is, and the code of its cells. */
+/** Returns a saved notebook as text: its properties, and the code of its cells. */
 export function notebookText(notebook: Notebook, style: Style): string {
   const { id, createdAt, updatedAt, serialization, datasourceSlugs, variables } = notebook;
   const facts = [

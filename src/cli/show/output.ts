@@ -1,4 +1,4 @@
-/** One output of a cell, as people read it in a terminal; what cannot be text becomes a file. */
+/** One output of a cell as text for a terminal. An output that cannot be text becomes a file. */
 import type { Style } from '../style.ts';
 import type { GridLimits } from './grid.ts';
 import { htmlText } from './html.ts';
@@ -13,14 +13,14 @@ export interface ShowOptions {
   readonly style: Style;
   readonly color: boolean;
   readonly limits: GridLimits;
-  /** Takes an output that is not text. Returns what to write in its place. */
+  /** Takes an output that is not text. Returns the text to write in its place. */
   readonly keep: (file: OutputFile) => string;
 }
 
 export interface TypedValue {
   readonly mimetype: string;
   readonly data?: unknown;
-  /** What it is as text. */
+  /** The output as plain text. */
   readonly text?: string;
 }
 
@@ -28,8 +28,8 @@ const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 const ONE_LINE = 88;
 
 /**
- * The text of an output, without a line break at its end; empty when there is nothing to see. Notebook code can emit
- * anything under any type, so what is nested too deep or too large to be read is only named.
+ * Returns the text of an output, without a line break at its end; empty when there is nothing to show. Notebook code
+ * can emit anything under any type, so a value that is nested too deep or too large is only named.
  */
 export function outputText(value: TypedValue, options: ShowOptions): string {
   try {

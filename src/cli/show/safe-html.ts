@@ -1,6 +1,7 @@
 /**
- * HTML of an output as a part of a page. The policy of the page forbids scripts and requests; what it cannot forbid is left out here:
- * whatever leads the reader elsewhere by itself, and markup that is not closed, which would take what follows in the page into itself.
+ * HTML of an output as a part of a page. The policy of the page forbids scripts and requests. Everything dangerous that
+ * the policy cannot forbid is left out here: elements that lead the reader elsewhere by themselves, and unclosed
+ * markup, which would swallow the rest of the page.
  */
 import { DomUtils, parseDocument } from 'htmlparser2';
 
@@ -18,7 +19,7 @@ const UNWRAPPED = new Set(['html', 'head', 'body']);
 /** Elements in each other beyond which nothing is read, since each takes some of the stack. */
 const MAX_DEPTH = 200;
 
-/** Returns the HTML without what is left out, with every element closed. */
+/** Returns the HTML without the dangerous parts, with every element closed. */
 export function safeHtml(html: string): string {
   return keptOf(parseDocument(html).children, 0)
     .map((node) => DomUtils.getOuterHTML(node, { encodeEntities: 'utf8', selfClosingTags: false }))

@@ -4,7 +4,7 @@ import { table } from '../table.ts';
 import { durationText } from './duration.ts';
 import { factLines } from './notebook.ts';
 
-/** Returns a session as text: what it is, and the state of its cells. */
+/** Returns a session as text: its properties, and the state of its cells. */
 export function sessionText(session: NotebookSession, color: boolean): string {
   const { sessionId, environmentId, mode, status, phases, currentRunId, error, cells, createdAt } = session;
   const facts = factLines(

@@ -1,6 +1,7 @@
 /**
- * An executed notebook as one HTML file that needs nothing else and runs nothing: its policy forbids scripts and requests, and what
- * outputs could do in spite of it is left out of them, so it is safe to open whatever the notebook printed.
+ * An executed notebook as one HTML file that needs no other file and runs nothing. Its policy forbids scripts and
+ * requests, and parts of outputs that could act in spite of the policy are left out, so the file is safe to open
+ * whatever the notebook printed.
  */
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { CellResult, Run } from '#src/wire/run.ts';

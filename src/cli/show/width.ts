@@ -13,7 +13,10 @@ export function widthOf(line: string): number {
   return [...plain.replace(NO_WIDTH, '')].length + wide;
 }
 
-/** Returns the line, cut to at most `columns`, with an ellipsis for what is cut off. Only for text without escape sequences. */
+/**
+ * Returns the line, cut to at most `columns`, with an ellipsis in place of the rest. Only for text without escape
+ * sequences.
+ */
 export function cutTo(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;
   if (columns < 1) return '';

@@ -6,13 +6,13 @@ export interface TopKernel extends KernelUsage {
   readonly cpuShare: number;
 }
 
-/** A worker and what it used between two samples. */
+/** A worker and its use of resources between two samples. */
 export interface TopWorker extends WorkerState {
   readonly cpuShare: number;
   readonly busyShare: number;
 }
 
-/** The state of the server with what changed since the sample before. */
+/** The state of the server, with the changes since the sample before. */
 export interface TopSample extends Omit<ServerState, 'kernels' | 'workers'> {
   /** Of the server's process; 1 is one whole processor. */
   readonly cpuShare: number;

@@ -9,7 +9,7 @@ const MAX_ESCAPED_BYTES = 5;
 const MAX_CHARACTER_BYTES = 4;
 
 /**
- * Returns what `JSON.parse` would, in steps of up to a millisecond. `scan` has reached the end of these
+ * Returns the value that `JSON.parse` returns, in steps of up to a millisecond. `scan` has reached the end of these
  * bytes. Throws `SyntaxError`.
  */
 export function* parseJson(json: Buffer, scan: JsonScan): Generator<undefined, unknown> {
@@ -101,7 +101,7 @@ function* parseObject(json: Buffer, large: LargeValue): Generator<undefined, obj
   return whole;
 }
 
-/** Sets an own member, whatever its name is, as `JSON.parse` does. */
+/** Sets an own member of any name, as `JSON.parse` does. */
 function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value;
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });

@@ -1,7 +1,7 @@
 /**
- * Reads JSON that comes from outside before anything is parsed, on its bytes. It finds what there is too much of: a few
- * megabytes of `[],[],…` would otherwise become gigabytes of heap, and deep nesting would overflow the stack of recursive
- * readers. And it finds where large JSON can be parted, so that it can be parsed in pieces. Invalid JSON is left to the
+ * Scans the bytes of JSON from outside before anything is parsed. The scan finds excess: a few megabytes of `[],[],…`
+ * would otherwise become gigabytes of heap, and deep nesting would overflow the stack of recursive readers. It also
+ * finds the places at which large JSON can be divided, so that it can be parsed in pieces. Invalid JSON is left to the
  * parser.
  */
 export interface JsonBounds {
@@ -13,7 +13,7 @@ export interface JsonBounds {
   readonly mayHaveLargeNames: boolean;
 }
 
-/** What there is too much of. */
+/** The limit that the JSON exceeds. */
 export type JsonExcess = 'depth' | 'values' | 'digits' | 'name';
 
 /** A value with more bytes is large. */
@@ -48,7 +48,7 @@ const SHORT_STRING_BYTES = 64;
 const BYTES_AT_ONCE = 128 * 1024;
 const QUOTES_AT_ONCE = 4096;
 
-/** What is known of a container that is open. */
+/** The state of an open container. */
 interface Open {
   readonly start: number;
   /** Its last comma, or its start. */

@@ -4,10 +4,10 @@ import { isHighSurrogate } from '../utf8.ts';
 
 /** A value whose JSON is about this long, or shorter, is written at once. */
 const MAX_PIECE_CHARS = 32 * 1024;
-/** What a value counts in addition to its characters. */
+/** The charge for each value in addition to its characters. */
 const VALUE_CHARS = 8;
 
-/** A value whose JSON was made before, which stands for the value in what is written here. */
+/** A value whose JSON was made before; it takes the place of the value when JSON is written here. */
 export class EncodedJson {
   readonly pieces: readonly Uint8Array[];
 
@@ -51,8 +51,8 @@ function roomAfter(value: unknown, room: number): number {
 }
 
 /**
- * Returns the JSON of plain data in pieces, in steps of up to a millisecond: what `JSON.stringify` returns, as UTF-8. The value
- * must not change meanwhile.
+ * Returns the JSON of plain data in pieces, in steps of up to a millisecond: the text of `JSON.stringify`, as UTF-8.
+ * The value must not change meanwhile.
  */
 export function* writeJson(value: unknown): Generator<undefined, Uint8Array[]> {
   const pieces: Uint8Array[] = [];
@@ -63,7 +63,7 @@ export function* writeJson(value: unknown): Generator<undefined, Uint8Array[]> {
   return pieces;
 }
 
-/** Yields what `writeJson` returns, piece by piece, as it is asked for. */
+/** Yields the pieces of `writeJson` one by one, on demand. */
 export function* jsonPieces(value: unknown): Generator<Uint8Array, undefined> {
   const rest = new PieceText();
   yield* write(rest, value);

@@ -45,7 +45,7 @@ export async function prepareStrings(texts: Iterable<string>): Promise<Disposabl
   return long.length === 0 ? NOTHING : inSlices(preparing(long));
 }
 
-/** Does what `prepareStrings` does, in steps of up to a millisecond, and returns what is to be disposed of. */
+/** Prepares strings as `prepareStrings` does, in steps of up to a millisecond, and returns the disposable. */
 export function* preparing(texts: readonly string[]): Generator<undefined, Disposable> {
   const done: string[] = [];
   let isComplete = false;
@@ -60,7 +60,7 @@ export function* preparing(texts: readonly string[]): Generator<undefined, Dispo
     isComplete = true;
     return { [Symbol.dispose]: () => release(done.splice(0)) };
   } finally {
-    if (!isComplete) release(done); // who asked for it has given up
+    if (!isComplete) release(done); // the caller has given up
   }
 }
 
