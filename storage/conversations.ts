@@ -21,6 +21,12 @@ export interface ConversationRecord {
 /** Key: workspace id, conversation id. */
 export const conversationRecords = defineRecord<ConversationRecord>('conversation', 1);
 
+/**
+ * The conversations of a workspace by the time at which they were created: an id has another time where it is that of a notebook.
+ * Key: workspace id, place (`places.ts`).
+ */
+export const conversationPlaces = defineRecord<null>('conversation-place', 1);
+
 /** One entry of a conversation, stored in the form in which it is served, with data for its model's provider. */
 export interface EntryRecord {
   /** JSON of the entry. */

@@ -2,6 +2,7 @@ import type { Migration } from './migrations/conversion.ts';
 import { indexEndedRuns } from './migrations/index-ended-runs.ts';
 import { indexForFinding } from './migrations/index-for-finding.ts';
 import { partBySession } from './migrations/part-by-session.ts';
+import { placeConversations } from './migrations/place-conversations.ts';
 
 /** The format of the whole store: which keys exist and what they mean. Each record kind has a version of its own besides. */
 export interface StoreFormat {
@@ -17,6 +18,6 @@ export interface StoreFormat {
 const acceptChecksums: Migration = () => [];
 
 export const CURRENT_FORMAT: StoreFormat = {
-  version: 5,
-  migrations: [indexForFinding, acceptChecksums, indexEndedRuns, partBySession],
+  version: 6,
+  migrations: [indexForFinding, acceptChecksums, indexEndedRuns, partBySession, placeConversations],
 };

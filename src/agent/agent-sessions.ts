@@ -1,17 +1,24 @@
 /** Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
+import type { AgentStatus } from '#machines/agent-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, isIdOf, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import { type EnvironmentId, isIdOf, type SessionId, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import { type ConversationRecord, conversationRecords, entryRecords } from '#storage/conversations.ts';
+import {
+  type ConversationRecord,
+  conversationPlaces,
+  conversationRecords,
+  entryRecords,
+} from '#storage/conversations.ts';
 import { workspaceExists } from '#storage/identity.ts';
-import { checkCursor, type PageRequest, pageOf } from '#storage/listing.ts';
+import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
+import { idAt, PlaceTimes, placeOf } from '#storage/places.ts';
 import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -37,6 +44,12 @@ import {
 } from './named-conversation.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 
+/** Which conversations of a workspace to list. Absent members filter nothing. */
+export interface AgentSessionQuery extends PageRequest, CreationTimes {
+  /** `open` is every status but `closed`. */
+  readonly status?: AgentStatus | 'open' | undefined;
+}
+
 export interface AgentSessionsOptions {
   readonly store: Store;
   readonly actors: AgentSessionActors;
@@ -55,9 +68,11 @@ export interface AgentSessionsOptions {
 
 export class AgentSessions {
   readonly #options: AgentSessionsOptions;
+  readonly #times: PlaceTimes;
 
   constructor(options: AgentSessionsOptions) {
     this.#options = options;
+    this.#times = new PlaceTimes(options.store, conversationPlaces);
   }
 
   /**
@@ -154,16 +169,26 @@ export class AgentSessions {
     return this.#summary(principal.workspaceId, sessionId, record);
   }
 
-  /** Resolves with a page of the conversations that the caller may read, by id. Rejects with `invalid_cursor`. */
-  async list(principal: Principal, query: PageRequest): Promise<Listing<AgentSessionSummary>> {
+  /**
+   * Resolves with a page of the conversations that the caller may read, by the time at which they were created. Rejects with
+   * `invalid_cursor`.
+   */
+  async list(principal: Principal, query: AgentSessionQuery): Promise<Listing<AgentSessionSummary>> {
     const { store, access } = this.#options;
     const { workspaceId } = principal;
-    checkCursor(query.after, (text) => isIdOf('conversation', text) || isIdOf('notebook', text));
+    checkCursor(query.after, (text) => isConversationId(idAt(text)));
+    const bounds = timeBounds(query, timeText);
     return slicedListing(store, {
       page: query,
-      entriesAfter: (after) => store.list(conversationRecords, workspaceId, [], pageOf({ ...query, after })),
-      itemOf: (record, id) =>
-        access.mayRead(principal, id, record) ? this.#summary(workspaceId, id, record) : undefined,
+      entriesAfter: (after) =>
+        store.list(conversationPlaces, workspaceId, [], pageOf({ ...query, after }, bounds)),
+      itemOf: (_, place) => {
+        const id = idAt(place);
+        const record = store.get(conversationRecords, workspaceId, id);
+        if (record === undefined || !access.mayRead(principal, id, record)) return undefined;
+        const summary = this.#summary(workspaceId, id, record);
+        return hasStatus(summary, query.status) ? summary : undefined;
+      },
     });
   }
 
@@ -251,7 +276,7 @@ export class AgentSessions {
     before: ConversationRecord | undefined,
     { notebookSessionId, config = {}, context = {} }: OpenAgentRequest,
   ): void {
-    const now = timestamp();
+    const now = before === undefined ? this.#times.next(workspaceId) : timestamp();
     const { model, instructions } = config;
     // Sent unchanged by somebody else than the owner, they remain the choice of whoever made it.
     const isChosen =
@@ -267,7 +292,11 @@ export class AgentSessions {
       datasourceSlugs: context.datasourceSlugs ?? before?.datasourceSlugs ?? [],
       ...(isChosen && { datasourcesChosenBy: userId }),
     };
-    this.#options.store.write((tx) => tx.put(conversationRecords, record, workspaceId, sessionId));
+    this.#options.store.write((tx) => {
+      tx.put(conversationRecords, record, workspaceId, sessionId);
+      if (before === undefined)
+        tx.put(conversationPlaces, null, workspaceId, placeOf(record.createdAt, sessionId));
+    });
   }
 
   /** Restores a session whose prompt a dead server left behind: it forgets the prompt before it does anything else. */
@@ -301,4 +330,14 @@ export class AgentSessions {
       ...(latest === undefined ? [] : [latest]),
     ];
   }
+}
+
+/** Returns whether the text has the form of a conversation's id, which is that of its notebook when it is bound to one. */
+function isConversationId(text: string): boolean {
+  return isIdOf('conversation', text) || isIdOf('notebook', text);
+}
+
+function hasStatus({ status }: AgentSessionSummary, wanted: AgentSessionQuery['status']): boolean {
+  if (wanted === undefined) return true;
+  return wanted === 'open' ? status !== 'closed' : status === wanted;
 }

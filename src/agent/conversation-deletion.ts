@@ -4,7 +4,13 @@
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { conversationGrants, conversationRecords, entryRecords } from '#storage/conversations.ts';
+import {
+  conversationGrants,
+  conversationPlaces,
+  conversationRecords,
+  entryRecords,
+} from '#storage/conversations.ts';
+import { placeOf } from '#storage/places.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -54,10 +60,12 @@ export class ConversationDeletion {
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): (tx: Transaction) => void {
     const { store, sessions, removals } = this.#options;
-    if (store.get(conversationRecords, workspaceId, sessionId) === undefined) return () => {};
+    const record = store.get(conversationRecords, workspaceId, sessionId);
+    if (record === undefined) return () => {};
     const eraseSession = sessions.prepareDeletion({ workspaceId, id: sessionId });
     return (tx) => {
       tx.remove(conversationRecords, workspaceId, sessionId);
+      tx.remove(conversationPlaces, workspaceId, placeOf(record.createdAt, sessionId));
       eraseSession(tx);
       removals.add(tx, { kind: CONVERSATION, workspaceId, home: sessionId, id: sessionId });
     };

@@ -8,7 +8,7 @@ import type {
 } from '#src/wire/agent.ts';
 import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
-import type { SessionRunsFilters } from '#src/wire/finding.ts';
+import type { AgentSessionFilters, SessionRunsFilters } from '#src/wire/finding.ts';
 import type { AgentRun, SubmittedRun } from '#src/wire/run.ts';
 import type { Page } from '#src/wire/shape.ts';
 import {
@@ -28,7 +28,7 @@ const ROOT = '/api/v3/agent-sessions';
 
 /** Conversations with agents. */
 export function agentSessions(connection: Connection) {
-  const list = ({ signal, ...query }: OrderedPageOptions = {}) =>
+  const list = ({ signal, ...query }: PageOptions & AgentSessionFilters = {}) =>
     connection.json<Page<AgentSessionSummary>>({
       method: 'GET',
       path: ROOT,
@@ -58,7 +58,7 @@ export function agentSessions(connection: Connection) {
     getTagged: (sessionId: string, options: ReadOptions = {}) =>
       connection.tagged<AgentSession>({ method: 'GET', path: ROOT + path`/${sessionId}`, ...options }),
     list,
-    each: (options: OrderedPageOptions = {}) => eachItem(list, options),
+    each: (options: PageOptions & AgentSessionFilters = {}) => eachItem(list, options),
     /** Returns a ticket with which a browser's `EventSource` opens the session's stream, once. */
     eventTicket: (sessionId: string, options: PostOptions = {}) =>
       connection.json<EventTicket>({

@@ -3,11 +3,11 @@ import type { SessionMode, SessionStatus } from '#machines/notebook-session.ts';
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
+import { idAt } from '#storage/places.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
 import { slicedListing } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
-import { idAt } from './notebook-session-places.ts';
 import { statusOf } from './notebook-session-record.ts';
 import { titleFilter } from './title-filter.ts';
 

@@ -2,34 +2,25 @@
  * The indexes of notebook sessions by the time at which they were last opened. They are written in the commit that opens or
  * closes a session.
  */
-import { type Timestamp, timestamp } from '#src/core/clock.ts';
-import { timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
+import type { Timestamp } from '#src/core/clock.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { PlaceTimes, placeOf } from '#storage/places.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 
-const TIME_CHARACTERS = timeText(0).length;
-
 export class NotebookSessionPlaces {
   readonly #store: Store;
-  /** When the latest session of this process was opened. */
-  #latestMs = 0;
+  readonly #times: PlaceTimes;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#times = new PlaceTimes(store, sessionPlaces);
   }
 
-  /**
-   * Returns the time of an opening. Several workers open sessions, in shared turns: the time is then later than that of every
-   * opening in the workspace that is committed, so that a reader who goes on after the last place of a page misses none.
-   */
+  /** Returns the time of an opening, by which the session is listed. */
   timeOfOpening(workspaceId: WorkspaceId): Timestamp {
-    if (!this.#store.isShared) return timestamp();
-    const newestFirst = { limit: 1, reverse: true };
-    const [newest] = this.#store.list(sessionPlaces, workspaceId, [], newestFirst);
-    const committedMs = newest === undefined ? 0 : timeOfText(newest.id);
-    this.#latestMs = Math.max(Date.now(), committedMs + 1, this.#latestMs + 1);
-    return timestamp(this.#latestMs);
+    return this.#times.next(workspaceId);
   }
 
   /** Notes that a session is opened. `before` is when it was opened the last time; null for a new one. */
@@ -50,14 +41,4 @@ export class NotebookSessionPlaces {
   erase(tx: Transaction, workspaceId: WorkspaceId, id: string, at: string): void {
     tx.remove(sessionPlaces, workspaceId, placeOf(at, id));
   }
-}
-
-/** Returns the id of the session at a place. */
-export function idAt(place: string): string {
-  return place.slice(TIME_CHARACTERS);
-}
-
-/** Returns the place of a session in the lists, which are sorted by text. */
-function placeOf(openedAt: string, id: string): string {
-  return timeText(Date.parse(openedAt)) + id;
 }

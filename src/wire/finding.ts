@@ -79,6 +79,20 @@ export const NotebookSessionSummarySchema = Type.Object(
 );
 export type NotebookSessionSummary = Wire<typeof NotebookSessionSummarySchema>;
 
+export const AgentSessionListQuery = Type.Object(
+  {
+    ...page,
+    ...creationTimes,
+    status: Type.Optional(
+      oneOf(['open', 'ready', 'busy', 'closed'], {
+        description: 'Only conversations with this status; `open` is every status but `closed`.',
+      }),
+    ),
+  },
+  closed,
+);
+export type AgentSessionFilters = Filters<typeof AgentSessionListQuery>;
+
 export const AuditListQuery = Type.Object(
   {
     ...page,

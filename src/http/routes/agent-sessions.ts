@@ -8,7 +8,7 @@ import {
   OpenAgentSessionSchema,
 } from '#src/wire/agent.ts';
 import { AgentStreamEventSchema } from '#src/wire/events.ts';
-import { OrderedPageQuery, SessionRunsQuery } from '#src/wire/finding.ts';
+import { AgentSessionListQuery, SessionRunsQuery } from '#src/wire/finding.ts';
 import { AgentRunSchema, PromptRequestSchema, WaitQuery } from '#src/wire/run.ts';
 import { pageSchema } from '#src/wire/shape.ts';
 import {
@@ -93,11 +93,11 @@ export function agentSessionRoutes(
       method: 'GET',
       path: '/api/v3/agent-sessions',
       operationId: 'listAgentSessions',
-      summary: 'List the conversations you can read, oldest first unless the order says otherwise',
+      summary: 'List the conversations you can read, by the time at which they were created',
       tags,
       access: { action: 'agent.read' },
       readsStoreOnly: true,
-      query: OrderedPageQuery,
+      query: AgentSessionListQuery,
       responses: {
         200: {
           description: 'A page of conversations.',

@@ -1,0 +1,12 @@
+/** Format 5 → 6: conversations get a list by the time at which they were created. */
+import { conversationPlaces, conversationRecords } from '../conversations.ts';
+import { placeOf } from '../places.ts';
+import type { Store } from '../store.ts';
+import { type Pass, passOver, workspacesOf } from './conversion.ts';
+
+export function* placeConversations(store: Store): Generator<Pass<unknown>> {
+  for (const workspaceId of workspacesOf(store))
+    yield passOver(conversationRecords, workspaceId, [], (tx, { createdAt }, [id = '']) =>
+      tx.put(conversationPlaces, null, workspaceId, placeOf(createdAt, id)),
+    );
+}

@@ -1,0 +1,44 @@
+/**
+ * Places in lists that are sorted by a time which is not that of the item's id: the time as text, then the id. The text is of one
+ * length, so that places sort by time.
+ */
+import { type Timestamp, timestamp } from '#src/core/clock.ts';
+import { timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
+import type { RecordKind } from './codec.ts';
+import type { Store } from './store.ts';
+
+const TIME_CHARACTERS = timeText(0).length;
+
+/** Returns the place of an item with this time. */
+export function placeOf(at: string, id: string): string {
+  return timeText(Date.parse(at)) + id;
+}
+
+/** Returns the id of the item at a place. */
+export function idAt(place: string): string {
+  return place.slice(TIME_CHARACTERS);
+}
+
+/**
+ * Gives out the times of new places in one list. Several workers add to it, in shared turns: each time is then later than that of
+ * every place in the workspace that is committed, so that a reader who goes on after the last place of a page misses none.
+ */
+export class PlaceTimes {
+  readonly #store: Pick<Store, 'isShared' | 'list'>;
+  readonly #kind: RecordKind<null>;
+  #latestMs = 0;
+
+  constructor(store: Pick<Store, 'isShared' | 'list'>, kind: RecordKind<null>) {
+    this.#store = store;
+    this.#kind = kind;
+  }
+
+  next(workspaceId: WorkspaceId): Timestamp {
+    if (!this.#store.isShared) return timestamp();
+    const newestFirst = { limit: 1, reverse: true };
+    const [newest] = this.#store.list(this.#kind, workspaceId, [], newestFirst);
+    const committedMs = newest === undefined ? 0 : timeOfText(newest.id);
+    this.#latestMs = Math.max(Date.now(), committedMs + 1, this.#latestMs + 1);
+    return timestamp(this.#latestMs);
+  }
+}
