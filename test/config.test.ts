@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { readConfigFile } from '#src/config/file.ts';
 import { automaticWorkers } from '#src/config/kinds.ts';
 import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
@@ -338,4 +348,75 @@ test('the number of workers is from 1 to 64, or auto', (t) => {
       'TROUPE_WORKERS must be auto, or a whole number from 1 to 64.',
     ]);
   }
+});
+
+test('a troupe.config.json that another user could have written is named and not obeyed', (t) => {
+  const me = process.getuid?.() ?? 0;
+  const complaints = (change: (cwd: string, file: string) => void, userId = me): string[] => {
+    const cwd = workingDirectory(t, { python: '/tmp/theirs' });
+    const file = join(cwd, 'troupe.config.json');
+    chmodSync(file, 0o600);
+    change(cwd, file);
+    const problems: string[] = [];
+    const members = readConfigFile(cwd, (problem) => problems.push(problem), userId);
+    assert.equal(members.size, problems.length === 0 ? 1 : 0);
+    return problems.map((problem) => /^\S+ is not obeyed, because ([^.]+)\./.exec(problem)?.[1] ?? problem);
+  };
+  assert.deepEqual(
+    complaints(() => {}),
+    [],
+  );
+  assert.deepEqual(
+    complaints((cwd) => chmodSync(cwd, 0o757)),
+    ['other users can write to its folder'],
+  );
+  assert.deepEqual(
+    complaints((cwd) => chmodSync(cwd, 0o1777)),
+    [],
+    'in such a folder nobody replaces the file of somebody else',
+  );
+  assert.deepEqual(
+    complaints((_, file) => chmodSync(file, 0o606)),
+    ['other users can write to it'],
+  );
+  if (me !== 0) {
+    assert.deepEqual(
+      complaints(() => {}, me + 1),
+      ['its folder belongs to another user'],
+    );
+    return;
+  }
+  assert.deepEqual(
+    complaints((cwd) => chownSync(cwd, 4711, 4711)),
+    ['its folder belongs to another user'],
+  );
+  assert.deepEqual(
+    complaints((cwd, file) => {
+      chmodSync(cwd, 0o1777);
+      chownSync(file, 4711, 4711);
+    }),
+    ['it belongs to another user'],
+  );
+  assert.deepEqual(
+    complaints((cwd, file) => {
+      chmodSync(cwd, 0o1777);
+      renameSync(file, join(cwd, 'mine.json'));
+      symlinkSync('mine.json', file);
+      lchownSync(file, 4711, 4711);
+    }),
+    ['it belongs to another user'],
+    'a link of theirs to a file of mine',
+  );
+  assert.deepEqual(
+    complaints(() => {}, 4711),
+    [],
+    'files of root are obeyed',
+  );
+  assert.deepEqual(
+    complaints((cwd) => {
+      chownSync(cwd, 4711, 100);
+      chmodSync(cwd, 0o775);
+    }, 4711),
+    ['other users can write to its folder'],
+  );
 });

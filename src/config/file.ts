@@ -1,16 +1,25 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Name of the settings file, which is looked up in the working directory. */
 export const CONFIG_FILE = 'troupe.config.json';
 
+const GROUP_WRITES = 0o020;
+const OTHERS_WRITE = 0o002;
+const STICKY = 0o1000;
+
 /**
  * Returns the members of `troupe.config.json` in `directory` as text, like environment variables; none when there is no
- * file. Calls `complain` with one sentence for each member that cannot be a setting, and for an unreadable file.
+ * file. Calls `complain` with one sentence for each member that cannot be a setting, for an unreadable file, and for one that
+ * another user than `userId` could have written: it says where tokens are sent and which programs are started.
  */
-export function readConfigFile(directory: string, complain: (problem: string) => void): Map<string, string> {
+export function readConfigFile(
+  directory: string,
+  complain: (problem: string) => void,
+  userId: number | undefined = process.getuid?.(),
+): Map<string, string> {
   const members = new Map<string, string>();
-  const content = parseFile(join(directory, CONFIG_FILE), complain);
+  const content = parseFile(directory, userId, complain);
   if (content === undefined) return members;
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     complain(`${CONFIG_FILE} must hold one JSON object.`);
@@ -25,13 +34,31 @@ export function readConfigFile(directory: string, complain: (problem: string) =>
   return members;
 }
 
-function parseFile(path: string, complain: (problem: string) => void): unknown {
+function parseFile(
+  directory: string,
+  userId: number | undefined,
+  complain: (problem: string) => void,
+): unknown {
+  const path = join(directory, CONFIG_FILE);
   let text: string;
+  let file: number | undefined;
   try {
-    text = readFileSync(path, 'utf8');
+    file = openSync(path, 'r');
+    const stranger =
+      userId === undefined ? undefined : whoElseWrites(directory, path, fstatSync(file), userId);
+    if (stranger !== undefined) {
+      complain(
+        `${path} is not obeyed, because ${stranger}. The file and its folder must belong to you or to root, and be writable by ` +
+          'nobody else. Change that, or run the command in another folder.',
+      );
+      return undefined;
+    }
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     if (!isMissing(error)) complain(`${path} cannot be read: ${messageOf(error)}`);
     return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
   try {
     return JSON.parse(text);
@@ -40,6 +67,20 @@ function parseFile(path: string, complain: (problem: string) => void): unknown {
     complain(`${path} is not valid JSON.`);
     return undefined;
   }
+}
+
+/** Returns why another user could have written the file, as the end of a sentence; undefined when none could. */
+function whoElseWrites(directory: string, path: string, file: Stats, userId: number): string | undefined {
+  const isTheirs = ({ uid }: Stats) => uid !== userId && uid !== 0;
+  // A group with the number of its user is that user's own.
+  const isShared = ({ mode, gid }: Stats) =>
+    (mode & OTHERS_WRITE) !== 0 || ((mode & GROUP_WRITES) !== 0 && gid !== userId && gid !== 0);
+  const folder = statSync(directory);
+  if (isTheirs(folder)) return 'its folder belongs to another user';
+  // In a folder such as /tmp users can replace only files of their own.
+  if (isShared(folder) && (folder.mode & STICKY) === 0) return 'other users can write to its folder';
+  if (isTheirs(file) || isTheirs(lstatSync(path))) return 'it belongs to another user';
+  return isShared(file) ? 'other users can write to it' : undefined;
 }
 
 function textOf(value: unknown): string | undefined {

@@ -41,7 +41,7 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_PUBLIC_URL',
     kind: httpUrl,
     description:
-      'URL at which browsers reach this server: for the links in exported pages, and as the origin from which pages may change datasources and keys. Unset: the address of each request.',
+      'URL at which browsers reach this server: for the links in exported pages, and as the only origin from which pages may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that.',
   }),
   corsOrigins: setting({
     env: 'TROUPE_CORS_ORIGINS',

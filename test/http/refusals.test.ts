@@ -165,7 +165,14 @@ test('only a page of this server may change what is guarded against other origin
   };
   assert.equal(await attempt({}), 201);
   assert.equal(await attempt({ origin: `http://${own}` }), 201);
-  assert.equal(await attempt({ origin: 'https://troupe.example', host: 'troupe.example' }), 201);
+  const host = 'troupe.example';
+  assert.equal(await attempt({ origin: `http://${host}`, host }), 201);
+  assert.equal(await attempt({ origin: `https://${host}`, host }), 'cross_origin');
+  assert.equal(await attempt({ origin: `https://${host}`, host, 'x-forwarded-proto': 'https' }), 201);
+  assert.equal(
+    await attempt({ origin: `http://${host}`, host, 'x-forwarded-proto': 'https' }),
+    'cross_origin',
+  );
   assert.equal(await attempt({ 'sec-fetch-site': 'same-origin' }), 201);
   assert.equal(await attempt({ 'sec-fetch-site': 'same-origin', origin: 'https://troupe.example' }), 201);
   assert.equal(await attempt({ 'sec-fetch-site': 'none' }), 201);

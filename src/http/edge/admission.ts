@@ -208,7 +208,8 @@ export function admit(
     if (name !== prepared.openEnd?.name && !isPlausibleId(request.params[name]!)) throw notFound();
   if (route.sameOrigin === true) {
     const [origin, fetchSite] = [req.getHeader('origin'), req.getHeader('sec-fetch-site')];
-    requireSameOrigin({ origin, fetchSite, host: req.getHeader('host') }, context.publicUrl);
+    const [host, forwardedProto] = [req.getHeader('host'), req.getHeader('x-forwarded-proto')];
+    requireSameOrigin({ origin, fetchSite, host, forwardedProto }, context.publicUrl);
   }
   if (route.method === 'POST') request.idempotencyKey = readIdempotencyKey(req);
   if (route.audited === true && request.remoteAddress === '')

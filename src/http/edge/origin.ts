@@ -9,29 +9,28 @@ export interface RequestOrigin {
   readonly origin: string;
   readonly fetchSite: string;
   readonly host: string;
+  /** `https` when a proxy in front received the request over TLS. Pages of other origins cannot set it without a preflight request. */
+  readonly forwardedProto: string;
 }
 
 /**
  * Throws `cross_origin` when a browser says that a page of another origin sends the request. Requests that do not come
  * from a browser carry neither header and pass. `publicUrl` is the address at which browsers reach this server, if it is
- * configured: a proxy in front may have replaced the host.
+ * configured: then only its pages pass, and otherwise those of the address that the request names, its scheme included.
  */
 export function requireSameOrigin(from: RequestOrigin, publicUrl: string | undefined): void {
-  const { origin, fetchSite, host } = from;
+  const { origin, fetchSite, host, forwardedProto } = from;
   // Pages cannot set `Sec-Fetch-Site`: the browser has compared the origins itself, before any proxy.
   if (fetchSite === 'same-origin') return;
   if (fetchSite !== '' && fetchSite !== 'none') refuse();
-  if (origin === '' || hostOf(origin) === host.toLowerCase()) return;
-  if (publicUrl === undefined || new URL(publicUrl).origin !== origin.toLowerCase()) refuse();
+  if (origin === '') return;
+  const own = publicUrl ?? (HOST.test(host) ? publicOriginOf(host, forwardedProto) : undefined);
+  if (own === undefined || originOf(own) !== originOf(origin)) refuse();
 }
 
-/**
- * Returns the host of an origin, or the empty string for `null` and what is not an origin. The scheme is left out:
- * behind a proxy that ends TLS the server does not know its own.
- */
-function hostOf(origin: string): string {
-  const match = /^https?:\/\/([^/?#@\\\s]+)$/.exec(origin.toLowerCase());
-  return match?.[1] ?? '';
+/** Returns the origin of a URL, with the default port left out; undefined for `null` and what is no URL. */
+function originOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 function refuse(): never {
