@@ -31,6 +31,7 @@ test('a new conversation is empty, has the default model and is attached to its 
     environmentId,
     notebookSessionId: null,
     ownerId: 'owner',
+    createdBy: 'owner',
     status: 'ready',
     config: { model: 'openai-compatible/scripted', instructions: null },
     context: { datasourceSlugs: [] },
@@ -71,6 +72,7 @@ test('an answer is streamed while it is written, saved, and part of its run', as
       createdAt: '',
       startedAt: '',
       finishedAt: '',
+      createdBy: 'owner',
     },
   );
   const session = await client.agentSessions.get(sessionId);

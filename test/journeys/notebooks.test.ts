@@ -18,8 +18,9 @@ const EMPTY = {
 };
 
 /** What the service assigns, checked and taken off. */
-function content({ id, createdAt, updatedAt, ...rest }: Notebook) {
+function content({ id, createdBy, createdAt, updatedAt, ...rest }: Notebook) {
   assert.match(id, /^nb_[0-9a-z]{26}$/);
+  assert.equal(typeof createdBy, 'string');
   assert.match(createdAt, TIMESTAMP);
   assert.match(updatedAt, TIMESTAMP);
   return rest;
@@ -212,10 +213,11 @@ test('the list has a summary of each notebook, oldest first, in pages', async ()
       }),
     );
   }
-  const expected = created.map(({ id, createdAt, updatedAt }, i) => ({
+  const expected = created.map(({ id, createdBy, createdAt, updatedAt }, i) => ({
     id,
     title: i === 1 ? 'Weather' : null,
     cellCount: 1,
+    createdBy,
     datasourceSlugs: ['sales'],
     createdAt,
     updatedAt,
