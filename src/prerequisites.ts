@@ -17,6 +17,7 @@ import { CONFIG_FILE } from './config/file.ts';
 import type { Config } from './config.ts';
 import type { Log } from './core/log.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
+import type { HostParts } from './kernel/kernel-host-options.ts';
 import { limitsOf } from './kernel/limits.ts';
 import type { LocalModelAddress } from './kernel/local-model.ts';
 import { PlainHost } from './kernel/plain-host.ts';
@@ -30,7 +31,7 @@ export interface Prerequisites extends AsyncDisposable {
   readonly host: KernelHost;
   /** Starts a host that has only marimo loaded, once. */
   readonly plainHost: PlainHost;
-  /** Resolves when kernels can be started; rejects when this Python cannot run them. */
+  /** Resolves when a kernel has started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
   /** Starts the local model where it runs, if that is not below this process. */
   readonly startModel?: (() => Promise<LocalModelAddress>) | undefined;
@@ -60,8 +61,8 @@ export async function openPrerequisites(
   const metrics = new ServerMetrics();
   const runDir = shared?.socketFolder ?? directory.runPath;
   const makeHost = hostMaker({ config, log, directory, runDir, metrics });
-  const host = makeHost(config.preload, shared?.starterOf('usual'));
-  const plainHost = new PlainHost(() => makeHost(false, shared?.starterOf('plain')));
+  const host = makeHost(config.preload, { ...partsOf(shared, 'usual'), proves: true });
+  const plainHost = new PlainHost(() => makeHost(false, partsOf(shared, 'plain')));
   const kernelsReady = startHost(host, log);
   kernelsReady.catch(() => {}); // it may fail before anything awaits it
   return {
@@ -77,6 +78,10 @@ export async function openPrerequisites(
       directory[Symbol.dispose]();
     },
   };
+}
+
+function partsOf(shared: SharedPrerequisites | undefined, name: 'usual' | 'plain'): HostParts {
+  return shared === undefined ? {} : { startZygote: shared.starterOf(name) };
 }
 
 /** Claims the data directory for this process. Rejects as `openPrerequisites` does. */
@@ -100,7 +105,7 @@ export interface HostMakerOptions {
 
 /** Returns what makes supervisors of kernel hosts, which have the usual libraries loaded or only marimo. */
 export function hostMaker({ config, log, directory, runDir, metrics }: HostMakerOptions) {
-  return (preload: boolean, startZygote?: StartZygote): KernelHost =>
+  return (preload: boolean, parts: HostParts = {}): KernelHost =>
     new KernelHost({
       ...(metrics && { metrics }),
       python: config.python,
@@ -114,13 +119,14 @@ export function hostMaker({ config, log, directory, runDir, metrics }: HostMaker
       ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
       confinement: config.kernelConfinement,
       limits: limitsOf(config),
-      ...(startZygote && { startZygote }),
+      ...parts,
     });
 }
 
-/** Resolves when kernels can be started, with how they are confined; rejects when this Python cannot run them. */
+/** Resolves when a kernel has started, with how kernels are confined; rejects when this Python cannot run them. */
 export async function startHost(host: KernelHost, log: Log): Promise<{ readonly confinement: string }> {
   const hello = await host.start();
+  await host.proven();
   log.info({ ...hello }, 'kernels can be started');
   return { confinement: host.confinement ?? hello.confinement };
 }

@@ -1,12 +1,12 @@
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import type { KernelHostState } from '#src/kernel/kernel-host.ts';
+import type { KernelHost } from '#src/kernel/kernel-host.ts';
 import type { Readiness } from '#src/wire/operations.ts';
 
 export interface ReadinessFacts {
   /** Load balancers are to send nothing new any more. */
   readonly isLeaving: boolean;
-  readonly host: { readonly state: KernelHostState };
+  readonly host: Pick<KernelHost, 'state' | 'problem'>;
   /** What an operator should know. */
   readonly warnings: readonly OperatorWarning[];
 }
@@ -16,6 +16,7 @@ export function readinessOf({ isLeaving, host, warnings }: ReadinessFacts): Read
   if (isLeaving) return { ready: false, reason: 'The server is stopping.' };
   if (host.state === 'silent') return { ready: false, reason: 'The kernel host does not respond.' };
   if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
+  if (host.problem !== null) return { ready: false, reason: host.problem };
   return { ready: true, ...(warnings.length > 0 && { warnings: warnings.map(({ text }) => text) }) };
 }
 

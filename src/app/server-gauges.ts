@@ -68,8 +68,13 @@ export function observeServer({
   registry.observedGauge({ name: 'troupe_kernels', help: 'Kernels that run.' }, [], () =>
     one([...host.kernelPids()].length),
   );
-  registry.observedGauge({ name: 'troupe_kernel_host_up', help: '1 when kernels can be started.' }, [], () =>
-    one(host.state === 'up' ? 1 : 0),
+  registry.observedGauge(
+    {
+      name: 'troupe_kernel_host_up',
+      help: '1 when kernels can be started: the host is up, and one has started.',
+    },
+    [],
+    () => one(host.state === 'up' && host.problem === null ? 1 : 0),
   );
   registry.observedGauge({ name: 'troupe_store_size_bytes', help: 'Size of the store on disk.' }, [], () =>
     one(statSync(join(storePath, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0),

@@ -49,6 +49,8 @@ export type HostReport =
   | { readonly op: 'host-up'; readonly host: HostName; readonly run: number; readonly hello: HostHello }
   | { readonly op: 'host-silent'; readonly host: HostName; readonly isSilent: boolean }
   | { readonly op: 'host-lost'; readonly host: HostName; readonly run: number }
+  /** Whether a kernel has started: null, or why none does. */
+  | { readonly op: 'host-proof'; readonly host: HostName; readonly problem: string | null }
   /** It cannot be started. */
   | { readonly op: 'host-failed'; readonly host: HostName; readonly message: string }
   | {

@@ -20,6 +20,10 @@ export async function checkPython(config: Config): Promise<Finding[]> {
   }
   const silent = { info: () => {}, warn: () => {}, error: () => {} };
   const { python, kernelConfinement: confinement, kernelNetwork, kernelUid } = config;
+  let onProof: (problem: string | null) => void = () => {};
+  const proof = new Promise<string | null>((resolve) => {
+    onProof = resolve;
+  });
   const host = new KernelHost({
     python,
     runDir,
@@ -27,7 +31,11 @@ export async function checkPython(config: Config): Promise<Finding[]> {
     log: silent,
     confinement,
     hiddenPaths: [],
+    readPaths: config.kernelReadPaths,
+    writePaths: config.kernelWritePaths,
     kernelNetwork,
+    proves: true,
+    onProof,
     ...(kernelUid === undefined ? {} : { kernelUid }),
   });
   try {
@@ -38,6 +46,7 @@ export async function checkPython(config: Config): Promise<Finding[]> {
         ? ok('marimo', `${hello.marimo}, compatible`)
         : warning('marimo', `${hello.marimo} lacks the private names ${hello.missing.join(', ')}`, UPGRADE),
       confinementFinding(hello.confinement, confinement),
+      kernelsFinding(await proof),
       await databasesFinding(host, runDir),
     ];
   } catch (error) {
@@ -60,6 +69,11 @@ async function databasesFinding(host: KernelHost, filesDirectory: string): Promi
   return lacking.length === 0
     ? ok('databases', 'SQLite and DuckDB files can be used')
     : warning('databases', `datasources that are files lack ${lacking.join(', ')}`, UPGRADE);
+}
+
+function kernelsFinding(why: string | null): Finding {
+  if (why === null) return ok('kernels', 'a kernel starts, confined so');
+  return problem('kernels', why, 'No notebook can be opened. Change what the message names.');
 }
 
 function confinementFinding(line: string, setting: Config['kernelConfinement']): Finding {

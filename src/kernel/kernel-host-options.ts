@@ -2,6 +2,9 @@ import type { KernelMetrics } from './kernel-process.ts';
 import type { KernelLimits } from './limits.ts';
 import type { KernelLog, StartZygote } from './zygote-process.ts';
 
+/** What differs between the hosts of one server. */
+export type HostParts = Pick<KernelHostOptions, 'startZygote' | 'proves' | 'onProof'>;
+
 /** What the kernel host is made with. */
 export interface KernelHostOptions {
   /** Where starts and ends of kernels are counted, if anywhere. */
@@ -30,6 +33,10 @@ export interface KernelHostOptions {
   /** The server's environment variables; environment.ts decides which of them children get. Default: those of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly launchTimeoutMs?: number;
+  /** Whether each run of the host proves that kernels start (kernel-proof.ts). Default: no. */
+  readonly proves?: boolean;
+  /** Called with each outcome of that: null, or why no kernel starts. */
+  readonly onProof?: (problem: string | null) => void;
   /** Default: a process of this server. */
   readonly startZygote?: StartZygote;
 }

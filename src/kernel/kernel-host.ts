@@ -15,7 +15,8 @@ import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import type { KernelHostOptions } from './kernel-host-options.ts';
-import { KernelProcess } from './kernel-process.ts';
+import { type KernelPort, KernelProcess } from './kernel-process.ts';
+import { proveKernels } from './kernel-proof.ts';
 import type { FrameReading } from './kernel-socket.ts';
 import { type ChildRequest, type Confinement, confinementWanted, kernelRequest } from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
@@ -30,6 +31,10 @@ export type KernelHostState = 'starting' | 'up' | 'silent' | 'restarting' | 'dow
 
 const BOOT_TIMEOUT_MS = 60_000;
 const LAUNCH_TIMEOUT_MS = 30_000;
+/** Between attempts to prove that kernels start. */
+const PROOF_PAUSE_MS = 2500;
+const UNPROVEN = 'No kernel has started yet.';
+const QUIET: KernelHostOptions['log'] = { info: () => {}, warn: () => {}, error: () => {} };
 const RESTART_PAUSES_MS = [0, 250, 1000, 2500, 5000];
 /** A host that ran this long was healthy: its end counts as the first one again. */
 const SOUND_AFTER_MS = 30_000;
@@ -56,12 +61,15 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   #zygote: Zygote | null = null;
   #peers: PeerProcess = UNKNOWN_PEERS;
   #userConfig: unknown = null;
+  #problem: string | null;
+  #proven: (() => void)[] = [];
   #failures = 0;
   #restart: NodeJS.Timeout | null = null;
   #disposed = false;
 
   constructor(options: KernelHostOptions) {
     this.#options = options;
+    this.#problem = options.proves ? UNPROVEN : null;
     this.#hostScript = options.hostScript ?? findHostScript();
     this.#sockets = new SocketDirectory(options.runDir);
     this.#children = {
@@ -86,6 +94,11 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return this.#confinement;
   }
 
+  /** Why no kernel starts, as far as is known; null once one has started since the host was up, and where nothing is proven. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
   get limits(): KernelLimits {
     return { ...NO_LIMITS, ...this.#options.limits };
   }
@@ -107,10 +120,28 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     }
   }
 
+  /** Resolves when a kernel has started, for the first time. */
+  async proven(): Promise<void> {
+    if (this.#problem !== null) await new Promise<void>((resolve) => this.#proven.push(resolve));
+  }
+
   /** Returns at once. The kernel waits for a host that is restarting; every outcome is reported to the sink. */
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
-    const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
+    const { log, metrics } = this.#options;
     const kernel: KernelProcess = new KernelProcess(launch, sink, {
+      ...this.#kernelPort(launch),
+      log,
+      metrics,
+      up: () => this.#proved(null),
+      forget: () => this.#kernels.delete(kernel),
+    });
+    this.#kernels.add(kernel);
+    return kernel;
+  }
+
+  #kernelPort(launch: KernelLaunch): Omit<KernelPort, 'log' | 'metrics' | 'forget'> {
+    const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
+    return {
       ...this.#children,
       request: () =>
         kernelRequest(
@@ -121,11 +152,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       launchTimeoutMs,
       oomWatch: this.#oomWatch,
       limits: this.limits,
-      metrics: this.#options.metrics,
-      forget: () => this.#kernels.delete(kernel),
-    });
-    this.#kernels.add(kernel);
-    return kernel;
+    };
   }
 
   /** Reads or writes a notebook file in a process of its own; never rejects, a failure is part of the result. */
@@ -206,7 +233,42 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     if (this.#state === 'restarting') log.info({ failures: this.#failures }, 'the kernel host is back');
     this.#enter('up');
     this.#serveWaiters(zygote);
+    if (this.#options.proves) {
+      if (zygote.onProof === undefined) void this.#prove(zygote, hello);
+      else zygote.onProof((outcome) => this.#proved(outcome));
+    }
     return hello;
+  }
+
+  /** Tries until a kernel has started. */
+  async #prove(zygote: Zygote, { layers }: HostHello): Promise<void> {
+    const { confinement, readPaths = [], writePaths = [], log } = this.#options;
+    while (this.#zygote === zygote && this.#problem !== null) {
+      const outcome = await proveKernels({
+        layers: confinement === 'off' ? null : layers,
+        folder: this.newSocketPath(),
+        readsAll: [...readPaths, ...writePaths].includes('/'),
+        startKernel: (launch, sink) =>
+          new KernelProcess(launch, sink, {
+            ...this.#kernelPort(launch),
+            log: QUIET,
+            metrics: undefined,
+            forget: () => undefined,
+          }),
+      });
+      if (this.#zygote !== zygote || this.#disposed) return;
+      if (outcome === null || this.#problem !== null) this.#proved(outcome);
+      if (outcome === null) return;
+      log.error({ problem: outcome }, 'no kernel can be started');
+      await new Promise((resolve) => setTimeout(resolve, PROOF_PAUSE_MS).unref());
+    }
+  }
+
+  #proved(problem: string | null): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#options.onProof?.(problem);
+    if (problem === null) for (const resolve of this.#proven.splice(0)) resolve();
   }
 
   #serveWaiters(zygote: Zygote): void {
@@ -237,6 +299,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
 
   #onLost(livedMs: number): void {
     this.#zygote = null;
+    if (this.#options.proves) this.#proved(UNPROVEN);
     if (this.#disposed) return;
     if (livedMs > SOUND_AFTER_MS) this.#failures = 0;
     this.#options.log.error(

@@ -38,6 +38,8 @@ export interface KernelPort extends ChildPort {
   readonly limits: KernelLimits;
   readonly metrics: KernelMetrics | undefined;
   readonly oomWatch: OomWatch;
+  /** Called once when it is up, before the sink's `ready`. */
+  readonly up?: () => void;
   /** Called once, before the sink's `exited`. */
   readonly forget: () => void;
 }
@@ -213,6 +215,7 @@ export class KernelProcess implements Kernel {
     const durationMs = Math.round(openedAt - startedAt);
     this.#port.log.info({ sessionId: this.id, pid: this.#pid, durationMs }, 'a kernel has started');
     this.#port.metrics?.kernelStarts.of('started').add();
+    this.#port.up?.();
     this.#port.metrics?.kernelStartDuration.of().observe(durationMs / 1000);
     try {
       this.#sink.ready({ phases, done: this.#opened, pid: this.#pid });

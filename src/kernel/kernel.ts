@@ -25,6 +25,8 @@ export interface KernelLaunch {
   /** By which other processes, such as embedded databases, count towards this kernel's limit of memory. New for each kernel. */
   readonly memoryShare?: string;
   readonly uiValues?: Readonly<Record<string, unknown>>;
+  /** Whether it only proves that kernels start; see kernel-proof.ts. */
+  readonly isProof?: boolean;
 }
 
 /** Milliseconds until the forked process has connected, then until it is confined, then until all cells are registered. */

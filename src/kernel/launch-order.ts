@@ -64,6 +64,7 @@ export function kernelRequest(
       share: launch.memoryShare ?? null,
       limits: rlimitsOf(policy.limits),
       nice: policy.limits.nice,
+      is_proof: launch.isProof ?? false,
       confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),
     },
     launch: {

@@ -38,7 +38,19 @@ export interface HostHello {
   readonly missing: readonly string[];
   /** One line: `full|partial|none: …`, and what is not covered. */
   readonly confinement: string;
+  /** What it can confine kernels with. */
+  readonly layers: ConfinementLayers;
   readonly bootMs: number;
+}
+
+/** What every kernel gets, as far as the machine has it. */
+export interface ConfinementLayers {
+  readonly namespaces: boolean;
+  /** The version; 0: none. */
+  readonly landlock: number;
+  readonly seccomp: boolean;
+  /** The user of its own; null: the server's. */
+  readonly uid: number | null;
 }
 
 /** Reports on one child: a kernel, a converter or an engine. After `ended`, `refused` or `lost` nothing more comes. */
@@ -63,6 +75,11 @@ export interface Zygote {
   signal(id: string, signal: number): void;
   /** Called when somebody wants to know whether it responds. Absent when that is found out all the time. */
   attend?(): void;
+  /**
+   * Present where another process proves that kernels start (kernel-proof.ts). Calls `listener` with each outcome: null, or why none
+   * does.
+   */
+  onProof?(listener: (problem: string | null) => void): void;
   /** Ends it in order, with every child. */
   stop(): void;
   /** Ends it although it may not respond, with every child. */
@@ -284,6 +301,16 @@ function decodeHello(report: Fields): HostHello {
     supported: asBoolean(report.supported, 'supported'),
     missing: asList(report.missing, asText, 'missing'),
     confinement: asText(report.confinement, 'confinement'),
+    layers: decodeLayers(asRecord(report.layers, 'layers')),
     bootMs: asNumber(report.ms, 'ms'),
+  };
+}
+
+function decodeLayers(layers: Fields): ConfinementLayers {
+  return {
+    namespaces: asBoolean(layers.namespaces, 'namespaces'),
+    landlock: asNumber(layers.landlock, 'landlock'),
+    seccomp: asBoolean(layers.seccomp, 'seccomp'),
+    uid: orNull(layers.uid, asNumber, 'uid'),
   };
 }

@@ -42,6 +42,7 @@ test('the doctor approves of a healthy machine and of the server that runs on it
       'Python',
       'marimo',
       'confinement',
+      'kernels',
       'databases',
       'data directory',
       'data directory lock',

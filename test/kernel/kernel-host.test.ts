@@ -13,12 +13,13 @@ import { isAlive, openKernel, PYTHON, parentOf, startTestHost, TestKernel } from
 
 test('a started host says what it is made of', async () => {
   await using host = await startTestHost();
-  const { bootMs, confinement, marimoDir, ...hello } = host.hello;
+  const { bootMs, confinement, layers, marimoDir, ...hello } = host.hello;
   assert.deepEqual(
     { ...hello, python: hello.python.split('.')[0] },
     { marimo: '0.25.2', python: '3', supported: true, missing: [] },
   );
   assert.ok(bootMs > 0 && confinement.length > 0);
+  assert.equal(layers.namespaces, /namespaces, /.test(confinement));
   assert.match(marimoDir, /\/marimo$/);
   assert.equal(host.host.state, 'up');
 });
@@ -49,6 +50,7 @@ test('a marimo that does not fit is said with what it lacks', async (t) => {
   const hostScript = join(folder, 'zygote.py');
   const hello = {
     op: 'hello',
+    layers: { namespaces: false, landlock: 0, seccomp: false, uid: null },
     marimo: '9.9.9',
     marimo_dir: '/nowhere/marimo',
     python: '3.11.0',

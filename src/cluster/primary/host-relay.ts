@@ -22,6 +22,8 @@ export class HostRelay {
   readonly #children = new Map<string, number>();
   #runs = 0;
   #run: Run | undefined;
+  /** Whether a kernel of this run has started: null, or why none does; undefined: it is not known yet. */
+  #problem: string | null | undefined;
 
   constructor(name: HostName, tell: (worker: number, report: HostReport) => void) {
     this.#name = name;
@@ -55,6 +57,12 @@ export class HostRelay {
     this.#listening.clear();
   }
 
+  /** Called with each outcome of the proof that kernels start. */
+  readonly proved = (problem: string | null): void => {
+    this.#problem = problem;
+    this.#tellAll({ op: 'host-proof', host: this.#name, problem });
+  };
+
   take(worker: number, order: HostOrder): void {
     if (order.op === 'host-wanted') this.#addListener(worker);
     else if (order.op === 'host-released') this.forget(worker);
@@ -75,6 +83,8 @@ export class HostRelay {
     if (this.#run === undefined) return;
     const { number: run, hello } = this.#run;
     this.#tell(worker, { op: 'host-up', host: this.#name, run, hello });
+    if (this.#problem !== undefined)
+      this.#tell(worker, { op: 'host-proof', host: this.#name, problem: this.#problem });
   }
 
   #order(zygote: Zygote, worker: number, id: string, order: Readonly<Record<string, unknown>>): void {

@@ -3,12 +3,12 @@
  * loaded, which is started when a worker wants it and ends when none does any more.
  */
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
-import type { StartZygote } from '#src/kernel/zygote-process.ts';
+import type { HostParts } from '#src/kernel/kernel-host-options.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 import { HostRelay } from './host-relay.ts';
 
 export interface SharedHostsOptions {
-  readonly makeHost: (preload: boolean, startZygote: StartZygote) => KernelHost;
+  readonly makeHost: (preload: boolean, options: HostParts) => KernelHost;
   /** Whether the usual one imports the usual libraries. */
   readonly preload: boolean;
   readonly tell: (worker: number, report: HostReport) => void;
@@ -27,8 +27,9 @@ export class SharedHosts implements AsyncDisposable {
   constructor({ makeHost, preload, tell }: SharedHostsOptions) {
     this.#usualRelay = new HostRelay('usual', tell);
     this.#plainRelay = new HostRelay('plain', tell);
-    this.usual = makeHost(preload, this.#usualRelay.start);
-    this.#makePlain = () => makeHost(false, this.#plainRelay.start);
+    const { start: startZygote, proved: onProof } = this.#usualRelay;
+    this.usual = makeHost(preload, { startZygote, proves: true, onProof });
+    this.#makePlain = () => makeHost(false, { startZygote: this.#plainRelay.start });
   }
 
   take(worker: number, order: HostOrder): void {

@@ -19,6 +19,7 @@ export class RelayedHosts {
     link.on('host-up', ({ host, run, hello }) => hosts[host].up(run, hello));
     link.on('host-silent', ({ host, isSilent }) => hosts[host].silent(isSilent));
     link.on('host-lost', ({ host, run }) => hosts[host].lost(run));
+    link.on('host-proof', ({ host, problem }) => hosts[host].proof(problem));
     link.on('host-failed', ({ host, message }) => hosts[host].failed(message));
     link.on('child-forked', ({ host, id, pid, isInit }) =>
       hosts[host].current?.listener(id)?.forked?.(pid, isInit),
@@ -48,6 +49,8 @@ class RelayedHost {
   readonly #name: HostName;
   #run: Run | undefined;
   #isSilent = false;
+  /** Whether a kernel of this run has started: null, or why none does; undefined: it is not known yet. */
+  #problem: string | null | undefined;
   #waiter: Waiter | undefined;
   #onSilence: (isSilent: boolean) => void = () => undefined;
   /** The run that this worker orders children of. */
@@ -67,6 +70,7 @@ class RelayedHost {
       ended: () => {
         if (this.current === zygote) this.current = undefined;
       },
+      problem: () => this.#problem,
     });
     this.current = zygote;
     this.#onSilence = onSilence;
@@ -78,6 +82,7 @@ class RelayedHost {
   up(run: number, hello: HostHello): void {
     this.#run = { run, hello };
     this.#isSilent = false;
+    this.#problem = undefined;
     this.#waiter?.resolve(this.#run);
     this.#waiter = undefined;
   }
@@ -85,6 +90,11 @@ class RelayedHost {
   silent(isSilent: boolean): void {
     this.#isSilent = isSilent;
     if (this.current !== undefined) this.#onSilence(isSilent);
+  }
+
+  proof(problem: string | null): void {
+    this.#problem = problem;
+    this.current?.proved(problem);
   }
 
   lost(run: number): void {
@@ -108,6 +118,8 @@ class RelayedHost {
 interface ZygoteEvents {
   readonly released: () => void;
   readonly ended: () => void;
+  /** Returns the last outcome of the proof that kernels start; undefined: there is none yet. */
+  readonly problem: () => string | null | undefined;
 }
 
 class RelayedZygote implements Zygote {
@@ -118,6 +130,7 @@ class RelayedZygote implements Zygote {
   readonly #listeners = new Map<string, ChildListener>();
   readonly #events: ZygoteEvents;
   #resolveEnded: () => void = () => {};
+  #onProof: (problem: string | null) => void = () => {};
   #isReleased = false;
   #alive = true;
 
@@ -143,6 +156,16 @@ class RelayedZygote implements Zygote {
   signal(id: string, signal: number): void {
     if (this.#listeners.has(id))
       this.#link.send({ op: 'child-signal', host: this.#host, run: this.run, id, signal });
+  }
+
+  onProof(listener: (problem: string | null) => void): void {
+    this.#onProof = listener;
+    const problem = this.#events.problem();
+    if (problem !== undefined) listener(problem);
+  }
+
+  proved(problem: string | null): void {
+    this.#onProof(problem);
   }
 
   /** The host goes on for other workers. It ends for this one when the last of its children has ended. */

@@ -22,7 +22,7 @@ export function healthRoutes(readiness: () => Readiness): readonly Route[] {
       operationId: 'getReadiness',
       summary: 'Check whether the server is ready for requests',
       description:
-        'The server is not ready while it starts (store, kernel host), while the kernel host does not respond, and while it drains.',
+        'The server is not ready while it starts (store, kernel host), until a kernel has started, while the kernel host does not respond, and while it drains.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,

@@ -42,9 +42,13 @@ class Forks:
             self.fork(order, self.run_kernel)
         else:
             policy = Policy(order.confine, order.memory)
+            if order.is_proof:
+                self.spares.policy = policy
+                self.spares.make()
             if not self.use_spare(policy, order):
                 self.fork(order, self.run_kernel)
-            self.spares.expect(policy)
+            if not order.is_proof:
+                self.spares.expect(policy)
 
     def confine(self, order):
         """Returns the confinement of an order, or of a policy, which says the same of confinement and memory."""

@@ -37,6 +37,9 @@ class Order(msgspec.Struct, kw_only=True):
 class Fork(Order, tag_field="op", tag="fork"):
     """Starts a kernel; see kernel_process.py."""
 
+    # it proves that kernels start: it gets a spare that is made for it, and no spare is made for the next one
+    is_proof: bool = False
+
 
 class Convert(Order, tag_field="op", tag="convert"):
     """Starts a process that reads or writes one notebook file; see convert.py."""

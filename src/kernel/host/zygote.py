@@ -256,6 +256,12 @@ def main():
         missing=missing,
         threads=warm.settle(),
         confinement=describe.describe(found, wanted.get("network", "open"), wanted.get("uid"), groups is not None),
+        layers={
+            "namespaces": found.namespaces,
+            "landlock": found.landlock,
+            "seccomp": found.seccomp,
+            "uid": wanted.get("uid") if found.root and found.uid_why is None else None,
+        },
         pid=os.getpid(),
         ms=round((time.perf_counter() - started_at) * 1000),
     )
