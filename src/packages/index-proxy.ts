@@ -17,6 +17,10 @@ export interface IndexRoute extends Disposable {
 export type AdmitTarget = (host: string, port: number, signal: AbortSignal) => Promise<IndexRoute>;
 
 const ADMIT_TIMEOUT_MS = 15_000;
+/** Of the head of a request, which has the password. An installer sends it as soon as it has connected. */
+const LIMITS = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, maxHeaderSize: 8 * 1024 };
+/** Connections without the password that may be open. One more ends the oldest, so that an installer always gets in. */
+const MAX_STRANGERS = 128;
 
 export class IndexProxy implements AsyncDisposable {
   readonly port: number;
@@ -25,6 +29,8 @@ export class IndexProxy implements AsyncDisposable {
   readonly #admit: AdmitTarget;
   readonly #index: string;
   readonly #routes = new Set<IndexRoute>();
+  /** Connections that have not shown the password yet, the oldest first. */
+  readonly #strangers = new Set<Socket>();
   #refusal: string | undefined;
   #isClosed = false;
 
@@ -39,6 +45,7 @@ export class IndexProxy implements AsyncDisposable {
     this.#index = index;
     this.#admit = admit;
     // Anybody who reaches this port may send anything, so a failure here must not end the server.
+    server.on('connection', (socket: Socket) => this.#meet(socket));
     server.on('connect', (request, socket: Socket, head) => {
       this.#tunnel(request, socket, head).catch(() => socket.destroy());
     });
@@ -48,7 +55,7 @@ export class IndexProxy implements AsyncDisposable {
   }
 
   static async open(index: string, admit: AdmitTarget): Promise<IndexProxy> {
-    const server = createServer().listen({ port: 0, host: '127.0.0.1', exclusive: true });
+    const server = createServer(LIMITS).listen({ port: 0, host: '127.0.0.1', exclusive: true });
     await once(server, 'listening');
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
@@ -70,6 +77,13 @@ export class IndexProxy implements AsyncDisposable {
     for (const route of this.#routes) route[Symbol.dispose]();
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #meet(socket: Socket): void {
+    this.#strangers.add(socket);
+    socket.once('close', () => this.#strangers.delete(socket));
+    const [oldest] = this.#strangers;
+    if (this.#strangers.size > MAX_STRANGERS) oldest?.destroy();
   }
 
   async #tunnel(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -99,7 +113,7 @@ export class IndexProxy implements AsyncDisposable {
         ? await this.#connect(target.hostname, Number(target.port || 80))
         : undefined;
     if (target === undefined || upstream === undefined) {
-      response.writeHead(403).end();
+      response.writeHead(403, { connection: 'close' }).end();
       return;
     }
     const { 'proxy-authorization': _, ...headers } = request.headers;
@@ -136,9 +150,11 @@ export class IndexProxy implements AsyncDisposable {
     }
   }
 
-  #isOurs({ headers }: IncomingMessage): boolean {
+  #isOurs({ headers, socket }: IncomingMessage): boolean {
     const expected = Buffer.from(`Basic ${Buffer.from(`troupe:${this.#password}`).toString('base64')}`);
     const given = Buffer.from(headers['proxy-authorization'] ?? '');
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const isOurs = given.length === expected.length && timingSafeEqual(given, expected);
+    if (isOurs) this.#strangers.delete(socket);
+    return isOurs;
   }
 }

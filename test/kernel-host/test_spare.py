@@ -64,6 +64,21 @@ class SpareTest(unittest.TestCase):
         wait_until(lambda: spare not in children(self.zygote), "the end of what fits no more")
         self.assertEqual(self.open(confine={**POLICY, "network": "none"}).run("a").status("a"), "success")
 
+    def test_a_kernel_with_packages_gets_the_spare_and_reads_them_and_the_next_kernel_does_not(self):
+        packages = os.path.join(self.host.directory, "packages")
+        os.mkdir(packages)
+        with open(os.path.join(packages, "only_here.py"), "w", encoding="utf-8") as file:
+            file.write("value = 7")
+        confine = {**POLICY, "hidden": [self.host.directory]}
+        self.open(confine=confine)  # whose policy the next spare has
+        for given, status in ((packages, "success"), (None, "exception")):
+            wait_until(lambda: len(self.unused()) == 1, "a spare")
+            spare = self.waiting()
+            kernel = self.open(confine=confine, packages=given)
+            self.assertEqual(kernel.pid, spare)
+            self.assertEqual(kernel.run(b=f"print(open({packages!r} + '/only_here.py').read())").status("b"), status)
+            self.assertEqual(kernel.run(c="import only_here").status("c"), status)
+
     def test_kernels_that_are_not_confined_do_not_use_the_spare(self):
         spare = self.waiting()
         self.assertNotEqual(self.open().pid, spare)

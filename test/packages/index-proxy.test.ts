@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
 import { IndexProxy } from '#src/packages/index-proxy.ts';
+import { eventually } from '#test/support/processes.ts';
 
 /** Sends the lines of one request. Resolves with the first line of the answer. */
 async function answerTo(port: number, ...lines: string[]): Promise<string> {
@@ -48,6 +49,24 @@ test('a target that is no address is refused', async (t) => {
     'HTTP/1.1 403 Forbidden',
   );
   assert.ok(asked.includes('index.example'));
+});
+
+test('of connections without the password at most 128 stay open, and an installer gets in past them', async (t) => {
+  const { proxy, asked, key } = await openProxy(t);
+  let closed = 0;
+  const strangers = Array.from({ length: 300 }, () =>
+    connect(proxy.port, '127.0.0.1')
+      .on('error', () => {})
+      .on('close', () => closed++)
+      .resume(),
+  );
+  t.after(() => {
+    for (const socket of strangers) socket.destroy();
+  });
+  await eventually('the oldest are closed', () => closed === 300 - 128);
+  await answerTo(proxy.port, 'CONNECT index.example:443 HTTP/1.1', key);
+  assert.deepEqual(asked, ['index.example']);
+  assert.ok(closed <= 300 - 128 + 1);
 });
 
 test('a connection to the index that comes about after its client has gone is closed', async (t) => {
