@@ -88,7 +88,10 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     const text = key.join('/');
     if (damaged.has(text) || damaged.size === MAX_DAMAGED) return;
     damaged.add(text);
-    log.error({ key: text, problem }, 'a stored record is damaged: restore it from a backup');
+    log.error(
+      { key: text, problem },
+      'a stored record is damaged: stop the server and run troupe verify --repair',
+    );
   });
   stack.defer(() => room?.[Symbol.dispose]());
   let schedule: BackupSchedule | undefined;
@@ -129,7 +132,12 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
 
 function damagedWarning(count: number): OperatorWarning[] {
   if (count === 0) return [];
-  return [{ kind: 'records_damaged', text: `${count} stored records are damaged: run troupe verify.` }];
+  return [
+    {
+      kind: 'records_damaged',
+      text: `${count} stored records are damaged: troupe verify names them, and troupe verify --repair takes them out.`,
+    },
+  ];
 }
 
 function slowCommitOf({ commitMs }: Store): OperatorWarning[] {

@@ -65,7 +65,7 @@ function soundRecords(store: StoreReader): number {
     if (problem !== undefined)
       throw new OperatorError(
         `The record ${key.join('/')} is damaged, so nothing was changed.`,
-        'Run troupe verify, and restore a backup (troupe restore).',
+        'Run troupe verify, and troupe verify --repair.',
       );
     count++;
   }

@@ -56,7 +56,7 @@ export function toAppError(error: unknown, log: ErrorLog, context: ProblemContex
   if (error instanceof DamagedRecord)
     return new AppError(
       'record_damaged',
-      'Whoever runs the server finds the record in its log; it can be restored from a backup.',
+      'Whoever runs the server finds the record in its log; troupe verify --repair drops it or takes it from a backup.',
     );
   const code = errorNameOf(error);
   if (code === 'EMFILE' || code === 'ENFILE') {
