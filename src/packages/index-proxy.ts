@@ -5,8 +5,15 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as forward,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
 
 /** A checked way to one server. */
 export interface IndexRoute extends Disposable {
@@ -116,12 +123,14 @@ export class IndexProxy implements AsyncDisposable {
       response.writeHead(403, { connection: 'close' }).end();
       return;
     }
-    const { 'proxy-authorization': _, ...headers } = request.headers;
     const path = `${target.pathname}${target.search}`;
+    const headers = endToEnd(request.headers);
+    // Each request has a connection of its own, so none reaches the target of another one.
     const outgoing = forward({ method: request.method, path, headers, createConnection: () => upstream });
     outgoing.on('response', (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
+      response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
+      // An answer that is cut off ends the client's connection: it would wait for the rest otherwise.
+      pipeline(answer, response, () => {});
     });
     outgoing.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
@@ -157,4 +166,12 @@ export class IndexProxy implements AsyncDisposable {
     if (isOurs) this.#strangers.delete(socket);
     return isOurs;
   }
+}
+
+/** Headers that are about one connection, not about the message (RFC 9110, section 7.6.1). */
+const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'upgrade'];
+
+/** Returns the headers that go on to the other side. Whether a connection stays open is decided on each side. */
+function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
 }

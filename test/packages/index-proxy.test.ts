@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
+import { Agent, createServer as createHttpServer, get, type RequestListener } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
@@ -97,4 +98,63 @@ test('a connection to the index that comes about after its client has gone is cl
     await once(connection, 'close', { signal: AbortSignal.timeout(5000) });
   }
   await proxy[Symbol.asyncDispose]();
+});
+
+/** Starts an index without TLS. Returns its port. */
+async function startIndex(t: TestContext, answer: RequestListener): Promise<number> {
+  const index = createHttpServer(answer).listen(0, '127.0.0.1');
+  await once(index, 'listening');
+  t.after(() => {
+    index.closeAllConnections();
+    index.close();
+  });
+  return (index.address() as AddressInfo).port;
+}
+
+/** Returns a function that asks for an address through a proxy which reaches everything, on connections that stay open. */
+async function openClient(t: TestContext) {
+  const proxy = await IndexProxy.open('http://index.example/simple', async (host, port) => ({
+    connect: () => connect(port, host),
+    [Symbol.dispose]() {},
+  }));
+  t.after(() => proxy[Symbol.asyncDispose]());
+  const { username, password, port } = new URL(proxy.url);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  const key = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  return async (path: string) => {
+    const headers = { host: new URL(path).host, 'proxy-authorization': key };
+    const asked = get({ host: '127.0.0.1', port, agent, path, headers });
+    const [answer] = await once(asked, 'response');
+    return { text: await text(answer), isReused: asked.reusedSocket };
+  };
+}
+
+test('requests on one connection that stays open each reach the target that they name', async (t) => {
+  const ask = await openClient(t);
+  const ports = [
+    await startIndex(t, ({ url }, response) => void response.end(`first ${url}`)),
+    await startIndex(t, ({ url }, response) => {
+      // What one side does with its connection is no concern of the other.
+      response.setHeader('connection', 'close');
+      response.end(`second ${url}`);
+    }),
+  ];
+  for (let i = 0; i < 20; i++) {
+    const name = i % 2 === 0 ? 'first' : 'second';
+    const answer = await ask(`http://127.0.0.1:${ports[i % 2]}/simple/${i}`);
+    assert.deepEqual(answer, { text: `${name} /simple/${i}`, isReused: i > 0 });
+  }
+});
+
+test('an answer of the index that is cut off is cut off for the installer as well', {
+  timeout: 20_000,
+}, async (t) => {
+  const ask = await openClient(t);
+  const port = await startIndex(t, (_, response) => {
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('half');
+    setImmediate(() => response.destroy());
+  });
+  await assert.rejects(ask(`http://127.0.0.1:${port}/simple/a`));
 });
