@@ -1,5 +1,5 @@
 /** The server process: it reads the settings and serves, alone, above workers, or as one of them. Only this file ends it. */
-import './core/begin.ts'; // first: before anything is opened
+import '#src/process/begin.ts'; // first: before anything is opened
 import { fileURLToPath } from 'node:url';
 import { type ToPrimary, type ToWorker, WORKER_ARGUMENT } from './cluster/messages.ts';
 import { ConfigError, loadConfig } from './config.ts';

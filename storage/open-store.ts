@@ -1,7 +1,7 @@
 import { chownSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { loadCloseOnExec } from '#src/core/descriptors.ts';
+import { loadCloseOnExec } from '#src/os/descriptors.ts';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';

@@ -16,9 +16,9 @@
  */
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { descriptorOf } from '#src/core/descriptors.ts';
+import { descriptorOf } from '#src/os/descriptors.ts';
 import { OperatorError } from '#src/core/operator-error.ts';
-import { loadPreallocate, type Preallocate } from '#src/core/preallocate.ts';
+import { loadPreallocate, type Preallocate } from '#src/os/preallocate.ts';
 import { isDiskFull } from './commit-failure.ts';
 import type { CommitRoom } from './commit-queue.ts';
 import type { Store } from './store.ts';

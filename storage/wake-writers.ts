@@ -6,7 +6,7 @@
  * meanwhile, the system sees nothing to repair, and the others sleep on although the lock is free.
  */
 import { join } from 'node:path';
-import { loadFutexWake } from '#src/core/futex-wake.ts';
+import { loadFutexWake } from '#src/os/futex-wake.ts';
 import { LOCK_FILE } from './store-place.ts';
 
 /** The head of the lock file, in which the locks are. LMDB does not say where in it. */

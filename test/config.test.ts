@@ -18,8 +18,8 @@ import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
 import { ConfigError, loadConfig } from '#src/config.ts';
-import { usableProcessors } from '#src/core/processors.ts';
 import { Secret } from '#src/core/secret.ts';
+import { usableProcessors } from '#src/os/processors.ts';
 
 const PACKAGE_ROOT = '/opt/troupe';
 

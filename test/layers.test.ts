@@ -13,10 +13,12 @@ interface Layer {
 }
 const LAYERS: Readonly<Record<string, Layer>> = {
   'src/core': { values: [] },
+  // Calls of the operating system that Node.js lacks. Only this folder uses koffi.
+  'src/os': { values: [], types: ['src/core'] },
   machines: { values: [], types: ['src/core'] },
   // What crosses the API, as schemas. The client and the stored records know their types only.
   'src/wire': { values: [] },
-  storage: { values: ['src/core'], types: ['src/wire'] },
+  storage: { values: ['src/os', 'src/core'], types: ['src/wire'] },
   // What the server counts of itself. Everybody may be handed it.
   'src/metrics': { values: [] },
   // Spans of what the server does. Everybody may be handed a tracer.
@@ -24,7 +26,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/events': { values: ['src/core'], types: ['src/wire'] },
   // The processes of a server: where things are at home, how workers find each other, who watches them. Everybody may be
   // handed the port.
-  'src/cluster': { values: ['src/core', 'src/kernel'], types: ['src/events', 'src/wire'] },
+  'src/cluster': { values: ['src/os', 'src/core', 'src/kernel'], types: ['src/events', 'src/wire'] },
   'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
   'src/actors': {
@@ -39,7 +41,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/core', 'machines', 'storage'],
     types: ['src/actors', 'src/events', 'src/runs', 'src/wire'],
   },
-  'src/kernel': { values: ['src/core'], types: ['src/metrics'] },
+  'src/kernel': { values: ['src/os', 'src/core'], types: ['src/metrics'] },
   'src/notebook': {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions'],
     types: ['src/actors', 'src/events', 'src/kernel', 'src/wire'],
@@ -55,7 +57,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/audit', 'src/metrics', 'src/tracing'],
   },
   'src/http': {
-    values: ['src/files', 'src/core', 'src/metrics', 'src/tracing', 'src/wire', 'storage'],
+    values: ['src/os', 'src/files', 'src/core', 'src/metrics', 'src/tracing', 'src/wire', 'storage'],
     types: [
       'machines',
       'src/cluster',
@@ -73,7 +75,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // Runs in browsers, and asks the server as any client does.
   'src/console': { values: ['src/client'], types: ['src/wire'] },
-  'src/config': { values: ['src/core'], types: ['src/config.ts'] },
+  'src/config': { values: ['src/os', 'src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: [], types: ['src/wire'] },
   // Backups, their restoration and verification.
@@ -105,39 +107,21 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/app': {
     values: [
+      'src/config',
+      'src/os',
       ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/kernel', 'src/metrics'],
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
       ...['src/cluster', 'src/auth'],
     ],
-    types: [
-      ...['src/audit', 'src/runs', 'src/sessions', 'src/agent'],
-      ...['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
-    ],
-  },
-  'src/prerequisites.ts': {
-    values: ['src/config', 'src/kernel', 'src/metrics', 'storage'],
-    types: ['src/core', 'src/config.ts'],
-  },
-  // Opens the store once, before the workers of a server do.
-  'src/first-start.ts': {
-    values: ['src/app', 'src/auth', 'src/cluster', 'src/core', 'src/datasource'],
-    types: ['src/config.ts', 'storage'],
+    types: [...['src/audit', 'src/runs', 'src/sessions', 'src/agent'], ...['src/config.ts', 'src/wire']],
   },
   // From settings to a process that serves, and to its end.
   'src/process': {
     values: [
-      ...[
-        'src/app',
-        'src/app.ts',
-        'src/cluster',
-        'src/core',
-        'src/first-start.ts',
-        'src/kernel',
-        'src/prerequisites.ts',
-        'storage',
-      ],
+      ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/core', 'src/datasource', 'src/kernel'],
+      ...['src/os', 'storage'],
     ],
-    types: ['src/auth', 'src/config.ts'],
+    types: ['src/config.ts'],
   },
   'src/main.ts': { values: ['src/cluster', 'src/config.ts', 'src/core', 'src/process'] },
 };
@@ -149,8 +133,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'uWebSockets.js': /^src\/http\//,
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
-  koffi:
-    /^src\/core\/(undumpable|service-notice|file-lock|descriptors|futex-wake|preallocate|parent-death|peer-process|listening-socket)\.ts$/,
+  koffi: /^src\/os\//,
   commander: /^src\/cli\//,
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
@@ -218,7 +201,7 @@ test('only the configuration reads the environment, the kernel host what kernels
   const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
   assert.deepEqual(
     reading.filter(
-      (file) => !/^src\/(config\.ts|config\/|kernel\/kernel-host\.ts|core\/service-notice\.ts)/.test(file),
+      (file) => !/^src\/(config\.ts|config\/|kernel\/kernel-host\.ts|os\/service-notice\.ts)/.test(file),
     ),
     [],
   );

@@ -3,8 +3,8 @@ import type { Bootstrapped } from '#src/auth/bootstrap.ts';
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Server } from '#src/http/server.ts';
-import type { Prerequisites } from '#src/prerequisites.ts';
 import type { ClusterMember } from './join-cluster.ts';
+import type { Prerequisites } from './prerequisites.ts';
 
 export interface AppOptions {
   readonly config: Config;

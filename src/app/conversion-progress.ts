@@ -1,6 +1,6 @@
 /** Tells of a conversion of the store: in the log, and the service manager, which would end a start that takes long. */
 import type { Log } from '#src/core/log.ts';
-import { notifyServiceManager } from '#src/core/service-notice.ts';
+import { notifyServiceManager } from '#src/os/service-notice.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
 
 /** Progress is reported every few seconds, after a commit; a disk may take long for one. */

@@ -5,9 +5,9 @@
 import { closeSync } from 'node:fs';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import { listenOnInherited } from '#src/core/listening-socket.ts';
 import type { Log } from '#src/core/log.ts';
 import { type Http10Relay, type Http10RelayOptions, openHttp10Relay } from '#src/http/edge/http10-relay.ts';
+import { listenOnInherited } from '#src/os/listening-socket.ts';
 import { SYSTEM } from '#storage/keys.ts';
 
 /** How often a worker looks whether the port is its own by now, and whether the one before has closed it. */

@@ -29,13 +29,13 @@ import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
-import type { Prerequisites } from '#src/prerequisites.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import type { Prerequisites } from './prerequisites.ts';
 
 export interface NotebookPlaneOptions {
   readonly config: Config;

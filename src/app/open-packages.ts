@@ -10,8 +10,8 @@ import { KernelsWithPackages } from '#src/packages/kernels-with-packages.ts';
 import { PackageInstaller } from '#src/packages/package-installer.ts';
 import { type OtherWorkers, PackageSets } from '#src/packages/package-sets.ts';
 import { WorkspacePackages, type WorkspacePackagesOptions } from '#src/packages/workspace-packages.ts';
-import type { Prerequisites } from '#src/prerequisites.ts';
 import { sessionsOfAll } from './kernels-of-all.ts';
+import type { Prerequisites } from './prerequisites.ts';
 
 interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {
   readonly config: Config;

@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
-import { usableProcessors } from '#src/core/processors.ts';
 import { Secret } from '#src/core/secret.ts';
+import { usableProcessors } from '#src/os/processors.ts';
 
 /** Where settings are read: relative paths start at `cwd`; `packageRoot` is the directory of the installation. */
 export interface Place {

@@ -2,7 +2,7 @@
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { closeSync } from 'node:fs';
 import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
-import { listenOnInherited, loadInheritedListener } from '#src/core/listening-socket.ts';
+import { listenOnInherited, loadInheritedListener } from '#src/os/listening-socket.ts';
 
 export type Uws = typeof import('uWebSockets.js');
 

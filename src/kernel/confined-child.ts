@@ -10,7 +10,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
-import type { PeerProcess } from '#src/core/peer-process.ts';
+import type { PeerProcess } from '#src/os/peer-process.ts';
 import type { ProcessEnd } from './exit-classification.ts';
 import { encodeLongFrame } from './frame-decoder.ts';
 import type { FrameParts } from './frame-sender.ts';

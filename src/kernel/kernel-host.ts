@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/core/peer-process.ts';
+import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
 import { type ChildEvents, type ChildPort, type ChildStarter, ConfinedChild } from './confined-child.ts';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';

@@ -6,7 +6,7 @@
  * had their turn, and after a frame that took long, for as long as that took.
  */
 import type { Socket } from 'node:net';
-import type { PeerProcess } from '#src/core/peer-process.ts';
+import type { PeerProcess } from '#src/os/peer-process.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
 import { type FrameParts, FrameSender } from './frame-sender.ts';

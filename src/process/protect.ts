@@ -1,9 +1,10 @@
 /** Keeps the secrets of this process, and of its clients, from other programs of this machine. */
-import { findExposingLauncher } from '#src/core/launcher.ts';
-import { holdOtherFamily } from '#src/core/listening-socket.ts';
+
 import type { Log } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
-import { becomeUndumpable } from '#src/core/undumpable.ts';
+import { findExposingLauncher } from '#src/os/launcher.ts';
+import { holdOtherFamily } from '#src/os/listening-socket.ts';
+import { becomeUndumpable } from '#src/os/undumpable.ts';
 
 /** Makes the memory of this process unreadable for other programs, and logs what this machine does not allow. */
 export async function protectMemory(log: Log): Promise<void> {

@@ -1,9 +1,10 @@
 /** The server as one process. */
+
+import { openPrerequisites } from '#src/app/prerequisites.ts';
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
-import { notifyServiceManager } from '#src/core/service-notice.ts';
-import { openPrerequisites } from '#src/prerequisites.ts';
+import { notifyServiceManager } from '#src/os/service-notice.ts';
 import { announce, say } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';

@@ -1,11 +1,12 @@
 /** One of the processes that serve, below a primary. */
+
+import { openPrerequisites } from '#src/app/prerequisites.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
 import { sharedModel } from '#src/cluster/worker/shared-model.ts';
-import { dieWithParent } from '#src/core/parent-death.ts';
 import { VERSION } from '#src/core/version.ts';
-import { openPrerequisites } from '#src/prerequisites.ts';
+import { dieWithParent } from '#src/os/parent-death.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';

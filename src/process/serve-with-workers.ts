@@ -3,15 +3,15 @@
  * hosts, the signals. It opens the store only before the workers do, and serves no request.
  */
 import { localModelOf } from '#src/app/open-local-model.ts';
+import { claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
 import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
 import { listenFailure, type PortSetting } from '#src/core/listen-failure.ts';
-import { type BoundSocket, bindListener } from '#src/core/listening-socket.ts';
-import { notifyServiceManager } from '#src/core/service-notice.ts';
 import { SocketDirectory } from '#src/kernel/socket-directory.ts';
-import { claimDirectory, hostMaker, startHost } from '#src/prerequisites.ts';
+import { type BoundSocket, bindListener } from '#src/os/listening-socket.ts';
+import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
 import { loadWakeWriters } from '#storage/wake-writers.ts';
 import { announce, say } from './announce.ts';
@@ -70,7 +70,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   await protectMemory(log);
   warnOfLauncher(log, secrets);
   for (const { port } of bound) await holdLocalhost(log, config.host, port);
-  const { prepareStore } = await import('#src/first-start.ts'); // while Python and the workers start
+  const { prepareStore } = await import('./first-start.ts'); // while Python and the workers start
   const bootstrapped = await prepareStore({ config, directory, log });
   const url = await primary.open(bound[0]!.port);
   onSignals(['SIGTERM', 'SIGINT'], options, async (signal) => {

@@ -7,7 +7,6 @@ import { Peers } from '#src/cluster/peers/peers.ts';
 import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { bindListener } from '#src/core/listening-socket.ts';
 import type { Auth } from '#src/core/principal.ts';
 import type { Heartbeats } from '#src/events/heartbeats.ts';
 import { MirroredStream } from '#src/events/mirrored-stream.ts';
@@ -15,6 +14,7 @@ import type { Forwarding } from '#src/http/edge/http-context.ts';
 import { OpenRequests } from '#src/http/edge/open-requests.ts';
 import type { Route } from '#src/http/route.ts';
 import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
+import { bindListener } from '#src/os/listening-socket.ts';
 import { auth, principal } from '../http/test-server.ts';
 
 /** Everybody is in every workspace. */

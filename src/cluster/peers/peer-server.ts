@@ -6,7 +6,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { loadPeerProcess, type PeerProcess, parentOf } from '#src/core/peer-process.ts';
+import { loadPeerProcess, type PeerProcess, parentOf } from '#src/os/peer-process.ts';
 import { OutgoingFeeds } from './feeds.ts';
 import type { ForwardedHandler, ForwardedHead, IncomingEvents } from './forwarding.ts';
 import { type FeedPlace, numberBytes, splitHead, withHead } from './frame-parts.ts';

@@ -13,7 +13,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { Socket } from 'node:net';
 import { AppError } from '#src/core/errors.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
-import { loadInheritedListener } from '#src/core/listening-socket.ts';
+import { loadInheritedListener } from '#src/os/listening-socket.ts';
 import { problemReply } from '../reply/problem.ts';
 import { GENERAL_HEADERS } from '../reply/write-reply.ts';
 import type { ConnectionLimit } from './connection-limit.ts';

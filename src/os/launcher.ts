@@ -1,6 +1,6 @@
 /** Secrets of this process that its parent processes keep in their environment. */
 import { readFileSync } from 'node:fs';
-import type { Secret } from './secret.ts';
+import type { Secret } from '#src/core/secret.ts';
 
 /**
  * Returns the nearest process above this one that has one of `secrets` in an environment which other programs of the

@@ -5,6 +5,16 @@
  */
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { CONFIG_FILE } from '#src/config/file.ts';
+import type { Config } from '#src/config.ts';
+import type { Log } from '#src/core/log.ts';
+import { KernelHost } from '#src/kernel/kernel-host.ts';
+import type { HostParts } from '#src/kernel/kernel-host-options.ts';
+import { limitsOf } from '#src/kernel/limits.ts';
+import type { LocalModelAddress } from '#src/kernel/local-model.ts';
+import { PlainHost } from '#src/kernel/plain-host.ts';
+import type { StartZygote } from '#src/kernel/zygote-process.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import {
   DATA_FILE,
@@ -13,16 +23,6 @@ import {
   requireExpectedStore,
   requireNoUnfinishedRestore,
 } from '#storage/store-place.ts';
-import { CONFIG_FILE } from './config/file.ts';
-import type { Config } from './config.ts';
-import type { Log } from './core/log.ts';
-import { KernelHost } from './kernel/kernel-host.ts';
-import type { HostParts } from './kernel/kernel-host-options.ts';
-import { limitsOf } from './kernel/limits.ts';
-import type { LocalModelAddress } from './kernel/local-model.ts';
-import { PlainHost } from './kernel/plain-host.ts';
-import type { StartZygote } from './kernel/zygote-process.ts';
-import { ServerMetrics } from './metrics/server-metrics.ts';
 
 export interface Prerequisites extends AsyncDisposable {
   /** What the whole server counts. */

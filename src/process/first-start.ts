@@ -3,15 +3,15 @@
  * was empty.
  */
 
+import { openStorage } from '#src/app/open-storage.ts';
+import type { Bootstrapped } from '#src/auth/bootstrap.ts';
+import { openIdentity } from '#src/auth/open-identity.ts';
+import { ALONE } from '#src/cluster/cluster.ts';
+import type { Config } from '#src/config.ts';
+import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { Log } from '#src/core/log.ts';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
-import { openStorage } from './app/open-storage.ts';
-import type { Bootstrapped } from './auth/bootstrap.ts';
-import { openIdentity } from './auth/open-identity.ts';
-import { ALONE } from './cluster/cluster.ts';
-import type { Config } from './config.ts';
-import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
-import type { Log } from './core/log.ts';
-import { KeyringStore } from './datasource/keys/keyring-store.ts';
 
 export interface FirstStartOptions {
   readonly config: Config;
