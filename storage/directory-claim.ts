@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { loadFileLock } from '#src/os/file-lock.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
+import { loadFileLock } from '#src/os/file-lock.ts';
 
 const FILE = 'claim';
 

@@ -1,8 +1,8 @@
 import { chownSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { loadCloseOnExec } from '#src/os/descriptors.ts';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { loadCloseOnExec } from '#src/os/descriptors.ts';
 import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';

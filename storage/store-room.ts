@@ -16,8 +16,8 @@
  */
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { descriptorOf } from '#src/os/descriptors.ts';
 import { OperatorError } from '#src/core/operator-error.ts';
+import { descriptorOf } from '#src/os/descriptors.ts';
 import { loadPreallocate, type Preallocate } from '#src/os/preallocate.ts';
 import { isDiskFull } from './commit-failure.ts';
 import type { CommitRoom } from './commit-queue.ts';
