@@ -1,5 +1,6 @@
 /** Rules that the whole OpenAPI document keeps, so that code generators understand it. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -189,4 +190,27 @@ test('a header that a route cannot do without is required', () => {
   const { parameters } = document.paths['/api/cee/kernel/execute']?.post ?? {};
   const named = Array.isArray(parameters) ? parameters : [];
   assert.equal(named.find(({ name }) => name === 'Service-Session-Id')?.required, true);
+});
+
+test('a request that needs nothing may come without a body, and every other one needs its body', () => {
+  const bodies = operations.flatMap((one) => {
+    const { $ref } = bodySchemaOf(one) ?? {};
+    const isEmpty = $ref === '#/components/schemas/EmptyBody';
+    const isRequired = asObject(one.operation.requestBody).required === true;
+    return $ref === undefined ? [] : [{ at: `${one.method} ${one.path}`, isEmpty, isRequired }];
+  });
+  assert.ok(bodies.filter(({ isEmpty }) => isEmpty).length >= 8);
+  const odd = bodies.filter(({ isEmpty, isRequired }) => isEmpty === isRequired);
+  assert.deepEqual(odd, []);
+});
+
+test('the documentation names every path outside of /api/v3', () => {
+  const text = readFileSync('docs/api.md', 'utf8');
+  const outside = operations
+    .map(({ path }) => path.replace(/\{.*/, ''))
+    .filter((path) => !path.startsWith('/api/v3'));
+  assert.deepEqual(
+    outside.filter((path) => !text.includes(`${path}\``)),
+    [],
+  );
 });
