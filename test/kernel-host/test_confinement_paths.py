@@ -17,6 +17,37 @@ from support import HOST, Host
 from confinement import views  # isort: skip
 
 NOBODY = 65534
+DEVICES = {"null", "zero", "full", "random", "urandom", "tty"}
+# which files of /proc, /sys and /dev a kernel can open to write that are not its own, and which that only root may read
+MACHINE = """
+import json, os, stat
+def opens(path, how):
+    try: os.close(os.open(path, how | os.O_NONBLOCK | os.O_NOCTTY)); return True
+    except OSError: return False
+found = [path for path in ("/dev/kmsg", "/dev/mem", "/dev/vda", "/dev/sda", "/proc/kcore") if opens(path, os.O_RDONLY)]
+for top in ("/proc", "/sys"):
+    for folder, folders, files in os.walk(top):
+        if folder == "/proc": folders[:] = [name for name in folders if not name.isdigit() and name not in ("self", "thread-self")]
+        if folder == "/sys": folders[:] = [name for name in folders if name in ("kernel", "fs", "power", "firmware")]
+        for path in (os.path.join(folder, name) for name in files):
+            try: mode = os.lstat(path).st_mode
+            except OSError: continue
+            if stat.S_ISREG(mode) and mode & 0o200 and opens(path, os.O_WRONLY): found.append(path)
+            if top == "/proc" and folder == top and not mode & 0o004 and opens(path, os.O_RDONLY): found.append(path)
+print(json.dumps({"open": found, "devices": os.listdir("/dev")}))
+"""
+TERMINAL = """
+import os, pty, subprocess
+ours, theirs = pty.openpty()
+os.write(ours, b"typed\\n")
+typed = os.read(theirs, 10).decode().strip()
+shell = subprocess.run("echo shell > /dev/null; echo shell > /dev/stdout", shell=True, capture_output=True, text=True).stdout.strip()
+print(typed, shell, os.ttyname(theirs).startswith("/dev/pts/"), len(open("/dev/urandom", "rb").read(4)), os.path.isdir("/dev/fd"), sep=",")
+"""
+GROUPS = """
+import os
+print([name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("troupe-{zygote}-")])
+"""
 USE_ENVIRONMENT = """
 import json, subprocess, sys
 import mine
@@ -71,6 +102,30 @@ class Paths(unittest.TestCase):
         """What came of reading, or with "w" of writing, each of these paths."""
         attempts = [(self.at(path), *mode) for path, *mode in attempts]
         return json.loads(kernel.scratchpad(TRY.format(attempts=attempts)).printed)
+
+    @unittest.skipUnless(os.geteuid() == 0, "the files are root's, whom this user is not")
+    def test_a_kernel_of_root_changes_nothing_of_the_machine_and_sees_no_devices(self):
+        for without in ("", "landlock", "seccomp"):
+            with self.subTest(without=without):
+                host, kernel = self.start(without)
+                found = json.loads(kernel.scratchpad(MACHINE).printed)
+                self.assertEqual(found["open"], [])
+                self.assertEqual(set(found["devices"]), {*DEVICES, "pts", "shm", "ptmx", "fd", "stdin", "stdout", "stderr"})
+                self.assertRegex(host.hello["confinement"], r"Landlock \d|no Landlock: what only root may read below")
+
+    def test_a_kernel_has_the_devices_and_terminals_that_programs_need(self):
+        for without in ("", "landlock"):
+            with self.subTest(without=without):
+                _, kernel = self.start(without)
+                self.assertEqual(kernel.scratchpad(TERMINAL).printed, "typed,shell,True,4,True\n")
+
+    def test_a_kernel_does_not_see_how_much_memory_others_use(self):
+        host, first = self.start()
+        confine = {"hidden": [self.at("data")]}
+        second = host.open({}, cwd=self.at("data/work"), memory=1 << 30, confine=confine)
+        third = host.open({}, cwd=self.at("data/work"), memory=1 << 30, confine=confine)  # from a spare, perhaps
+        for kernel in (second, third):
+            self.assertEqual(kernel.scratchpad(GROUPS.format(zygote=host.hello["pid"])).printed, "[]\n")
 
     def test_a_variable_makes_no_kernel_open_a_file_before_it_is_confined(self):
         for without in ("", "landlock", "namespaces", "seccomp"):

@@ -180,6 +180,8 @@ class Forks:
                 confinement.settle()
             if group:
                 group.join()
+                if confinement:
+                    confinement.own_group = group.path
             leave_zygote()
             descriptors.close_all_but(*kept)
             life()

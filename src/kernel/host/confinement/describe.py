@@ -30,13 +30,21 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
                 if uid
                 else "kernels run as root without its capabilities: set TROUPE_KERNEL_UID or do not start as root"
             )
+            if not found.namespaces:
+                gaps.append("what only root may read of /proc and /sys is readable")
             if not found.landlock:
-                gaps.append("what only root may read below /etc is readable")
+                gaps.append(
+                    "no Landlock: what only root may read below /usr, /etc, /sys and /proc/sys is readable"
+                    if found.namespaces
+                    else "no Landlock: the server's files are readable, and all files and devices of this machine can be read and written"
+                )
+            if found.landlock < landlock.ABI_WITH_SCOPES:
+                gaps.append("abstract sockets of programs that trust root can be used")
         if found.namespaces and not found.counts_pids:
             gaps.append("processes are not limited (root, on a Linux before 6.14 or with a read-only /proc/sys)")
     if found.landlock:
         layers.append(f"Landlock {found.landlock}")
-    else:
+    elif not found.root or has_uid:
         gaps.append(
             "no Landlock: "
             + (

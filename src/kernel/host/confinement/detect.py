@@ -62,8 +62,10 @@ def try_namespaces(uid, gid, kernel_uid) -> dict:
     if pid == 0:
         try:
             namespaces.settle_in(not root, uid, gid)
-            notes = views.build([], views.find_python(), [], 1)
+            notes = views.build([], views.find_python(), [], 1, of_root=views.OF_ROOT if root else ())
             counts_pids = bool(root and not notes and namespaces.counts_pids() and can_write_pid_max())
+            if root and not notes:
+                views.close_proc()
             uid_why = find_obstacle(kernel_uid) if root and kernel_uid else None
             found = {"why": None, "notes": notes, "uid_why": uid_why, "counts_pids": counts_pids}
             theirs.send(json.dumps(found).encode())

@@ -10,7 +10,7 @@ import msgspec
 
 from confinement import capabilities, landlock, namespaces, ownership, seccomp, views
 
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 NETWORKS = ("open", "none", "least")
 
 
@@ -56,6 +56,7 @@ class Confinement:
         # Root owns most of the system, and the owner of a file reads it without any capability.
         self.is_owner = found.root and self.kernel_uid is None
         self.ruleset = None  # what prepare() has made before
+        self.own_group = None  # the folder of its control group
         self.variables = {}  # after finish(): what the environment of the kernel must have
         self.hidden = real_paths(wanted.hidden)
         self.opened = real_paths(wanted.read)
@@ -104,9 +105,19 @@ class Confinement:
         if not found.namespaces:
             return
         writable = [*self.write, *self.sockets]
-        views.build(self.hidden, self.read, writable, wanted.tmp_mb, follows_host=bool(found.landlock))
+        missing = views.build(
+            self.hidden,
+            self.read,
+            writable,
+            wanted.tmp_mb,
+            follows_host=bool(found.landlock),
+            of_root=views.OF_ROOT if found.root else (),
+            own_group=self.own_group,
+        )
         if wanted.processes is not None and found.counts_pids:
             namespaces.limit_pids(wanted.processes)
+        if found.root and not missing:
+            views.close_proc()
         if self.network == "none":
             namespaces.bring_loopback_up()
         namespaces.fork_kernel(link, self.drop_privileges)
@@ -152,7 +163,7 @@ class Confinement:
         ruleset = landlock.Ruleset(self.found.landlock, ports is not None)
         ruleset.allow(landlock.READ, self._but_hidden(*self.read, *system))
         ruleset.allow(landlock.CONNECT_TO_SOCKETS, self._but_hidden(*self.opened))
-        ruleset.allow(landlock.WRITE, DEVICES)
+        ruleset.allow(landlock.WRITE | landlock.IOCTL_DEV, WRITABLE_DEVICES)
         ruleset.allow_ports(ports or ())
         return ruleset
 
@@ -163,6 +174,9 @@ class Confinement:
         ruleset.allow(landlock.READ, self._but_hidden(*self.added))
         ruleset.allow(landlock.CONNECT_TO_SOCKETS, self._but_hidden(*self.added))
         ruleset.allow(landlock.READ, ["/proc"])  # a session's own is another one than before
+        if self.found.namespaces:
+            ruleset.allow(landlock.READ, ["/dev"])
+            ruleset.allow(landlock.READ | landlock.WRITE | landlock.IOCTL_DEV, ["/dev/pts"])
         ruleset.allow(landlock.WRITE, [*tmp, *self._but_hidden(*self.write)])
         ruleset.allow(landlock.SOCKETS, self.sockets)
         ruleset.enforce()

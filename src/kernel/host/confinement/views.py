@@ -4,8 +4,10 @@ A read-only mount does not stop a connection to a socket, and other programs kee
 /var, /srv, /opt or folders of their own. So only the folders of the system stay, and what was asked for by name.
 """
 
+import contextlib
 import functools
 import os
+import stat
 import struct
 import sys
 
@@ -15,8 +17,16 @@ READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # as mount_setattr has them, too
 BIND, RECURSIVE, PRIVATE, SLAVE = 1 << 12, 1 << 14, 1 << 18, 1 << 19
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 OPEN_TMP = ("/tmp", "/dev/shm")
-COVERED = (*OPEN_TMP, "/run", "/dev/log")
-SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev/urandom", "/dev/random")
+COVERED = (*OPEN_TMP, "/run", "/dev")
+# all of /dev that a kernel has, besides /dev/shm and terminals of its own
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+DEVICE_LINKS = {
+    "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}  # fmt: skip
+# what root alone may look into, and a kernel of root could without any capability
+OF_ROOT = ("/sys/firmware", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/fs/bpf", "/sys/fs/pstore")
+SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", *DEVICES)
 # what libraries look for elsewhere: an index of fonts, and certificates, where /etc only leads to them
 NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
 CONFIGURATION = "/etc"
@@ -40,20 +50,23 @@ def find_resolver() -> list[str]:
     return [path] if os.path.isfile(path) else []
 
 
-def build(hidden, read, write, tmp_mb, follows_host=False) -> list[str]:
+def build(hidden, read, write, tmp_mb, follows_host=False, of_root=(), own_group=None) -> list[str]:
     """Builds the view in a new mount namespace. Returns what could not be had, for people. All paths are real paths;
     `hidden`, `read` and `write` may lie in each other, and the innermost counts.
 
     With `follows_host` what the machine unmounts goes away here, too, unless it is one of these paths; otherwise a kernel
     that lives keeps the file system in use. What the machine mounts later then appears here as well, which only Landlock keeps closed.
+
+    `of_root`: OF_ROOT where the server is root; then close_proc() is to follow. `own_group`: the folder of the kernel's control group, which
+    appears in the place of the folder that holds those of all kernels.
     """
     os.umask(0o022)  # a kernel with a uid of its own walks through what is made here
     mount(None, "/", flags=RECURSIVE | (SLAVE if follows_host else PRIVATE))
     write = [path for path in write if os.path.exists(path)]
     for path in write:
         mount(path, path, flags=BIND)  # a mount of its own, so that it can stay writable
-    kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in {*read, *write} if os.path.exists(path)}
-    steps = plan(find_covers(hidden, kept), kept)
+    kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in {*read, *write, *DEVICES} if os.path.exists(path)}
+    steps = plan(find_covers((*hidden, *of_root), kept), kept)
     folders = {path for path, _ in steps if os.path.isdir(path)}
     bare = find_bare(steps, folders)
     for path in bare:
@@ -61,24 +74,53 @@ def build(hidden, read, write, tmp_mb, follows_host=False) -> list[str]:
     set_flags("/", READ_ONLY | NOSUID, recursive=True)
     steps = [step for step in steps if step[0] not in bare]
     for path, is_cover in steps:
+        make_place(path, path in folders)
         if is_cover:
             cover(path, path in folders, tmp_mb)
         else:
-            make_place(path, path in folders)
             mount(f"/proc/self/fd/{kept[path]}", path, flags=BIND | RECURSIVE)
     for descriptor in kept.values():
         os.close(descriptor)
     for path in write:
         set_flags(path, clear=READ_ONLY)
+    furnish_devices()
     for path, is_cover in steps:
         if is_cover and path not in OPEN_TMP:
             set_flags(path, READ_ONLY)
+    if own_group:
+        mount(own_group, os.path.dirname(own_group), flags=BIND)
     try:
         mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
     # a container that masks parts of /proc does not allow it
     except OSError as error:
         return [f"other processes visible in /proc ({error.strerror})"]
     return []
+
+
+def furnish_devices():
+    """Completes the /dev of a session: names of its open files, and terminals that nobody else has."""
+    for name, target in DEVICE_LINKS.items():
+        os.symlink(target, f"/dev/{name}")
+    os.mkdir("/dev/pts")
+    with contextlib.suppress(OSError):  # a container may not allow them: then there are none
+        mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+
+
+def close_proc():
+    """In a session with a /proc of its own: makes all of it that is the machine's read-only, and what only root may read unreadable: root owns it,
+    and its owner needs no capability to write most of it."""
+    with os.scandir("/proc") as entries:
+        found = [one for one in entries if not one.name.isdigit() and not one.is_symlink()]
+    for entry in found:
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            mount(entry.path, entry.path, flags=BIND)
+            set_flags(entry.path, READ_ONLY | NOSUID | NODEV | NOEXEC)
+        elif not mode & stat.S_IROTH:
+            cover(entry.path, False, 0)
+        elif mode & stat.S_IWUSR:
+            mount(entry.path, entry.path, flags=BIND)
+            set_flags(entry.path, READ_ONLY | NOSUID | NODEV | NOEXEC)
 
 
 def find_covers(hidden, kept) -> set[str]:
@@ -107,7 +149,7 @@ def plan(covers, kept) -> list[tuple[str, bool]]:
         is_cover = path in covers
         while not is_under(path, outer[-1][0]):
             outer.pop()
-        if is_cover != outer[-1][1]:
+        if is_cover != outer[-1][1] or (is_cover and path in OPEN_TMP):
             outer.append((path, is_cover))
             steps.append(outer[-1])
     return steps
