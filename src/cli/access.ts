@@ -3,6 +3,7 @@
  * server on this machine, the rest comes from its settings and from the `bootstrap.json` of its first start.
  */
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { canBeToken, NO_TOKEN } from '#src/client/connection.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
@@ -59,9 +60,9 @@ function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: Acc
     return { baseUrl: given.baseUrl, accessToken: given.accessToken, workspaceId: givenWorkspace };
   }
   const { config } = loadConfig(env, { cwd });
-  const baseUrl = given.baseUrl ?? localUrl(config);
+  const baseUrl = given.baseUrl === undefined ? localUrl(config) : withoutLocalhost(given.baseUrl, config);
   // Credentials of this machine's server must never be sent to another one.
-  const local = isLoopback(baseUrl) ? localCredentials(config) : undefined;
+  const local = isThisServer(baseUrl, config) ? localCredentials(config) : undefined;
   const accessToken = given.accessToken ?? local?.accessToken;
   const workspaceId = givenWorkspace ?? local?.workspaceId;
   if (accessToken === undefined) throw missing('SERVICE_ACCESS_TOKEN', config);
@@ -79,10 +80,31 @@ function localUrl({ host, port }: Config): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-function isLoopback(baseUrl: string): boolean {
+/**
+ * Returns the address at which the server of these settings listens when `baseUrl` calls it `localhost`: that name also stands for
+ * an address at which another program of this machine may listen.
+ */
+function withoutLocalhost(baseUrl: string, config: Config): string {
+  if (!URL.canParse(baseUrl) || !hasPortOf(baseUrl, config) || isIP(config.host) === 0) return baseUrl;
+  const { hostname, pathname } = new URL(baseUrl);
+  return hostname === 'localhost' ? `${localUrl(config)}${pathname.replace(/\/$/, '')}` : baseUrl;
+}
+
+/** Whether a URL leads to this machine, and not to a program that has the server's port at another address of it. */
+function isThisServer(baseUrl: string, config: Config): boolean {
   if (!URL.canParse(baseUrl)) return false;
   const { hostname } = new URL(baseUrl);
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+  if (hostname === 'localhost') return true;
+  if (hostname !== '[::1]' && !/^127\.\d+\.\d+\.\d+$/.test(hostname)) return false;
+  const { host } = config;
+  const own = new URL(localUrl(config)).hostname;
+  const isOwn = host === '::' || (host === '0.0.0.0' ? hostname !== '[::1]' : hostname === own);
+  return isOwn || !hasPortOf(baseUrl, config) || isIP(host) === 0;
+}
+
+function hasPortOf(baseUrl: string, { port }: Config): boolean {
+  const url = new URL(baseUrl);
+  return url.protocol === 'http:' && Number(url.port || 80) === port;
 }
 
 function localCredentials({

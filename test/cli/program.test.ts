@@ -61,6 +61,22 @@ test('the token of this machine is never sent to another machine', (t) => {
   }
 });
 
+test('the token of this machine is not sent to a program that has the port of the server at another address', (t) => {
+  const cwd = workingDirectory(t);
+  const at = (url: string, host = '127.0.0.1') =>
+    accessOf(cwd, { SERVICE_BASE_URL: url, TROUPE_HOST: host, TROUPE_PORT: '9000' }).slice(0, 2);
+  const token = 'trp_on-this-machine';
+  assert.deepEqual(at('http://localhost:9000'), ['http://127.0.0.1:9000', token]);
+  assert.deepEqual(at('http://localhost:9000/base/'), ['http://127.0.0.1:9000/base', token]);
+  assert.deepEqual(at('http://localhost:9000', '::'), ['http://[::1]:9000', token]);
+  assert.deepEqual(at('https://localhost:9000'), ['https://localhost:9000', token]);
+  assert.deepEqual(at('http://127.0.0.1:9001'), ['http://127.0.0.1:9001', token]);
+  assert.deepEqual(at('http://127.0.0.5:9000', '0.0.0.0'), ['http://127.0.0.5:9000', token]);
+  assert.throws(() => at('http://[::1]:9000'), /SERVICE_ACCESS_TOKEN/);
+  assert.throws(() => at('http://[::1]:9000', '0.0.0.0'), /SERVICE_ACCESS_TOKEN/);
+  assert.throws(() => at('http://127.0.0.5:9000'), /SERVICE_ACCESS_TOKEN/);
+});
+
 test('an unknown word is a usage error with a suggestion', async () => {
   for (const args of [['tokn'], ['token', 'lst'], ['token', 'list', '--jsn'], ['member', 'create', 'ada']]) {
     const { exitCode, out, err } = await troupe(args);
