@@ -104,5 +104,6 @@ export function bareConfinement(
 
 function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
   const { hiddenPaths: hidden, readPaths: read, writePaths: write } = confinement;
-  return { ...confinementWanted(confinement), hidden, read, write, processes };
+  // The kernel host does not know the worker that it starts a kernel for.
+  return { ...confinementWanted(confinement), hidden, read, write, processes, shield: [process.pid] };
 }

@@ -37,7 +37,7 @@ LOCAL, INTERNET = (socket.AF_UNIX, socket.AF_NETLINK), (socket.AF_INET, socket.A
 SHARE_A_PORT, STEER_CONNECTIONS = 15, (51, 52, 68)  # SO_ATTACH_REUSEPORT_CBPF, _EBPF, SO_DETACH_REUSEPORT_BPF
 TO_A_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
-PRIORITY = {"setpriority": 2, "ioprio_set": 3}  # and the first argument that means every process of a user
+PRIORITY = {"setpriority": 0, "ioprio_set": 1}  # and the first argument that means one process, not a group or a user
 # Who is signalled when a file becomes ready, by the names of fcntl and of ioctl.
 SET_OWNER = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
 FILTER_MODE = 2
@@ -75,8 +75,8 @@ def deny_values(values):
 
 @functools.cache  # in the zygote, so that no kernel waits for it
 def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, own_network=False) -> bytes:
-    """Returns the program. `shield`: process and group ids that may not be signalled or slowed down, nor any process
-    be limited from outside. `no_held_memory`: none that a process can keep without mapping it. `own_network`: no other
+    """Returns the program. `shield`: process and group ids that may not be signalled; with any, no other process may
+    be limited or slowed down. `no_held_memory`: none that a process can keep without mapping it. `own_network`: no other
     program has ports in it, so that processes may share theirs."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
@@ -120,13 +120,14 @@ def _shield(ids):
         program += on(name, give(errno.EPERM))
     for name, commands in SET_OWNER.items():
         program += on(name, load(1), *deny_values(commands))
-    for name in SCHEDULING:
-        program += on(name, load(0), *deny_values(ids))
-    for name, all_of_a_user in PRIORITY.items():
-        of_user = load(0), step(JUMP_EQUAL, all_of_a_user, 0, 1), give(errno.EPERM)
-        program += on(name, *of_user, load(1), *deny_values(ids))
-    itself = step(JUMP_EQUAL, 0, 0, 1)
-    return program + on("prlimit64", load(0), itself, step(RETURN, ALLOW), give(errno.EPERM))
+    # A filter does not know the processes that the server starts later, so a thread may change these of itself alone.
+    itself = step(JUMP_EQUAL, 0, 0, 1), step(RETURN, ALLOW), give(errno.EPERM)
+    for name in (*SCHEDULING, "prlimit64"):
+        program += on(name, load(0), *itself)
+    for name, of_one in PRIORITY.items():
+        others = load(0), step(JUMP_EQUAL, of_one, 1, 0), give(errno.EPERM)
+        program += on(name, *others, load(1), *itself)
+    return program
 
 
 def restrict(program: bytes):
