@@ -1,5 +1,7 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 import { Removals } from '#storage/removals.ts';
+import type { LimitOf } from '#storage/workspace-limits.ts';
+import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import { actorsOfAll } from './app/actors-of-all.ts';
@@ -33,9 +35,9 @@ import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { OpenRequests } from './http/edge/open-requests.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
-import { OPEN_STREAMS } from './http/reply/event-stream.ts';
+import { STREAM_LIMIT } from './http/reply/event-stream.ts';
 import { createServer } from './http/server.ts';
-import { RUNS_IN_PROGRESS } from './runs/run-admission.ts';
+import { RUN_LIMIT, USER_RUN_LIMIT } from './runs/run-admission.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { RunRetention } from './runs/run-retention.ts';
@@ -74,7 +76,23 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     { config, directory, log, cluster, onFatal },
     stack,
   );
-  const identity = await openIdentity({ ...config, store, cluster, log, dataDir: directory.root });
+  const identity = await openIdentity({
+    ...config,
+    store,
+    cluster,
+    log,
+    dataDir: directory.root,
+    limits: {
+      sessions: config.workspaceMaxSessions,
+      runs: config.workspaceMaxRuns,
+      streams: config.workspaceMaxSubscribers,
+      filesMb: config.workspaceFilesMb,
+      files: config.workspaceMaxFiles,
+      sessionsPerUser: config.userMaxSessions,
+      runsPerUser: config.userMaxRuns,
+    },
+  });
+  const { limits } = identity;
   const openRequests = new OpenRequests(log);
   stack.use(
     identity.onRevocation((isRevoked) => {
@@ -97,14 +115,29 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed'), owns),
   );
   const permits = new Permits(store, cluster);
+  const runLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runs');
+  const userRunLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runsPerUser');
+  const ofWorkspaces = permits.open({
+    topic: 'run-permits',
+    limit: runLimit,
+    named: RUN_LIMIT,
+    inUse: (workspaceId) => runs.admission.inProgress(workspaceId),
+  });
+  const ofUsers = permits.open({
+    topic: 'user-run-permits',
+    limit: userRunLimit,
+    named: USER_RUN_LIMIT,
+    inUse: (subject) => runs.admission.inProgress(...subjectParts(subject)),
+    subjectsIn: (workspaceId) =>
+      [...runs.admission.usersWithRuns(workspaceId)].map((userId) => permitSubject(workspaceId, userId)),
+  });
+  limits.onChange((workspaceId) => permits.settle(workspaceId));
   const runs: RunRepository = new RunRepository(store, actors, {
-    maxInFlight: config.workspaceMaxRuns,
-    permits: permits.open({
-      topic: 'run-permits',
-      limit: config.workspaceMaxRuns,
-      what: RUNS_IN_PROGRESS,
-      inUse: (workspaceId) => runs.admission.inProgress(workspaceId),
-    }),
+    limits: {
+      limit: runLimit,
+      userLimit: userRunLimit,
+      permits: ofWorkspaces && ofUsers && { ofWorkspaces, ofUsers },
+    },
     metrics,
     tracer,
     isDeleted: (workspaceId, sessionId) =>
@@ -157,6 +190,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       kernels: packages.kernels,
       packages: packages.workspaces,
       members: identity.members,
+      limits,
       queries: datasources.queries,
       vault,
       makeStream,
@@ -195,7 +229,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     stack,
   );
   const files = openFiles(
-    { config, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
+    { limits, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
     stack,
   );
   const connections = new ConnectionLimit(config.maxConnections, cluster.size);
@@ -236,6 +270,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const server = stack.use(
     await createServer({
       ...serverSettings(config, log),
+      streamsPerWorkspace: (workspaceId) => limits.of(workspaceId, 'streams'),
       open: openRequests,
       metrics,
       tracer,
@@ -258,8 +293,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       openStreamPermits: (inUse) =>
         permits.open({
           topic: 'stream-permits',
-          limit: config.workspaceMaxSubscribers,
-          what: OPEN_STREAMS,
+          limit: (workspaceId) => limits.of(workspaceId, 'streams'),
+          named: STREAM_LIMIT,
           inUse,
         }),
       routes: mountRoutes({

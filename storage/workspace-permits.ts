@@ -2,7 +2,8 @@
  * Permits for what a workspace may have a limited number of, such as runs in progress, in a server of several workers. A worker has
  * some of the permits of a workspace and gives them out without asking anybody. When they are all in use it takes more in a shared
  * turn, and when none are left it first collects those that the other workers do not use. So there are never more things than the
- * limit, and far from the limit a thing costs nothing but a count.
+ * limit, and far from the limit a thing costs nothing but a count. A limit that is lowered ends nothing: what is there counts, and
+ * nothing begins until there is less.
  *
  * How many each worker has is stored, because those of a worker that has died are to be had again. The record of a worker is
  * written by that worker; one that has died leaves it to the next shared turn.
@@ -21,8 +22,8 @@ export interface WorkspacePermitsOptions {
   readonly store: Store;
   /** What the permits are for, as their key. */
   readonly kind: string;
-  /** How many of the things a workspace may have; at least one. */
-  readonly limit: number;
+  /** Returns how many of the things a workspace may have now; 0 means any number. */
+  readonly limit: (workspaceId: string) => number;
   readonly workers: number;
   /** The name of this worker among all that write the store. */
   readonly own: string;
@@ -32,7 +33,7 @@ export interface WorkspacePermitsOptions {
   /** Resolves once every other worker has called `giveBack`. */
   readonly collect: (workspaceId: string) => Promise<unknown>;
   /** Returns the error with which a request is refused. */
-  readonly refusal: () => Error;
+  readonly refusal: (limit: number) => Error;
 }
 
 interface Waiting {
@@ -50,6 +51,8 @@ interface Account {
   reserved: number;
   readonly waiting: Waiting[];
   isAsking: boolean;
+  /** The limit that all workers together were within when this one took permits; undefined after the limit has changed. */
+  heldUnder: number | undefined;
 }
 
 export class WorkspacePermits {
@@ -64,7 +67,10 @@ export class WorkspacePermits {
   /** Returns a permit, in a promise when other workers have to be asked. Throws and rejects with the refusal. */
   take(workspaceId: string): Permit | Promise<Permit> {
     const account = this.#account(workspaceId);
-    if (account.waiting.length === 0 && this.#spare(workspaceId, account) > 0) return reserve(account);
+    const limit = this.#options.limit(workspaceId);
+    if (limit === 0) return this.#reserve(workspaceId, account);
+    const isWithin = account.heldUnder === limit && account.waiting.length === 0;
+    if (isWithin && this.#spare(workspaceId, account) > 0) return this.#reserve(workspaceId, account);
     return new Promise((resolve, reject) => {
       account.waiting.push({ resolve, reject, isAskedFor: false });
       if (!account.isAsking) void this.#ask(workspaceId, account);
@@ -81,6 +87,23 @@ export class WorkspacePermits {
     await this.#options.store.durable();
   }
 
+  /**
+   * Takes a permit for each of the things that there are, whether there is one or not, and gives up the others: what has begun under
+   * another limit counts. Resolves once other workers can see that.
+   */
+  async settle(workspaceId: string): Promise<void> {
+    const account = this.#account(workspaceId);
+    account.heldUnder = undefined;
+    this.#keep(workspaceId, account, this.#used(workspaceId, account));
+    this.#drop(workspaceId, account);
+    await this.#options.store.durable();
+  }
+
+  /** Returns the workspaces of which this worker knows something. */
+  get known(): string[] {
+    return [...this.#accounts.keys()];
+  }
+
   /** Gives up all permits of a workspace that is deleted, in which nothing will begin any more. */
   forget(workspaceId: string): void {
     const account = this.#accounts.get(workspaceId);
@@ -92,13 +115,42 @@ export class WorkspacePermits {
   #account(workspaceId: string): Account {
     const known = this.#accounts.get(workspaceId);
     if (known !== undefined) return known;
-    const account: Account = { granted: 0, reserved: 0, waiting: [], isAsking: false };
+    const account: Account = {
+      granted: 0,
+      reserved: 0,
+      waiting: [],
+      isAsking: false,
+      heldUnder: undefined,
+    };
     this.#accounts.set(workspaceId, account);
     return account;
   }
 
-  #spare(workspaceId: string, { granted, reserved }: Account): number {
-    return granted - reserved - this.#options.inUse(workspaceId);
+  #spare(workspaceId: string, account: Account): number {
+    return account.granted - this.#used(workspaceId, account);
+  }
+
+  #used(workspaceId: string, { reserved }: Account): number {
+    return reserved + this.#options.inUse(workspaceId);
+  }
+
+  #reserve(workspaceId: string, account: Account): Permit {
+    account.reserved++;
+    let isReserved = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isReserved) return;
+        isReserved = false;
+        account.reserved--;
+        this.#drop(workspaceId, account);
+      },
+    };
+  }
+
+  /** Forgets an account with nothing in it: where there is no limit, each workspace would leave one. */
+  #drop(workspaceId: string, { granted, reserved, waiting, isAsking }: Account): void {
+    if (granted === 0 && reserved === 0 && waiting.length === 0 && !isAsking)
+      this.#accounts.delete(workspaceId);
   }
 
   /** Serves those who wait, and those who come meanwhile. Never rejects. */
@@ -111,12 +163,14 @@ export class WorkspacePermits {
         for (const one of waiting) one.isAskedFor = true;
         await this.#options.collect(workspaceId);
         if (await this.#grow(workspaceId, account)) continue;
-        while (waiting[0]?.isAskedFor === true) waiting.shift()?.reject(this.#options.refusal());
+        const limit = this.#options.limit(workspaceId);
+        while (waiting[0]?.isAskedFor === true) waiting.shift()?.reject(this.#options.refusal(limit));
       }
     } catch (error) {
       for (const { reject } of waiting.splice(0)) reject(error as Error);
     } finally {
       account.isAsking = false;
+      this.#drop(workspaceId, account);
     }
   }
 
@@ -125,26 +179,36 @@ export class WorkspacePermits {
     return new Promise((resolve) => {
       this.#options.store.decide(() => {
         this.#removeOld();
-        const free = this.#free(workspaceId) - account.granted;
+        const limit = this.#options.limit(workspaceId);
+        const reserve = () => account.waiting.shift()?.resolve(this.#reserve(workspaceId, account));
+        if (limit === 0) {
+          while (account.waiting.length > 0) reserve();
+          resolve(true);
+          return;
+        }
+        // Permits that were taken under a higher limit may be more than there are.
+        if (account.heldUnder !== limit && this.#spare(workspaceId, account) > 0)
+          this.#keep(workspaceId, account, this.#used(workspaceId, account));
+        const free = this.#free(workspaceId, limit) - account.granted;
         const wanted = account.waiting.length - this.#spare(workspaceId, account);
-        const taken = Math.min(free, Math.max(wanted, this.#block(free)));
+        const taken = Math.min(free, Math.max(wanted, this.#block(free, limit)));
         if (taken > 0) this.#keep(workspaceId, account, account.granted + taken);
-        for (let spare = this.#spare(workspaceId, account); spare > 0; spare--)
-          account.waiting.shift()?.resolve(reserve(account));
+        account.heldUnder = free >= 0 ? limit : undefined;
+        for (let spare = this.#spare(workspaceId, account); spare > 0; spare--) reserve();
         resolve(account.waiting.length === 0);
       });
     });
   }
 
   /** Returns how many permits are taken ahead: the fewer, the fewer are left, and none once half of them are taken. */
-  #block(free: number): number {
-    const { limit, workers } = this.#options;
+  #block(free: number, limit: number): number {
+    const { workers } = this.#options;
     return free > limit / 2 ? Math.floor(free / (2 * workers)) : 0;
   }
 
   /** Returns how many permits the other workers do not have, in a shared turn. What dead workers have left is removed. */
-  #free(workspaceId: string): number {
-    const { store, kind, limit, own, livesElsewhere } = this.#options;
+  #free(workspaceId: string, limit: number): number {
+    const { store, kind, own, livesElsewhere } = this.#options;
     let free = limit;
     for (const { id, value } of store.list(grantedPermits, SYSTEM, [kind, workspaceId], ALL)) {
       if (id === own) continue;
@@ -181,13 +245,13 @@ export class WorkspacePermits {
 const MAX_OLD = 10_000;
 const ALL = { limit: Number.POSITIVE_INFINITY };
 
-function reserve(account: Account): Permit {
-  account.reserved++;
-  let isReserved = true;
-  return {
-    [Symbol.dispose]() {
-      if (isReserved) account.reserved--;
-      isReserved = false;
-    },
-  };
+/** Returns the subject of permits that each user of a workspace has. No id has a space. */
+export function permitSubject(workspaceId: string, userId: string): string {
+  return `${workspaceId} ${userId}`;
+}
+
+/** Returns workspace and user of a subject; the user is undefined when it is a workspace. */
+export function subjectParts(subject: string): [workspaceId: string, userId?: string] {
+  const [workspaceId = '', userId] = subject.split(' ');
+  return userId === undefined ? [workspaceId] : [workspaceId, userId];
 }

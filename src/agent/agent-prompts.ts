@@ -74,7 +74,11 @@ export class AgentPrompts {
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
     const { runs } = this.#options;
-    const reserving = runs.admission.reserve(workspaceId, () => void this.#check(caller, sessionId));
+    const reserving = runs.admission.reserve(
+      workspaceId,
+      caller.userId,
+      () => void this.#check(caller, sessionId),
+    );
     using _permit = reserving instanceof Promise ? await reserving : reserving;
     return this.#submit(caller, sessionId, prompt, parent);
   }
@@ -98,7 +102,7 @@ export class AgentPrompts {
     const { workspaceId } = caller;
     const session = { workspaceId, id: sessionId };
     const { record, model } = this.#check(caller, sessionId);
-    runs.admission.admit(workspaceId);
+    runs.admission.admit(workspaceId, caller.userId);
 
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);

@@ -1,4 +1,4 @@
-/** Counts the files of workspaces while their kernels live, if there is a quota: notebook code writes files unseen. */
+/** Counts the files of workspaces with a quota while their kernels live: notebook code writes files unseen. */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { FileQuota } from '#src/files/file-quota.ts';
 
@@ -13,12 +13,11 @@ export interface FileQuotaWatchOptions {
 
 export class FileQuotaWatch implements Disposable {
   readonly #options: FileQuotaWatchOptions;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #timer: NodeJS.Timeout;
   #isCounting = false;
 
   constructor(options: FileQuotaWatchOptions) {
     this.#options = options;
-    if (!options.quota.isSet) return;
     this.#timer = setInterval(() => void this.sweep().catch(options.onFault), INTERVAL_MS).unref();
   }
 
@@ -28,7 +27,8 @@ export class FileQuotaWatch implements Disposable {
     this.#isCounting = true;
     try {
       for (const workspaceId of new Set(this.#options.inUse()))
-        await this.#options.quota.refresh(workspaceId, INTERVAL_MS);
+        if (this.#options.quota.isSet(workspaceId))
+          await this.#options.quota.refresh(workspaceId, INTERVAL_MS);
     } finally {
       this.#isCounting = false;
     }

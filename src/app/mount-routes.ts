@@ -54,6 +54,7 @@ import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
 import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
 import { usageRoutes } from '#src/http/routes/usage.ts';
+import { workspaceLimitRoutes } from '#src/http/routes/workspace-limits.ts';
 import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
@@ -155,13 +156,15 @@ export function mountRoutes(planes: Planes): readonly Route[] {
         quota.usage(workspaceId),
         planes.storedUsage.of(workspaceId),
       ]);
-      const { maxBytes, maxEntries } = quota;
+      const max = quota.max(workspaceId);
+      const [maxBytes, maxEntries] = [max.bytes || null, max.entries || null];
       const countedAt = new Date(countedAtMs).toISOString();
       return { files: { bytes, entries, complete: isComplete, countedAt, maxBytes, maxEntries }, stored };
     }),
     ...keyRoutes(datasources.keys, (principal) => authenticator.isBound(principal)),
     ...meRoutes(identity.ownAccounts),
     ...workspaceRoutes(identity.workspaces, planes.workspaceDeletion),
+    ...workspaceLimitRoutes(identity.limits, audit),
     ...memberRoutes(identity.members),
     ...accessTokenRoutes(identity.tokens),
   ];

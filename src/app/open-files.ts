@@ -1,5 +1,5 @@
+import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
@@ -11,7 +11,7 @@ import { FileQuotaWatch } from './file-quota-watch.ts';
 const MIB = 1024 * 1024;
 
 export interface FilesOptions {
-  readonly config: Pick<Config, 'workspaceFilesMb' | 'workspaceMaxFiles'>;
+  readonly limits: Pick<WorkspaceLimits, 'of'>;
   readonly directory: Pick<DataDirectory, 'workspaceFiles' | 'workspaceFilesPath'>;
   readonly log: Log;
   readonly cluster: Pick<Cluster, 'size' | 'askOthers' | 'onAsked'>;
@@ -25,18 +25,20 @@ interface Counted extends CountedFiles {
 }
 
 /**
- * Opens the files of workspaces and, if there is a quota, what counts them. Each of several workers watches the workspaces of its own
+ * Opens the files of workspaces and what counts those with a quota. Each of several workers watches the workspaces of its own
  * kernels and decides by its own numbers whether a session or an upload is admitted; what one has counted the others need not count.
  */
 export function openFiles(
-  { config, directory, log, cluster, inUse }: FilesOptions,
+  { limits, directory, log, cluster, inUse }: FilesOptions,
   stack: AsyncDisposableStack,
 ): WorkspaceFiles {
   const rootOf = (workspaceId: WorkspaceId, isNeeded: boolean) =>
     isNeeded ? directory.workspaceFiles(workspaceId) : directory.workspaceFilesPath(workspaceId);
   const files = new WorkspaceFiles(rootOf, {
-    maxBytes: config.workspaceFilesMb * MIB,
-    maxEntries: config.workspaceMaxFiles,
+    maxOf: (workspaceId) => ({
+      bytes: limits.of(workspaceId, 'filesMb') * MIB,
+      entries: limits.of(workspaceId, 'files'),
+    }),
     onChange(workspaceId, { bytes, entries }, isOver) {
       if (isOver)
         log.warn({ workspaceId, bytes, entries }, 'the files of a workspace are beyond their quota');

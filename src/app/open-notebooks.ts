@@ -1,6 +1,7 @@
 /** Opens the notebook plane: saved notebooks, their sessions and kernels, executions and code calls. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Members } from '#src/auth/members.ts';
+import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
@@ -53,6 +54,7 @@ export interface NotebookPlaneOptions {
   /** The packages that all notebooks of a workspace have. */
   readonly packages: WorkspacePackages;
   readonly members: Members;
+  readonly limits: WorkspaceLimits;
   /** Runs the statements of notebook code. */
   readonly queries: Queries;
   /** Keeps the secret variables of notebooks. */
@@ -74,8 +76,20 @@ export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
 /** Opens the plane; `stack` takes ownership of what has to be closed. */
 export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposableStack) {
-  const { config, cluster, log, store, runtime, environments, runs, members, queries, makeStream, packages } =
-    options;
+  const {
+    config,
+    cluster,
+    log,
+    store,
+    runtime,
+    environments,
+    runs,
+    members,
+    limits,
+    queries,
+    makeStream,
+    packages,
+  } = options;
   const { directory, host } = options.prerequisites;
   const syntax = stack.use(new SyntaxJudge(host));
   const notebooks: SavedNotebooks = new SavedNotebooks({
@@ -137,7 +151,8 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       ...shownLimits(host.limits),
     }),
     maxSessions: config.maxSessions,
-    workspaceMaxSessions: config.workspaceMaxSessions,
+    workspaceMaxSessions: (workspaceId) => limits.of(workspaceId, 'sessions'),
+    userMaxSessions: (workspaceId) => limits.of(workspaceId, 'sessionsPerUser'),
   });
   stack.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
   const work = new SessionWork(actors, liveNotebooks);

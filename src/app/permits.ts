@@ -1,54 +1,80 @@
 /** The permits by which limits of a workspace hold over all workers. */
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
-import { overQuota } from '#src/core/quota.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { type NamedLimit, overQuota } from '#src/core/quota.ts';
 import type { Store } from '#storage/store.ts';
-import { WorkspacePermits } from '#storage/workspace-permits.ts';
+import type { LimitOf } from '#storage/workspace-limits.ts';
+import { subjectParts, WorkspacePermits } from '#storage/workspace-permits.ts';
 
 export interface PermitsOptions {
   /** What the workers ask each other: to give back what they do not use in a workspace. */
   readonly topic: Topic;
-  /** 0 means no limit. */
-  readonly limit: number;
-  /** What the limit is of, for the client. */
-  readonly what: string;
-  /** Returns how many of these the workspace has in this worker. */
-  readonly inUse: (workspaceId: string) => number;
+  readonly limit: LimitOf;
+  /** For the client. Permits of users are by workspace and user (`permitSubject`). */
+  readonly named: NamedLimit;
+  /** Returns how many of these the workspace, or the user in it, has in this worker. */
+  readonly inUse: (subject: string) => number;
+  /** Returns for whom there are such things in this worker; the workspace itself when absent. */
+  readonly subjectsIn?: SubjectsIn;
 }
+
+type SubjectsIn = (workspaceId: string) => readonly string[];
 
 /** Opens the permits of each limit, and gives them up for workspaces that are deleted. */
 export class Permits {
   readonly #store: Store;
   readonly #cluster: Cluster;
-  readonly #opened: WorkspacePermits[] = [];
+  readonly #opened: { readonly permits: WorkspacePermits; readonly subjectsIn: SubjectsIn }[] = [];
 
   constructor(store: Store, cluster: Cluster) {
     this.#store = store;
     this.#cluster = cluster;
   }
 
-  /** Returns the permits; undefined without a limit, and in a server of one process, which only has to count. */
-  open({ topic, limit, what, inUse }: PermitsOptions): WorkspacePermits | undefined {
+  /** Returns the permits; undefined in a server of one process, which only has to count. */
+  open({
+    topic,
+    limit,
+    named,
+    inUse,
+    subjectsIn = (workspaceId) => [workspaceId],
+  }: PermitsOptions): WorkspacePermits | undefined {
     const cluster = this.#cluster;
     const { incarnation, size } = cluster;
-    if (limit === 0 || incarnation === undefined) return undefined;
+    if (incarnation === undefined) return undefined;
     const permits = new WorkspacePermits({
       store: this.#store,
       kind: topic,
-      limit,
+      limit: (subject) => limit(subjectParts(subject)[0] as WorkspaceId),
       workers: size,
       own: incarnation,
       livesElsewhere: (worker) => cluster.livesElsewhere(worker),
       inUse,
       collect: (workspaceId) => cluster.askOthers(topic, workspaceId),
-      refusal: () => overQuota(what, limit),
+      refusal: (max) => overQuota(named, max),
     });
     cluster.onAsked(topic, (workspaceId) => permits.giveBack(String(workspaceId)));
-    this.#opened.push(permits);
+    this.#opened.push({ permits, subjectsIn });
     return permits;
   }
 
-  /** Gives up all permits of a workspace that is deleted. */
+  /** Gives up all permits of a workspace that is deleted, and of its users. */
   forget(workspaceId: string): void {
-    for (const permits of this.#opened) permits.forget(workspaceId);
+    for (const [permits, subject] of this.#knownOf(workspaceId)) permits.forget(subject);
+  }
+
+  /** Has what there is in this worker count, because the limits of the workspace have changed. */
+  async settle(workspaceId: string): Promise<void> {
+    await Promise.all(this.#knownOf(workspaceId).map(([permits, subject]) => permits.settle(subject)));
+  }
+
+  /** Returns what the permits of the workspace are for in this worker, with the permits. */
+  #knownOf(workspaceId: string): (readonly [WorkspacePermits, string])[] {
+    return this.#opened.flatMap(({ permits, subjectsIn }) => {
+      const known = permits.known.filter((subject) => subjectParts(subject)[0] === workspaceId);
+      return [...new Set([...subjectsIn(workspaceId), ...known])].map(
+        (subject) => [permits, subject] as const,
+      );
+    });
   }
 }

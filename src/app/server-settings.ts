@@ -17,7 +17,6 @@ export function serverSettings(config: Config, log: RootLog) {
     trustedProxies: config.trustedProxies,
     corsOrigins: config.corsOrigins,
     publicUrl: config.publicUrl,
-    streamsPerWorkspace: config.workspaceMaxSubscribers,
     heartbeatMs: config.heartbeatS * 1000,
   } satisfies Partial<ServerOptions>;
 }

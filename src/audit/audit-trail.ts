@@ -30,6 +30,11 @@ export interface AuditContext {
   readonly requestId: string;
 }
 
+/** What an entry says of the request; operators of the server need not be members of the workspace in which it is noted. */
+type AuditAuthor = Omit<AuditContext, 'principal'> & {
+  readonly principal: Pick<Principal, 'workspaceId' | 'userId' | 'tokenId'>;
+};
+
 export interface AuditEntry extends AuditRecord {
   readonly id: string;
   /** The name that `at` has in every resource. */
@@ -89,7 +94,7 @@ export class AuditTrail {
   }
 
   /** Notes changes that this turn makes, in its commit. In a workspace that is deleted nothing is noted. */
-  note({ principal, address, requestId }: AuditContext, ...changes: readonly AuditedChange[]): void {
+  note({ principal, address, requestId }: AuditAuthor, ...changes: readonly AuditedChange[]): void {
     const { workspaceId, userId, tokenId } = principal;
     const entries = changes.map(({ detail = null, ...rest }) => ({
       workspaceId,

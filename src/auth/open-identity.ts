@@ -5,6 +5,7 @@ import type { Caller } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
+import { type Limits, NO_LIMITS } from '#storage/workspace-limits.ts';
 import { Authenticator } from './authenticator.ts';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
 import { EventTickets } from './event-tickets.ts';
@@ -14,6 +15,7 @@ import { Members } from './members.ts';
 import { OwnAccounts } from './own-account.ts';
 import { AccessTokens } from './tokens.ts';
 import { WorkspaceDeletion, type WorkspaceOccupants } from './workspace-deletion.ts';
+import { WorkspaceLimits } from './workspace-limits.ts';
 import { Workspaces } from './workspaces.ts';
 
 export interface IdentityPlaneOptions {
@@ -23,12 +25,15 @@ export interface IdentityPlaneOptions {
   readonly dataDir: string;
   readonly bootstrapToken: Secret | undefined;
   readonly bootstrapWorkspace: string | undefined;
+  /** The limits of workspaces for which the operator has set none; absent means that there are none. */
+  readonly limits?: Limits;
 }
 
 export interface IdentityPlane {
   readonly authenticator: Authenticator;
   readonly members: Members;
   readonly workspaces: Workspaces;
+  readonly limits: WorkspaceLimits;
   /** Declares how what is left of deleted workspaces is removed, and returns what deletes them. */
   openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
@@ -68,6 +73,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     authenticator,
     members: new Members(identity),
     workspaces,
+    limits: new WorkspaceLimits(identity, cluster, options.limits ?? NO_LIMITS),
     openDeletion: (removals, occupants) =>
       new WorkspaceDeletion({ identity, cluster, workspaces, removals }, occupants),
     tokens: new AccessTokens(identity),

@@ -67,7 +67,7 @@ export class AccessTokens {
     const forOther = request.userId !== undefined && request.userId !== userId;
     if (forOther && role !== 'owner') throw roleTooLow(role, 'owner');
     const lacking = request.scopes.find(
-      (scope) => !scopes.includes(scope) && !(scope === 'server:observe' && this.#mayObserve(principal)),
+      (scope) => !scopes.includes(scope) && !(scope.startsWith('server:') && this.#isOperator(principal)),
     );
     if (lacking === undefined) return;
     throw new AppError('missing_scope', `You cannot give the scope ${lacking}: your access token lacks it.`);
@@ -118,10 +118,10 @@ export class AccessTokens {
   }
 
   /**
-   * Returns whether the caller may give the scope that reads the metrics of the whole server: the same callers may rotate its
-   * keyring. Stores that are older than the scope have no token with it.
+   * Returns whether the caller may give the scopes of the whole server: the same callers may rotate its keyring. Stores that are older
+   * than these scopes have no token with them.
    */
-  #mayObserve(principal: Principal): boolean {
+  #isOperator(principal: Principal): boolean {
     return principal.role === 'owner' && this.#boundTo(principal) === null;
   }
 

@@ -6,8 +6,10 @@ import type {
   NewAccessToken,
   NewMember,
   NewWorkspace,
+  NewWorkspaceLimits,
   OwnAccount,
   Workspace,
+  WorkspaceLimits,
 } from '#src/wire/identity.ts';
 import type { Page } from '#src/wire/shape.ts';
 import {
@@ -53,6 +55,21 @@ export function workspaces(connection: Connection) {
     create: (workspace: NewWorkspace, options: PostOptions = {}) => create<Workspace>(workspace, options),
     /** Deletes a workspace for ever, with everything but its files. */
     delete: remove,
+    /** Resolves with the limits of a workspace that are in force. */
+    limits: (id: string, options: RequestOptions = {}) =>
+      connection.json<WorkspaceLimits>({
+        method: 'GET',
+        path: path`/api/v3/workspaces/${id}/limits`,
+        ...options,
+      }),
+    /** Sets the limits of a workspace; those that are absent become those of the server. Needs the scope `server:manage`. */
+    setLimits: (id: string, limits: NewWorkspaceLimits, options: RequestOptions = {}) =>
+      connection.json<WorkspaceLimits>({
+        method: 'PUT',
+        path: path`/api/v3/workspaces/${id}/limits`,
+        body: limits,
+        ...options,
+      }),
   };
 }
 

@@ -64,9 +64,12 @@ export type Topic =
   | 'packages-in-use'
   /** A datasource was replaced or deleted: drop what you keep of it. */
   | 'datasource-gone'
-  /** Give back the permits for runs, or for event streams, of a workspace that are not in use. */
+  /** Give back the permits for runs, for runs of a user, or for event streams, of a workspace that are not in use. */
   | 'run-permits'
+  | 'user-run-permits'
   | 'stream-permits'
+  /** The limits of a workspace have changed: have what you have of it count under the new ones. */
+  | 'limits-changed'
   /** Make no more ids of runs before this time, and answer with the next one when all runs before that are on disk. */
   | 'runs-settled'
   /** Cancel those of these runs whose sessions are at home in you. */

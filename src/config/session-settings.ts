@@ -62,6 +62,19 @@ export const SESSION_SETTINGS = {
     default: '0',
     description: 'Most open event streams of one workspace; 0 means no limit.',
   }),
+  userMaxSessions: setting({
+    env: 'TROUPE_USER_MAX_SESSIONS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description:
+      'Most live notebook sessions that one member of a workspace has opened; 0 means no limit. This and the limits of workspaces can be set for one workspace (troupe workspace limits).',
+  }),
+  userMaxRuns: setting({
+    env: 'TROUPE_USER_MAX_RUNS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description: 'Most runs in progress that one member of a workspace has submitted; 0 means no limit.',
+  }),
   workspaceFilesMb: setting({
     env: 'TROUPE_WORKSPACE_FILES_MB',
     kind: integer(0, 16_777_216),

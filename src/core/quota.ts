@@ -3,15 +3,33 @@ import type { WorkspaceId } from './ids.ts';
 
 const RETRY_AFTER_S = '5';
 
-/** Throws `quota_exceeded` when the workspace already has `limit` of these. A limit of 0 means no limit. */
-export function refuseOverQuota(what: string, limit: number, count: () => number): void {
-  if (limit !== 0 && count() >= limit) throw overQuota(what, limit);
+/** Whose limit it is: all of the workspace together, or each of its members. */
+export type LimitHolder = 'workspace' | 'user';
+
+/** A limit of a workspace or of its members, for the client. */
+export interface NamedLimit {
+  /** Its name among the limits of workspaces; absent for a limit that nobody can change. */
+  readonly name?: string;
+  /** What it is of, in words. */
+  readonly what: string;
+  /** The workspace when absent. */
+  readonly of?: LimitHolder;
 }
 
-/** Returns the error `quota_exceeded` for a workspace that has `limit` of these. */
-export function overQuota(what: string, limit: number): AppError {
-  return new AppError('quota_exceeded', `This workspace may have at most ${limit} ${what}.`, {
+/** Throws `quota_exceeded` when there are `max` of these already; 0 means no limit. */
+export function refuseOverQuota(limit: NamedLimit, max: number, count: () => number): void {
+  if (max !== 0 && count() >= max) throw overQuota(limit, max);
+}
+
+/** Returns the error `quota_exceeded`, which says which limit was reached, and whose it is. */
+export function overQuota({ name, what, of = 'workspace' }: NamedLimit, max: number): AppError {
+  const detail =
+    of === 'workspace'
+      ? `This workspace may have at most ${max} ${what}.`
+      : `Each member of this workspace may have at most ${max} ${what}, and you have as many.`;
+  return new AppError('quota_exceeded', detail, {
     headers: { 'retry-after': RETRY_AFTER_S },
+    ...(name === undefined ? {} : { members: { limit: { name, of, max } } }),
   });
 }
 

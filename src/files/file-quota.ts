@@ -10,15 +10,20 @@ import { blocksOf, Charge, type ChargedAccount, type Need } from './file-charge.
 import type { FileCount } from './file-count.ts';
 
 export interface FileQuotaOptions {
-  /** In bytes and in entries (files and folders); 0 means no limit. */
-  readonly maxBytes: number;
-  readonly maxEntries: number;
+  /** Returns what the files of a workspace may take. */
+  readonly maxOf: (workspaceId: WorkspaceId) => FileMaximum;
   /** Counts what is there, without uploads that are under way. */
   readonly count: (workspaceId: WorkspaceId) => Promise<FileCount>;
   /** Called when a count finds a workspace over its quota, and when one does no longer. */
   readonly onChange?: (workspaceId: WorkspaceId, usage: FileUsage, isOver: boolean) => void;
   /** Called with each count that was made here. */
   readonly onCounted?: (workspaceId: WorkspaceId, counted: CountedFiles) => void;
+}
+
+/** What the files of a workspace may take, in bytes and in entries (files and folders); 0 means no limit. */
+export interface FileMaximum {
+  readonly bytes: number;
+  readonly entries: number;
 }
 
 /** A count that has just ended. */
@@ -63,17 +68,15 @@ export class FileQuota {
     this.#options = options;
   }
 
-  /** Whether there is any limit. Without one nothing is counted but for `usage`. */
-  get isSet(): boolean {
-    return this.#options.maxBytes > 0 || this.#options.maxEntries > 0;
+  /** Returns whether a workspace has any limit. Without one nothing of it is counted but for `usage`. */
+  isSet(workspaceId: WorkspaceId): boolean {
+    const { bytes, entries } = this.max(workspaceId);
+    return bytes > 0 || entries > 0;
   }
 
-  get maxBytes(): number | null {
-    return this.#options.maxBytes || null;
-  }
-
-  get maxEntries(): number | null {
-    return this.#options.maxEntries || null;
+  /** Returns what the files of a workspace may take. */
+  max(workspaceId: WorkspaceId): FileMaximum {
+    return this.#options.maxOf(workspaceId);
   }
 
   /** Resolves with what the files take, counted within the last seconds, or as soon as it may be counted again. */
@@ -105,7 +108,7 @@ export class FileQuota {
    * nobody has made yet.
    */
   async admitSession(workspaceId: WorkspaceId): Promise<void> {
-    if (!this.isSet) return;
+    if (!this.isSet(workspaceId)) return;
     const account = this.#account(workspaceId);
     if (account.usage === undefined) {
       const counted = this.#recount(workspaceId, account);
@@ -132,7 +135,7 @@ export class FileQuota {
     account.usage = usage;
     account.tookMs = tookMs;
     account.beganAtMs = performance.now() - tookMs;
-    account.isOver = this.#isOver(usage);
+    account.isOver = this.#isOver(workspaceId, usage);
   }
 
   #account(workspaceId: WorkspaceId): Account {
@@ -154,43 +157,43 @@ export class FileQuota {
   /** Takes this much at once if there is room for it. Rejects with `file_quota_exceeded`. */
   async #hold(workspaceId: WorkspaceId, account: Account, need: Need): Promise<void> {
     const askedAtMs = performance.now();
-    if (this.isSet && this.#isStale(account)) {
+    if (this.isSet(workspaceId) && this.#isStale(account)) {
       const counted = this.#recount(workspaceId, account);
       if (account.usage === undefined || account.tookMs < QUICK_MS) await counted;
     }
-    if (!this.#fits(account, need) && account.beganAtMs < askedAtMs) {
+    if (!this.#fits(workspaceId, account, need) && account.beganAtMs < askedAtMs) {
       const waitMs = nextAtMs(account) - askedAtMs;
       if (waitMs > 0 && waitMs <= MAX_WAIT_MS) await pause(waitMs);
       await this.#recount(workspaceId, account);
     }
-    if (!this.#fits(account, need)) throw this.#refusal(account);
+    if (!this.#fits(workspaceId, account, need)) throw this.#refusal(workspaceId, account);
     account.held.bytes += need.bytes;
     account.held.entries += need.entries;
   }
 
-  #isOver({ bytes, entries, isComplete }: FileCount): boolean {
-    const { maxBytes, maxEntries } = this.#options;
-    const isBeyond = (maxBytes > 0 && bytes > maxBytes) || (maxEntries > 0 && entries > maxEntries);
-    return isBeyond || (this.isSet && !isComplete);
+  #isOver(workspaceId: WorkspaceId, { bytes, entries, isComplete }: FileCount): boolean {
+    const max = this.max(workspaceId);
+    const isBeyond = (max.bytes > 0 && bytes > max.bytes) || (max.entries > 0 && entries > max.entries);
+    return isBeyond || (this.isSet(workspaceId) && !isComplete);
   }
 
   #isStale({ usage, beganAtMs }: Account): boolean {
     return usage === undefined || performance.now() - beganAtMs > STALE_MS;
   }
 
-  #fits(account: Account, need: Need): boolean {
-    if (!this.isSet) return true;
-    const { maxBytes, maxEntries } = this.#options;
+  #fits(workspaceId: WorkspaceId, account: Account, need: Need): boolean {
+    if (!this.isSet(workspaceId)) return true;
+    const max = this.max(workspaceId);
     const used = total(account);
     return (
       account.usage?.isComplete !== false &&
-      (maxBytes === 0 || used.bytes + need.bytes - need.freedBytes <= maxBytes) &&
-      (maxEntries === 0 || used.entries + need.entries <= maxEntries)
+      (max.bytes === 0 || used.bytes + need.bytes - need.freedBytes <= max.bytes) &&
+      (max.entries === 0 || used.entries + need.entries <= max.entries)
     );
   }
 
-  #refusal(account: Account): AppError {
-    const { maxBytes, maxEntries } = this.#options;
+  #refusal(workspaceId: WorkspaceId, account: Account): AppError {
+    const { bytes: maxBytes, entries: maxEntries } = this.max(workspaceId);
     const { usage, changed } = account;
     const bytes = (usage?.bytes ?? 0) + changed.bytes;
     const entries = (usage?.entries ?? 0) + changed.entries;
@@ -227,7 +230,7 @@ export class FileQuota {
     // What was changed while it was counted may be in the count or not: it is charged until the next one.
     account.changed.bytes -= before.bytes;
     account.changed.entries -= before.entries;
-    const isOver = this.#isOver(account.usage);
+    const isOver = this.#isOver(workspaceId, account.usage);
     if (isOver !== account.isOver) this.#options.onChange?.(workspaceId, account.usage, isOver);
     account.isOver = isOver;
     this.#options.onCounted?.(workspaceId, { usage: account.usage, tookMs: account.tookMs });

@@ -44,11 +44,14 @@ export class WorkspaceFiles {
   readonly #uploads = new Set<string>();
   readonly quota: FileQuota;
 
-  constructor(rootOf: RootOf, quota: Omit<FileQuotaOptions, 'count'> = { maxBytes: 0, maxEntries: 0 }) {
+  constructor(
+    rootOf: RootOf,
+    quota: Omit<FileQuotaOptions, 'count'> = { maxOf: () => ({ bytes: 0, entries: 0 }) },
+  ) {
     this.#rootOf = rootOf;
     this.quota = new FileQuota({
       ...quota,
-      count: (workspaceId) => this.#count(workspaceId, quota.maxEntries),
+      count: (workspaceId) => this.#count(workspaceId, quota.maxOf(workspaceId).entries),
     });
   }
 

@@ -64,7 +64,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
     draining: options.draining ?? (() => false),
     full: options.full ?? (() => false),
-    streamsPerWorkspace: options.streamsPerWorkspace ?? 0,
+    streamsPerWorkspace: options.streamsPerWorkspace ?? (() => 0),
     heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
     idempotency: options.idempotency,
     metrics: options.metrics,

@@ -4,6 +4,7 @@ import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { preparedJson } from '#src/core/json/json-write.ts';
 import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { Log } from '#src/core/log.ts';
+import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
@@ -34,11 +35,12 @@ const CHECK_LIMIT_MS = 60_000;
 const CHECK_INTERRUPTED =
   'The kernel has not checked the new code in time: something that a cell has left behind keeps it busy. Close the session to end that.';
 
+/** Who submits a run: it counts among the runs in progress of this user. */
+type Submitter = Pick<Principal, 'workspaceId' | 'userId'>;
+
 /** What an execution needs from the request that submits it. */
 export interface ExecutionContext {
   readonly trace?: TraceContext | undefined;
-  /** The caller, whose run it is. */
-  readonly principal?: { readonly userId: string };
   /**
    * Aborts when the client leaves. Read it only when it is needed, because a request makes its signal when that is
    * read.
@@ -79,7 +81,7 @@ export class Executions {
    * after a minute.
    */
   async submit(
-    workspaceId: WorkspaceId,
+    caller: Submitter,
     sessionId: string,
     sent: ExecutionRequest,
     context: ExecutionContext = {},
@@ -88,8 +90,8 @@ export class Executions {
     // The record of the run, the notebook, an event and the kernel all get the code.
     const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
     using _prepared = await prepareStrings(codes);
-    using _memory = await this.#reserve({ workspaceId, id: sessionId }, request, codes);
-    return await this.#submit(workspaceId, sessionId, request, context);
+    using _memory = await this.#reserve({ workspaceId: caller.workspaceId, id: sessionId }, request, codes);
+    return await this.#submit(caller, sessionId, request, context);
   }
 
   /** Reserves memory for the records of a run with long code, and of a large notebook that it changes. */
@@ -102,19 +104,20 @@ export class Executions {
   }
 
   async #submit(
-    workspaceId: WorkspaceId,
+    caller: Submitter,
     sessionId: string,
     request: ExecutionOrder,
     context: ExecutionContext,
   ): Promise<SubmittedRun> {
     const { sessions, work, liveNotebooks, runs, store, hint, log } = this.#options;
+    const { workspaceId, userId } = caller;
     const session = await sessions.whenReadable(workspaceId, sessionId, () =>
       sessions.ensureAwake(workspaceId, sessionId),
     );
     const edits = editsNotebook(request);
     const check = () => work.check(session, 'run', edits);
     check();
-    const reserving = runs.admission.reserve(workspaceId, check);
+    const reserving = runs.admission.reserve(workspaceId, userId, check);
     using _permit = reserving instanceof Promise ? await reserving : reserving;
     if (reserving instanceof Promise) check();
     const live = liveNotebooks.of(session);
@@ -139,15 +142,15 @@ export class Executions {
       // may have deleted cells. From here to the end nothing can come between.
       check();
       const hasChanged = found === 'lost' || liveNotebooks.of(session) !== live;
-      if (hasChanged) return this.#submit(workspaceId, sessionId, request, context);
+      if (hasChanged) return this.#submit(caller, sessionId, request, context);
       cellIds = requestedCells(request, live.view);
     }
-    runs.admission.admit(workspaceId);
+    const { trace: parent } = context;
+    runs.admission.admit(workspaceId, userId);
     const changes = request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const environmentId = sessions.environmentOf(session);
-    const { trace: parent, principal } = context;
     const runId = runs.begin(
       workspaceId,
       sessionId as SessionId,
@@ -155,7 +158,7 @@ export class Executions {
       request,
       environmentId,
       parent,
-      principal?.userId,
+      userId,
     );
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     const cacheMode = request.cacheMode ?? 'default';

@@ -55,7 +55,7 @@ export class NotebookSecrets {
     const { store, vault } = this.#options;
     const byName = this.#of(workspaceId, notebookId);
     if (!Object.hasOwn(byName, name))
-      refuseOverQuota('secrets for each notebook', MAX_SECRETS, () => Object.keys(byName).length);
+      refuseOverQuota({ what: 'secrets for each notebook' }, MAX_SECRETS, () => Object.keys(byName).length);
     const set = { updatedBy: userId, updatedAt: timestamp() };
     store.write((tx) => {
       vault.seal(tx, workspaceId, sealedSecretName(notebookId, name), value);

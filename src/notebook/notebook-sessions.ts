@@ -12,12 +12,13 @@ import type { ActorId } from '#src/actors/address.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
-import { countOf, refuseOverQuota } from '#src/core/quota.ts';
+import { countOf, type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import type { LimitOf } from '#storage/workspace-limits.ts';
 import { replayOf } from './cell-events.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
@@ -44,13 +45,21 @@ export interface NotebookSessionsOptions {
   readonly places: NotebookSessionPlaces;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
-  /** How many sessions may have a kernel at once, in the server and in one workspace; 0 means no limit. */
+  /** How many sessions may have a kernel at once, in the server, in a workspace, and of each user in it; 0 means no limit. */
   readonly maxSessions: number;
-  readonly workspaceMaxSessions: number;
+  readonly workspaceMaxSessions: LimitOf;
+  readonly userMaxSessions: LimitOf;
 }
 
 /** How long a request waits for the kernel of a session that it has woken. Packages that are missing may take longer. */
 const MAX_WAKING_MS = 30_000;
+
+const SESSION_LIMIT: NamedLimit = { name: 'sessions', what: 'live notebook sessions' };
+const USER_SESSION_LIMIT: NamedLimit = {
+  name: 'sessionsPerUser',
+  what: 'live notebook sessions',
+  of: 'user',
+};
 
 export class NotebookSessions {
   readonly #options: NotebookSessionsOptions;
@@ -75,7 +84,7 @@ export class NotebookSessions {
     environments.check(environment, attach);
     if (actors.peek(session) === undefined) actors.spawn(session, { workspaceId, notebookId });
     actors.check(session, open);
-    this.#admit(workspaceId);
+    this.#admit(workspaceId, how.by.userId);
     environments.ask(environment, attach);
     const openedBefore = actors.peek(session)?.snapshot.context.openedAt ?? null;
     actors.ask(session, open);
@@ -136,7 +145,8 @@ export class NotebookSessions {
     const peek = this.#peek(session);
     const isAwake = peek.live && peek.snapshot.hasTag('resident');
     if (!isAwake && statusOf(peek) === 'closed') return session;
-    if (!isAwake && (!peek.live || peek.snapshot.can({ type: 'wake' }))) this.#admit(workspaceId);
+    if (!isAwake && (!peek.live || peek.snapshot.can({ type: 'wake' })))
+      this.#admit(workspaceId, peek.snapshot.context.openedBy?.userId);
     liveNotebooks.peek(session)?.touch();
     if (isAwake) return session;
     if (!peek.live) actors.restore(session);
@@ -256,15 +266,21 @@ export class NotebookSessions {
   }
 
   /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
-  #admit(workspaceId: WorkspaceId): void {
-    const { actors, maxSessions, workspaceMaxSessions } = this.#options;
+  #admit(workspaceId: WorkspaceId, userId: string | undefined): void {
+    const { actors, maxSessions, workspaceMaxSessions, userMaxSessions } = this.#options;
     if (maxSessions > 0 && actors.residentsOfAll().length >= maxSessions) {
       const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
       throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
     }
-    refuseOverQuota('live notebook sessions', workspaceMaxSessions, () =>
+    refuseOverQuota(SESSION_LIMIT, workspaceMaxSessions(workspaceId), () =>
       countOf(actors.residentsOfAll(), workspaceId),
     );
+    if (userId === undefined) return;
+    refuseOverQuota(USER_SESSION_LIMIT, userMaxSessions(workspaceId), () => {
+      const own = actors.residentsOfAll().filter((session) => session.workspaceId === workspaceId);
+      return own.filter((session) => actors.peek(session)?.snapshot.context.openedBy?.userId === userId)
+        .length;
+    });
   }
 
   #peek(session: ActorId): Peek<typeof notebookSessionMachine> {

@@ -90,7 +90,7 @@ export class WorkspacePackages {
       const before = this.#stored(workspaceId);
       const added = await readRequirements(sets, requirements);
       const names = new Set([...Object.keys(before), ...added.map(([name]) => name)]);
-      refuseOverQuota('packages', MAX_PACKAGES + 1, () => names.size);
+      refuseOverQuota({ what: 'packages' }, MAX_PACKAGES + 1, () => names.size);
       const joint = {
         ...before,
         ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement }])),

@@ -1,19 +1,30 @@
-/** Whether a workspace may begin one more run: it has a limit of runs in progress, of all workers together. */
+/**
+ * Whether a workspace, and a member of it, may begin one more run: both have limits of runs in progress, of all workers together.
+ */
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { countOf, refuseOverQuota } from '#src/core/quota.ts';
-import type { Permit, WorkspacePermits } from '#storage/workspace-permits.ts';
+import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
+import type { LimitOf } from '#storage/workspace-limits.ts';
+import { type Permit, permitSubject, type WorkspacePermits } from '#storage/workspace-permits.ts';
+
+type Permits = Pick<WorkspacePermits, 'take'>;
 
 export interface RunAdmissionOptions {
-  /** How many runs of a workspace may be in progress; 0 means no limit. */
-  readonly limit: number;
-  /** Permits for runs in progress, in a server of several workers with a limit. */
-  readonly permits: Pick<WorkspacePermits, 'take'> | undefined;
-  /** Returns the runs that are in progress in this worker. */
-  readonly inProgress: () => Iterable<{ readonly workspaceId: WorkspaceId }>;
+  /** How many runs of a workspace, and of each user in it, may be in progress; 0 means no limit. */
+  readonly limit: LimitOf;
+  readonly userLimit: LimitOf;
+  /** Permits for runs in progress, in a server of several workers. */
+  readonly permits: { readonly ofWorkspaces: Permits; readonly ofUsers: Permits } | undefined;
+  /** Returns the runs that are in progress in this worker, with the users who have submitted them. */
+  readonly inProgress: () => Iterable<RunInProgress>;
 }
 
-/** What the limit is of. */
-export const RUNS_IN_PROGRESS = 'runs in progress';
+export interface RunInProgress {
+  readonly workspaceId: WorkspaceId;
+  readonly userId: string | undefined;
+}
+
+export const RUN_LIMIT: NamedLimit = { name: 'runs', what: 'runs in progress' };
+export const USER_RUN_LIMIT: NamedLimit = { name: 'runsPerUser', what: 'runs in progress', of: 'user' };
 
 export class RunAdmission {
   readonly #options: RunAdmissionOptions;
@@ -22,26 +33,69 @@ export class RunAdmission {
     this.#options = options;
   }
 
-  /** Returns how many runs of the workspace are in progress in this worker. */
-  inProgress(workspaceId: string): number {
-    return countOf(this.#options.inProgress(), workspaceId as WorkspaceId);
+  /** Returns how many runs of the workspace, or of one user in it, are in progress in this worker. */
+  inProgress(workspaceId: string, userId?: string): number {
+    let count = 0;
+    for (const run of this.#options.inProgress())
+      if (run.workspaceId === workspaceId && (userId === undefined || run.userId === userId)) count++;
+    return count;
   }
 
-  /** Throws `quota_exceeded` when the workspace has its maximum of runs in progress. With permits, `reserve` decides that. */
-  admit(workspaceId: WorkspaceId): void {
-    const { limit, permits } = this.#options;
-    if (permits === undefined) refuseOverQuota(RUNS_IN_PROGRESS, limit, () => this.inProgress(workspaceId));
+  /** Returns the users who have runs in progress in the workspace in this worker. */
+  usersWithRuns(workspaceId: string): Set<string> {
+    const users = new Set<string>();
+    for (const run of this.#options.inProgress())
+      if (run.workspaceId === workspaceId && run.userId !== undefined) users.add(run.userId);
+    return users;
+  }
+
+  /**
+   * Throws `quota_exceeded` when the workspace, or the user in it, has the most runs in progress that it may. With permits, `reserve`
+   * decides that.
+   */
+  admit(workspaceId: WorkspaceId, userId: string | undefined): void {
+    const { limit, userLimit, permits } = this.#options;
+    if (permits !== undefined) return;
+    refuseOverQuota(RUN_LIMIT, limit(workspaceId), () => this.inProgress(workspaceId));
+    if (userId === undefined) return;
+    refuseOverQuota(USER_RUN_LIMIT, userLimit(workspaceId), () => this.inProgress(workspaceId, userId));
   }
 
   /**
    * Returns a permit to hold until the run has begun, in a promise when other workers have to be asked; undefined when none is
-   * needed. `check` throws what is to be refused before the limit is looked at. Who waits has to check again after that: others
+   * needed. `check` throws what is to be refused before the limits are looked at. Who waits has to check again after that: others
    * that have waited as well may have begun in the same turn. Throws what `check` throws, and rejects with `quota_exceeded`.
    */
-  reserve(workspaceId: WorkspaceId, check: () => void): Permit | Promise<Permit> | undefined {
+  reserve(
+    workspaceId: WorkspaceId,
+    userId: string | undefined,
+    check: () => void,
+  ): Permit | Promise<Permit> | undefined {
     const { permits } = this.#options;
     if (permits === undefined) return undefined;
     check();
-    return permits.take(workspaceId);
+    const { ofWorkspaces, ofUsers } = permits;
+    if (userId === undefined) return ofWorkspaces.take(workspaceId);
+    const own = ofUsers.take(permitSubject(workspaceId, userId));
+    if (own instanceof Promise) return own.then((permit) => both(permit, ofWorkspaces.take(workspaceId)));
+    return both(own, ofWorkspaces.take(workspaceId));
   }
+}
+
+/** Returns one permit in the place of two. The first is given back when the second is refused. */
+function both(first: Permit, second: Permit | Promise<Permit>): Permit | Promise<Permit> {
+  if (second instanceof Promise)
+    return second.then(
+      (permit) => both(first, permit),
+      (error) => {
+        first[Symbol.dispose]();
+        throw error;
+      },
+    );
+  return {
+    [Symbol.dispose]() {
+      second[Symbol.dispose]();
+      first[Symbol.dispose]();
+    },
+  };
 }

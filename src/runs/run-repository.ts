@@ -37,13 +37,13 @@ export interface RunEnd {
 export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
 export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
-  /** How many runs of a workspace may be in progress; 0 means no limit. */
-  readonly maxInFlight?: number;
-  /** Permits for runs in progress, in a server of several workers with that limit. */
-  readonly permits?: RunAdmissionOptions['permits'];
+  /** Limits of runs in progress; none when absent. */
+  readonly limits?: Pick<RunAdmissionOptions, 'limit' | 'userLimit' | 'permits'>;
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
 }
+
+const NO_LIMITS = { limit: () => 0, userLimit: () => 0, permits: undefined };
 
 /** Begins, ends and cancels runs. Owns their records. */
 export class RunRepository {
@@ -54,6 +54,8 @@ export class RunRepository {
   readonly reader: RunReader;
   /** Runs in progress with a long input, as they were stored, so that nothing parses them at their end. */
   readonly #large = new Map<RunId, RunDocument>();
+  /** Who has submitted the runs that are in progress here. */
+  readonly #users = new Map<string, string>();
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
 
@@ -61,8 +63,7 @@ export class RunRepository {
     store: Store,
     runtime: ActorRuntime,
     {
-      maxInFlight = 0,
-      permits,
+      limits = NO_LIMITS,
       isDeleted = () => false,
       metrics = new ServerMetrics(),
       tracer,
@@ -85,9 +86,9 @@ export class RunRepository {
       }),
     });
     this.admission = new RunAdmission({
-      limit: maxInFlight,
-      permits,
-      inProgress: () => this.actors.residents(),
+      ...limits,
+      inProgress: () =>
+        this.actors.residents().map(({ workspaceId, id }) => ({ workspaceId, userId: this.#users.get(id) })),
     });
     this.reader = new RunReader({ store, actors: this.actors, settled, isDeleted });
   }
@@ -102,7 +103,7 @@ export class RunRepository {
     parent?: TraceContext,
     createdBy?: string,
   ): RunId {
-    this.admission.admit(workspaceId);
+    this.admission.admit(workspaceId, createdBy);
     const runId = newId<RunId>('run');
     const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
     const run = withEncodedInput({
@@ -119,6 +120,7 @@ export class RunRepository {
       ...(createdBy === undefined ? {} : { createdBy }),
     });
     if (run.input !== input) this.#large.set(runId, run);
+    if (createdBy !== undefined) this.#users.set(runId, createdBy);
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     this.#store.write((tx) => {
       const { record } = encodeRun(run, { trace: traceFrom(parent), owner: this.actors.owner });
@@ -191,6 +193,7 @@ export class RunRepository {
       if (record === undefined) throw new Error(`The run ${runId} has no record.`);
       const run = change(this.#large.get(runId) ?? withEncodedInput(parse(record.document)));
       if (run.status !== 'running') this.#large.delete(runId);
+      if (run.status !== 'running') this.#users.delete(runId);
       if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
       if (run.status !== 'running') recordSpan(this.#tracer, record.trace, run);
       const changed = encodeRun(run, { trace: record.trace });

@@ -1,5 +1,5 @@
 /** Workspaces, their members, and access tokens. */
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 /** What a token may be used for, whatever its user's role is. */
@@ -8,6 +8,7 @@ export const SCOPES = [
   'datasource:read',
   'workspace:manage',
   'server:observe',
+  'server:manage',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -43,6 +44,53 @@ export const NewWorkspaceSchema = Type.Object(
   { $id: 'NewWorkspace', ...closed, examples: [{ name: 'Research' }] },
 );
 export type NewWorkspace = Wire<typeof NewWorkspaceSchema>;
+
+const limitOf = {
+  sessions: 'Live notebook sessions.',
+  runs: 'Runs in progress.',
+  streams: 'Open event streams.',
+  filesMb: 'Disk space of the files, in MiB.',
+  files: 'Files and folders.',
+  sessionsPerUser: 'Live notebook sessions that one member has opened.',
+  runsPerUser: 'Runs in progress that one member has submitted.',
+} as const;
+type LimitSchemas<T extends TSchema> = { readonly [Name in keyof typeof limitOf]: T };
+
+function limitMembers<T extends TSchema>(schemaOf: (description: string) => T): LimitSchemas<T> {
+  const members = Object.entries(limitOf).map(([name, description]) => [name, schemaOf(description)]);
+  return Object.fromEntries(members) as LimitSchemas<T>;
+}
+
+export const WorkspaceLimitsSchema = Type.Object(
+  {
+    workspaceId: Type.String(),
+    ...limitMembers((description) =>
+      nullable(Type.Integer({ minimum: 1, description: `${description} Null: no limit.` })),
+    ),
+    set: Type.Array(Type.String(), {
+      description:
+        'The names of the limits that are set for this workspace; the others are settings of the server.',
+    }),
+    updatedAt: nullable(Timestamp),
+    updatedBy: nullable(UserIdSchema),
+  },
+  { $id: 'WorkspaceLimits', ...closed },
+);
+export type WorkspaceLimits = Wire<typeof WorkspaceLimitsSchema>;
+
+export const NewWorkspaceLimitsSchema = Type.Object(
+  limitMembers((description) =>
+    optionalOrNull(
+      Type.Integer({
+        minimum: 0,
+        maximum: 16_777_216,
+        description: `${description} 0: no limit. Absent or null: as in the settings of the server.`,
+      }),
+    ),
+  ),
+  { $id: 'NewWorkspaceLimits', ...closed, examples: [{ sessions: 20, runs: 40, sessionsPerUser: 4 }] },
+);
+export type NewWorkspaceLimits = Wire<typeof NewWorkspaceLimitsSchema>;
 
 export const MemberSchema = Type.Object(
   {

@@ -12,7 +12,13 @@ test('a token and a workspace give the caller', async (t) => {
     userId: 'owner',
     tokenId: owner.tokenId,
     role: 'owner',
-    scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe'],
+    scopes: [
+      'workspaceRuntime:connect',
+      'datasource:read',
+      'workspace:manage',
+      'server:observe',
+      'server:manage',
+    ],
   });
   assert.ok(Object.isFrozen(caller) && Object.isFrozen(caller.scopes));
   assert.equal(authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home'), caller);

@@ -52,7 +52,13 @@ test('an empty store gets a workspace, an owner and a token, kept in a file that
     {
       role: 'owner',
       userId: 'owner',
-      scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe'],
+      scopes: [
+        'workspaceRuntime:connect',
+        'datasource:read',
+        'workspace:manage',
+        'server:observe',
+        'server:manage',
+      ],
     },
   );
 });

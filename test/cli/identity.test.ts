@@ -51,7 +51,13 @@ test('a token is printed alone, so that a script can store it, and works until i
     [
       {
         name: 'bootstrap',
-        scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe'],
+        scopes: [
+          'workspaceRuntime:connect',
+          'datasource:read',
+          'workspace:manage',
+          'server:observe',
+          'server:manage',
+        ],
         expiresAt: null,
       },
       { name: 'ci', scopes: ['workspace:manage'], expiresAt: '2031-01-31T12:00:00.000Z' },

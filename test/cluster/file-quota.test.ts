@@ -20,9 +20,9 @@ function startWorkers(t: TestContext) {
   const workers = testCluster(2, () => 0).map((cluster) => {
     const stack = new AsyncDisposableStack();
     t.after(() => stack[Symbol.asyncDispose]());
-    const config = { workspaceFilesMb: 0, workspaceMaxFiles: MAX_FILES };
+    const limits = { of: (_: WorkspaceId, name: string) => (name === 'files' ? MAX_FILES : 0) };
     const directory = { workspaceFiles: () => folder, workspaceFilesPath: () => folder };
-    return { ...openFiles({ config, directory, log, cluster, inUse: () => [WORKSPACE] }, stack), cluster };
+    return { ...openFiles({ limits, directory, log, cluster, inUse: () => [WORKSPACE] }, stack), cluster };
   });
   const [first, second] = workers;
   const write = (count: number) => {

@@ -231,7 +231,7 @@ test('streams of a caller who may not follow any more end also in a worker that 
 });
 
 test('the limit of streams counts those that are mirrored, once', async (t) => {
-  const cluster = await start(t, { streamsPerWorkspace: 3 });
+  const cluster = await start(t, { streamsPerWorkspace: () => 3 });
   const clients = await Promise.all([cluster.follow(0), cluster.follow(0), cluster.follow(1)]);
   await untilReplayed(clients);
   for (const worker of [0, 1] as const) {

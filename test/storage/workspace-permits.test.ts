@@ -9,7 +9,8 @@ const WORKSPACE = 'ws_1';
 const REFUSED = new Error('refused');
 
 /** Workers that begin things, each with a store of its own on the same files. */
-async function startWorkers(t: TestContext, size: number, limit: number) {
+async function startWorkers(t: TestContext, size: number, max: number | { limit: number }) {
+  const limits = typeof max === 'number' ? { limit: max } : max;
   const { path } = await temporaryStore(t);
   const living = new Set(Array.from({ length: size }, (_, n) => `worker-${n}`));
   const seen = { most: 0, collections: 0 };
@@ -22,7 +23,7 @@ async function startWorkers(t: TestContext, size: number, limit: number) {
     const permits = new WorkspacePermits({
       store,
       kind: 'thing',
-      limit,
+      limit: () => limits.limit,
       workers: size,
       own,
       livesElsewhere: (worker) => worker !== own && living.has(worker),
@@ -141,4 +142,46 @@ test('the permits of a workspace that is deleted are given up without anybody as
   await first!.durable();
   assert.deepEqual(await Promise.all([1, 2, 3].map(() => second!.begin())), [true, true, true]);
   assert.equal(seen.collections, 0);
+});
+
+test('a limit that is set, lowered and raised while things live holds over all workers from then on, and ends none', async (t) => {
+  const max = { limit: 0 };
+  const { workers } = await startWorkers(t, 3, max);
+  const total = () => workers.reduce((sum, { things }) => sum + things, 0);
+  const change = async (limit: number) => {
+    max.limit = limit;
+    await Promise.all(workers.map(({ permits }) => permits.settle(WORKSPACE)));
+  };
+  const fifty = async () => {
+    const began = await Promise.all(Array.from({ length: 50 }, (_, n) => workers[n % 3]!.begin(turnOver)));
+    return began.filter(Boolean).length;
+  };
+  assert.equal(await fifty(), 50, 'there is no limit');
+  await change(30);
+  assert.equal(await fifty(), 0, 'what has begun without a limit counts');
+  workers[1]!.end(workers[1]!.things);
+  assert.equal(total(), 33);
+  assert.equal(await fifty(), 0);
+  workers[0]!.end(10);
+  assert.equal(await fifty(), 7);
+  await change(40);
+  assert.equal(await fifty(), 10);
+  await change(5);
+  workers[0]!.end(workers[0]!.things);
+  assert.equal(await fifty(), 0);
+  for (const worker of workers) worker.end(worker.things);
+  assert.equal(await fifty(), 5);
+  await change(0);
+  assert.equal(await fifty(), 50);
+  await change(60);
+  assert.equal(await fifty(), 5, 'one more than there may be is refused');
+});
+
+test('without a limit nothing is written and nothing is kept of a workspace in which nothing begins', async (t) => {
+  const { workers } = await startWorkers(t, 2, 0);
+  const [worker] = workers;
+  for (let n = 0; n < 20; n++) assert.equal(await worker!.begin(), true);
+  await worker!.durable();
+  assert.equal(worker!.commits, 0);
+  assert.deepEqual(worker!.permits.known, []);
 });

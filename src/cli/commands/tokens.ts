@@ -19,6 +19,7 @@ const SCOPES: readonly Scope[] = [
   'datasource:read',
   'workspace:manage',
   'server:observe',
+  'server:manage',
 ];
 const DEFAULT_SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read'];
 

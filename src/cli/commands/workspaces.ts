@@ -1,8 +1,9 @@
-import type { Workspace } from '#src/wire/identity.ts';
+import type { NewWorkspaceLimits, Workspace, WorkspaceLimits } from '#src/wire/identity.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<Workspace>[] = [
@@ -42,6 +43,24 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
       printList(terminal, await collect(connect(command).workspaces.each()), COLUMNS, wantsJson(command));
     });
   examples(list, ['troupe workspace list']);
+  const limiting = group
+    .command('limits')
+    .description(
+      'show what a workspace may have, or set it, for which the token needs the scope server:manage',
+    )
+    .argument('<workspace>', 'id of the workspace')
+    .option('--set <name=value...>', 'set a limit; 0 is no limit, `default` that of the settings')
+    .action(async (id: string, { set = [] }: { set?: string[] }, command) => {
+      const { workspaces: api } = connect(command);
+      const now = await api.limits(id);
+      const limits = set.length === 0 ? now : await api.setLimits(id, changedLimits(now, set));
+      if (wantsJson(command)) printJson(terminal, limits);
+      else printList(terminal, limitRows(limits), LIMIT_COLUMNS, false);
+    });
+  examples(limiting, [
+    'troupe workspace limits ws_01…',
+    'troupe workspace limits ws_01… --set sessions=20 sessionsPerUser=4 runs=default',
+  ]);
   const usage = group
     .command('usage')
     .description('show how much the workspace takes on the disk of the server')
@@ -52,6 +71,54 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
     });
   examples(usage, ['troupe workspace usage', 'troupe workspace usage --workspace ws_01… --json']);
 };
+
+/** Returns the limits that are set for the workspace with these changes: `NAME=VALUE`, or `NAME=default` for the server's. */
+function changedLimits(now: WorkspaceLimits, changes: readonly string[]): NewWorkspaceLimits {
+  const limits = new Map(
+    LIMITS.filter((name) => now.set.includes(name)).map((name) => [name, now[name] ?? 0]),
+  );
+  for (const change of changes) {
+    const [, name = '', value = ''] = /^(\w+)=(\d{1,8}|default)$/.exec(change) ?? [];
+    const known = LIMITS.find((limit) => limit === name);
+    if (known === undefined)
+      throw new CommandFailure(
+        `${change} is not a limit. Write NAME=NUMBER (0: no limit) or NAME=default, with one of ${LIMITS.join(', ')}.`,
+        EXIT.usage,
+      );
+    if (value === 'default') limits.delete(known);
+    else limits.set(known, Number(value));
+  }
+  return Object.fromEntries(limits);
+}
+
+const LIMITS = [
+  'sessions',
+  'runs',
+  'streams',
+  'filesMb',
+  'files',
+  'sessionsPerUser',
+  'runsPerUser',
+] as const satisfies readonly (keyof NewWorkspaceLimits)[];
+
+interface LimitRow {
+  readonly name: string;
+  readonly limit: string;
+  readonly from: string;
+}
+const LIMIT_COLUMNS: readonly Column<LimitRow>[] = [
+  { title: 'limit', of: ({ name }) => name },
+  { title: 'value', of: ({ limit }) => limit },
+  { title: 'from', of: ({ from }) => from },
+];
+
+function limitRows(limits: WorkspaceLimits): LimitRow[] {
+  return LIMITS.map((name) => ({
+    name,
+    limit: limits[name]?.toString() ?? 'none',
+    from: limits.set.includes(name) ? 'this workspace' : 'the settings',
+  }));
+}
 
 interface UsageRow {
   readonly of: string;

@@ -193,7 +193,11 @@ export function admit(
     request.principal = principal;
     context.auth.authorize(principal, action);
     if (prepared.isStream && context.streamPermits === undefined)
-      admitStream(context.open.streams, context.streamsPerWorkspace, principal.workspaceId);
+      admitStream(
+        context.open.streams,
+        context.streamsPerWorkspace(principal.workspaceId),
+        principal.workspaceId,
+      );
   }
   if (route.access === 'token') {
     const authorization = req.getHeader('authorization');

@@ -8,6 +8,7 @@ import type { Home } from '#src/cluster/slots.ts';
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
+import type { LimitOf } from '#storage/workspace-limits.ts';
 import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { ErrorLog } from '../reply/problem.ts';
@@ -70,11 +71,11 @@ export interface HttpDependencies {
   readonly draining?: () => boolean;
   /** While it returns true, requests that would store something new answer 507. */
   readonly full?: () => boolean;
-  /** How many event streams one workspace may have open at once; 0 means any number. */
-  readonly streamsPerWorkspace?: number;
+  /** Returns how many event streams a workspace may have open at once; 0 means any number. */
+  readonly streamsPerWorkspace?: LimitOf;
   /**
-   * Opens the permits for event streams of a server of several workers with that limit; undefined otherwise. `inUse` returns how
-   * many streams a workspace has open here.
+   * Opens the permits for event streams of a server of several workers; undefined with one. `inUse` returns how many streams a
+   * workspace has open here.
    */
   readonly openStreamPermits?: (inUse: (workspaceId: string) => number) => StreamPermits | undefined;
   /** The interval at which a deferred reply sends white space while its value is awaited. */

@@ -12,7 +12,7 @@
 import type { Home } from '#src/cluster/slots.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Caller } from '#src/core/principal.ts';
-import { refuseOverQuota } from '#src/core/quota.ts';
+import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Relay, Subscription } from '#src/events/event-sink.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { WireResponse } from '../wire-exchange.ts';
@@ -48,12 +48,11 @@ export class OpenStreams extends Set<EventStream> {
   }
 }
 
-/** What the limit of a workspace is of. */
-export const OPEN_STREAMS = 'open event streams';
+export const STREAM_LIMIT: NamedLimit = { name: 'streams', what: 'open event streams' };
 
 /** Throws `quota_exceeded` when the workspace has `limit` streams open; 0 means any number. */
 export function admitStream(streams: OpenStreams, limit: number, workspaceId: WorkspaceId): void {
-  refuseOverQuota(OPEN_STREAMS, limit, () => streams.of(workspaceId));
+  refuseOverQuota(STREAM_LIMIT, limit, () => streams.of(workspaceId));
 }
 
 /** `cork` calls back before it returns, so one callback serves all streams: thousands are open at once. */

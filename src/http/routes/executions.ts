@@ -50,7 +50,7 @@ export function executionRoutes(
         sessions.whenAwake(request.principal.workspaceId, request.params.sessionId, () => request.signal),
       async handle(request) {
         const { principal, params, body } = request;
-        const submitted = await executions.submit(principal.workspaceId, params.sessionId, body, request);
+        const submitted = await executions.submit(principal, params.sessionId, body, request);
         const { runId } = submitted;
         return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
       },

@@ -1,6 +1,13 @@
 /** Examples of workspaces, members, tokens and the audit. */
 import type { AuditEntry } from '#src/wire/audit.ts';
-import type { AccessToken, CreatedAccessToken, Member, OwnAccount, Workspace } from '#src/wire/identity.ts';
+import type {
+  AccessToken,
+  CreatedAccessToken,
+  Member,
+  OwnAccount,
+  Workspace,
+  WorkspaceLimits,
+} from '#src/wire/identity.ts';
 import { AT, COLLEAGUE, page, times, USER, WORKSPACE } from './example-values.ts';
 
 const workspace: Workspace = { id: WORKSPACE, name: 'Research', createdAt: AT };
@@ -43,6 +50,20 @@ const audited: AuditEntry = {
   requestId: 'req_0f3c1a9b2e4d1',
 };
 
+const limits: WorkspaceLimits = {
+  workspaceId: WORKSPACE,
+  sessions: 20,
+  runs: 40,
+  streams: null,
+  filesMb: 10_240,
+  files: null,
+  sessionsPerUser: 4,
+  runsPerUser: null,
+  set: ['sessions', 'runs', 'sessionsPerUser'],
+  updatedAt: AT,
+  updatedBy: USER,
+};
+
 export const IDENTITY_EXAMPLES = {
   AccessToken: token,
   AccessTokenPage: page(token),
@@ -52,5 +73,6 @@ export const IDENTITY_EXAMPLES = {
   MemberPage: page(member),
   OwnAccount: account,
   Workspace: workspace,
+  WorkspaceLimits: limits,
   WorkspacePage: page(workspace),
 };

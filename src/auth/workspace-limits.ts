@@ -1,0 +1,100 @@
+/**
+ * What each workspace may have: the settings, and in their place the limits that the operator has set for it. They are read from the
+ * store whenever something is to begin, so a change is in force at once in every worker.
+ */
+import type { Cluster } from '#src/cluster/cluster.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { TokenHolder } from '#src/core/principal.ts';
+import type { NewWorkspaceLimits, WorkspaceLimits as Shown } from '#src/wire/identity.ts';
+import { accessTokenRecords, memberRecords, workspaceExists } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  type Limits,
+  workspaceLimitRecords,
+} from '#storage/workspace-limits.ts';
+import type { Identity } from './identity.ts';
+
+/** The scope with which a token sets limits. */
+const SCOPE = 'server:manage';
+
+export class WorkspaceLimits {
+  readonly #identity: Identity;
+  readonly #defaults: Limits;
+  /** Has what there is in this worker count under the new limits. */
+  #settle: (workspaceId: string) => Promise<void> = async () => undefined;
+
+  constructor(identity: Identity, cluster: Pick<Cluster, 'onAsked'>, defaults: Limits) {
+    this.#identity = identity;
+    this.#defaults = defaults;
+    cluster.onAsked('limits-changed', async (workspaceId) => {
+      identity.store.refresh();
+      await this.#settle(String(workspaceId));
+    });
+  }
+
+  /** Sets what is called in every worker once the limits of a workspace have changed, before the change is answered. */
+  onChange(settle: (workspaceId: string) => Promise<void>): void {
+    this.#settle = settle;
+  }
+
+  /** Returns one limit of a workspace; 0 means no limit. */
+  of(workspaceId: WorkspaceId, name: LimitName): number {
+    return this.#identity.store.get(workspaceLimitRecords, workspaceId)?.values[name] ?? this.#defaults[name];
+  }
+
+  /** Returns the limits of a workspace. Throws `not_found` for callers who are neither its members nor operators of the server. */
+  read(holder: TokenHolder, workspaceId: string): Shown {
+    const { store } = this.#identity;
+    const isOperator = mayManage(holder);
+    const boundTo = store.get(accessTokenRecords, SYSTEM, holder.tokenId)?.workspaceId ?? workspaceId;
+    const isMember = boundTo === workspaceId && store.has(memberRecords, workspaceId, holder.userId);
+    if (!workspaceExists(store, workspaceId) || !(isOperator || isMember)) throw notFound();
+    return this.#shown(workspaceId as WorkspaceId);
+  }
+
+  /** Throws `missing_scope` unless the caller is an operator of the server. */
+  checkChange(holder: TokenHolder): void {
+    if (mayManage(holder)) return;
+    throw new AppError(
+      'missing_scope',
+      `Limits are set with a token that has the scope ${SCOPE} and is not bound to a workspace.`,
+    );
+  }
+
+  /**
+   * Sets the limits of a workspace; those that are absent or null are as in the settings from now on. To be called in a shared turn.
+   * Throws `missing_scope` and `not_found`.
+   */
+  replace(holder: TokenHolder, workspaceId: string, limits: NewWorkspaceLimits): Shown {
+    this.checkChange(holder);
+    const identity = this.#identity;
+    if (!workspaceExists(identity.store, workspaceId)) throw notFound();
+    const values = Object.fromEntries(
+      LIMIT_NAMES.flatMap((name) => (limits[name] == null ? [] : [[name, limits[name]]])),
+    );
+    const record = { values, updatedAt: identity.timestamp(), updatedBy: holder.userId };
+    identity.store.write((tx) => tx.put(workspaceLimitRecords, record, workspaceId));
+    void this.#settle(workspaceId).catch(() => undefined); // the reply waits for the same commit
+    identity.announce('limits-changed', workspaceId);
+    return this.#shown(workspaceId as WorkspaceId);
+  }
+
+  #shown(workspaceId: WorkspaceId): Shown {
+    const record = this.#identity.store.get(workspaceLimitRecords, workspaceId);
+    const inForce = LIMIT_NAMES.map((name) => [name, this.of(workspaceId, name) || null] as const);
+    return {
+      ...(Object.fromEntries(inForce) as Record<LimitName, number | null>),
+      workspaceId,
+      set: LIMIT_NAMES.filter((name) => record?.values[name] !== undefined),
+      updatedAt: record?.updatedAt ?? null,
+      updatedBy: record?.updatedBy ?? null,
+    };
+  }
+}
+
+function mayManage({ scopes, isBound }: TokenHolder): boolean {
+  return scopes.includes(SCOPE) && !isBound;
+}
