@@ -6,7 +6,7 @@ import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import { actorsOfAll } from './app/actors-of-all.ts';
 import type { App, AppOptions } from './app/app-interface.ts';
-import { beginBackgroundWork } from './app/background-work.ts';
+import { beginBackgroundWork, forwardAudit } from './app/background-work.ts';
 import { endWork } from './app/end-work.ts';
 import { joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
@@ -224,6 +224,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
     unlink: unlinkSealed,
   });
+  const auditWarnings = forwardAudit({ config, cluster, store, log, audit }, stack);
   beginBackgroundWork(
     { config, cluster, store, log, removals, runs: new RunRetention(store, runDeletion, owns), audit },
     stack,
@@ -244,7 +245,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
   const relay = await openHttp10Port({ ...http10, target }, stack);
-  const warnings = () => [...storage.warnings(), ...clusterWarnings(cluster)];
+  const warnings = () => [...storage.warnings(), ...auditWarnings(), ...clusterWarnings(cluster)];
   const readiness = () => {
     host.attend();
     return readinessOf({ isLeaving, host, warnings: warnings() });

@@ -67,6 +67,7 @@ test('with nothing set, every setting has its default', (t) => {
     backupEveryH: 24,
     backupIncrementMin: 5,
     backupKeep: 7,
+    auditForward: undefined,
     drainS: 0,
     logLevel: 'info',
     slowRequestMs: 1000,

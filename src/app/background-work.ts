@@ -1,10 +1,13 @@
 /** What goes on by itself with what is at home here: what was deleted is removed, and what is too old. */
+import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
+import { openReceiver } from '#src/audit/audit-receiver.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { RunRetention } from '#src/runs/run-retention.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import { type Removals, removalOf } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { Retention } from './retention.ts';
@@ -17,6 +20,30 @@ export interface BackgroundWorkOptions {
   readonly removals: Removals;
   readonly runs: RunRetention;
   readonly audit: AuditTrail;
+}
+
+/** Forwards the audit if a setting says where to. Returns what an operator should know of that. `stack` ends it. */
+export function forwardAudit(
+  {
+    config,
+    cluster,
+    store,
+    log,
+    audit,
+  }: Pick<BackgroundWorkOptions, 'config' | 'cluster' | 'store' | 'log' | 'audit'>,
+  stack: AsyncDisposableStack,
+): () => readonly string[] {
+  if (config.auditForward === undefined) return () => [];
+  const forwarding = stack.use(
+    new AuditForwarding({
+      store,
+      trail: audit,
+      receiver: openReceiver(config.auditForward),
+      isResponsible: () => cluster.owns(SYSTEM),
+      log,
+    }),
+  );
+  return () => forwarding.warnings;
 }
 
 /** Begins it, and begins anew when workspaces come here from another worker. `stack` ends it. */

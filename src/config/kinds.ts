@@ -151,6 +151,22 @@ export const host: Kind<string> = {
   parse: (text) => (isHost(text) ? text : undefined),
 };
 
+/** Where the audit goes: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path of a file. */
+export const auditTarget: Kind<string> = {
+  expectation: 'the path of a file, tcp://host:port, udp://host:port or unix:path',
+  parse: (text, place) => {
+    const [, protocol, name = '', digits = ''] = /^(tcp|udp):\/\/(.+):(\d{1,5})$/.exec(text) ?? [];
+    if (protocol === 'tcp' || protocol === 'udp') {
+      const [address, port] = [name.replace(/^\[(.*)\]$/, '$1'), Number(digits)];
+      return isHost(address) && port > 0 && port < 65_536 ? text : undefined;
+    }
+    if (/^\w+:\/\//.test(text)) return undefined;
+    if (!text.startsWith('unix:')) return resolvePath(text, place);
+    const path = resolvePath(text.slice('unix:'.length), place);
+    return path === undefined ? undefined : `unix:${path}`;
+  },
+};
+
 /** A list of IP addresses and networks separated by commas; `none` is the empty list. */
 export const addresses: Kind<readonly string[]> = {
   expectation: 'IP addresses or networks such as 10.0.0.0/8, separated by commas, or none',

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import {
   addresses,
+  auditTarget,
   boolean,
   choice,
   host,
@@ -112,6 +113,12 @@ export const SERVER_SETTINGS = {
     default: '7',
     description:
       'How many such backups are kept, with their increments; older ones are deleted. One more is kept where backups are made early, because increments become large.',
+  }),
+  auditForward: optional({
+    env: 'TROUPE_AUDIT_FORWARD',
+    kind: auditTarget,
+    description:
+      'Where the entries of the audit of all workspaces are forwarded to: a file of JSON lines, or a syslog receiver (RFC 5424). Unset: nowhere.',
   }),
   drainS: setting({
     env: 'TROUPE_DRAIN_S',

@@ -1,8 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditFilters } from '#src/wire/finding.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printList } from '../terminal.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+import { safeLine } from '../safe-text.ts';
+import { type Column, printJsonLine, printList } from '../terminal.ts';
 
 interface Options {
   readonly user?: string;
@@ -10,6 +16,7 @@ interface Options {
   readonly target?: string;
   readonly since?: string;
   readonly newest?: boolean;
+  readonly follow?: boolean;
 }
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
@@ -30,7 +37,13 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
     .option('--target <id>', 'only what was done to this id or slug')
     .option('--since <time>', 'only what was done after this time, such as 2026-01-31T12:00:00Z')
     .option('--newest', 'the newest first')
-    .action(async ({ user, action, target, since, newest }: Options, cmd) => {
+    .option(
+      '--follow',
+      'print entries as they are added, from now or --since on; with --json one on each line',
+    )
+    .action(async ({ user, action, target, since, newest, follow }: Options, cmd) => {
+      if (follow === true && newest === true)
+        throw new CommandFailure('Use --follow or --newest, not both.', EXIT.usage);
       const filters = {
         ...(user === undefined ? {} : { userId: user }),
         ...(action === undefined ? {} : { action }),
@@ -38,15 +51,47 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
         ...(since === undefined ? {} : { createdAfter: since }),
         ...(newest === true ? { order: 'desc' as const } : {}),
       };
+      if (follow === true) {
+        for await (const entry of addedEntries(connect(cmd), filters))
+          if (wantsJson(cmd)) printJsonLine(terminal, entry);
+          else terminal.out(`${safeLine(COLUMNS.map(({ of }) => of(entry) ?? '-').join('  '))}\n`);
+        return;
+      }
       const entries = await collect(connect(cmd).eachAudited({ limit: 100, ...filters }));
       printList(terminal, entries, COLUMNS, wantsJson(cmd));
     });
   examples(command, [
     'troupe audit',
     'troupe audit --action token',
+    'troupe audit --follow --json >> audit.jsonl',
     'troupe audit --user ada --json | jq -r ".[].target"',
   ]);
 };
+
+const ASK_EVERY_MS = 1_000;
+
+/**
+ * Yields the entries that are added, for ever; with `createdAfter` those since then as well. While the server restarts, it is asked
+ * again.
+ */
+async function* addedEntries(
+  client: Pick<Client, 'audit'>,
+  filters: AuditFilters,
+): AsyncGenerator<AuditEntry, never> {
+  const isNew = filters.createdAfter === undefined;
+  const newest = isNew ? (await client.audit({ order: 'desc', limit: 1 })).items[0] : undefined;
+  for (let after = newest?.id; ; ) {
+    const page = await client.audit({ ...filters, after, limit: 100 }).catch((error: unknown) => {
+      if (error instanceof ConnectionError || (error instanceof ApiError && error.status === 503))
+        return undefined;
+      throw error;
+    });
+    yield* page?.items ?? [];
+    // A cursor is the id of an entry; a page that had to be sought for long may have none.
+    after = page?.nextCursor ?? page?.items.at(-1)?.id ?? after;
+    if (page?.nextCursor == null) await pause(ASK_EVERY_MS);
+  }
+}
 
 function detailOf({ detail, query }: AuditEntry): string | null {
   if (query === undefined) return detail;

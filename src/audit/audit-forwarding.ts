@@ -1,0 +1,98 @@
+/**
+ * Forwards the audit of all workspaces to a receiver. The store is the buffer, and the last entry that the receiver has of each
+ * workspace is stored after it has it: so nothing is lost across a restart or while the receiver is down, as long as the audit keeps
+ * it, and memory holds one batch. An entry may arrive twice after a crash; its id tells. Of several workers one forwards.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
+import { auditCursors } from '#storage/audit-cursors.ts';
+import { workspaceExists } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Store } from '#storage/store.ts';
+import type { AuditReceiver } from './audit-receiver.ts';
+import type { AuditTrail } from './audit-trail.ts';
+
+export interface AuditForwardingOptions {
+  readonly store: Store;
+  readonly trail: Pick<AuditTrail, 'list'>;
+  readonly receiver: AuditReceiver;
+  /** Whether it is for this process to forward. */
+  readonly isResponsible: () => boolean;
+  readonly log: Log;
+  readonly everyMs?: number;
+}
+
+const EVERY_MS = 2_000;
+const MAX_BATCH = 100;
+
+export class AuditForwarding implements AsyncDisposable {
+  readonly #options: AuditForwardingOptions;
+  readonly #timer: NodeJS.Timeout;
+  #sweeping: Promise<void> | undefined;
+  #failingSince: string | undefined;
+  #isClosed = false;
+
+  constructor(options: AuditForwardingOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.sweep(), options.everyMs ?? EVERY_MS).unref();
+  }
+
+  /** Returns what an operator should know; empty while the receiver takes entries. */
+  get warnings(): readonly string[] {
+    if (this.#failingSince === undefined) return [];
+    return [`The audit has not been forwarded since ${this.#failingSince}: look into the log.`];
+  }
+
+  /** Forwards what there is. Resolves when that is done or has failed; never rejects. */
+  sweep(): Promise<void> {
+    if (this.#isClosed || !this.#options.isResponsible()) return Promise.resolve();
+    this.#sweeping ??= this.#forwardAll().finally(() => {
+      this.#sweeping = undefined;
+    });
+    return this.#sweeping;
+  }
+
+  async #forwardAll(): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      store.refresh();
+      for (let partition: string | undefined; ; ) {
+        partition = store.nextPartition(partition);
+        if (partition === undefined) break;
+        if (partition !== SYSTEM && workspaceExists(store, partition))
+          await this.#forward(partition as WorkspaceId);
+        if (this.#isClosed) return;
+        await nextTurn();
+      }
+      if (this.#failingSince !== undefined) log.info({}, 'the audit is forwarded again');
+      this.#failingSince = undefined;
+    } catch (error) {
+      if (this.#failingSince === undefined) log.error({ err: error }, 'the audit could not be forwarded');
+      this.#failingSince ??= new Date().toISOString();
+    }
+  }
+
+  async #forward(workspaceId: WorkspaceId): Promise<void> {
+    const { store, trail, receiver } = this.#options;
+    for (;;) {
+      const after = store.get(auditCursors, workspaceId);
+      const { items, nextCursor } = await trail.list(workspaceId, { after, limit: MAX_BATCH });
+      const last = items.at(-1);
+      if (last === undefined || this.#isClosed) return;
+      await receiver.send(items.map((entry) => ({ workspaceId, ...entry })));
+      if (!workspaceExists(store, workspaceId)) return;
+      store.write((tx) => tx.put(auditCursors, last.id, workspaceId));
+      await store.durable();
+      if (nextCursor === null) return;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    this.#isClosed = true;
+    // A receiver that takes nothing must not hold up the end of the server.
+    this.#options.receiver.close();
+    await this.#sweeping;
+  }
+}
