@@ -154,7 +154,7 @@ const FACILITY = 13;
 const SEVERITY = { done: 6, failed: 5, refused: 4 } as const;
 
 /** Returns the entry as a message of RFC 5424, whose text is JSON of ASCII characters only. */
-export function syslogMessage(entry: ForwardedEntry): string {
+function syslogMessage(entry: ForwardedEntry): string {
   const { at, action, outcome } = entry;
   const head = [
     `<${FACILITY * 8 + SEVERITY[outcome]}>1`,
