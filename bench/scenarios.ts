@@ -22,6 +22,7 @@ import { serverStart } from './scenarios/server-start.ts';
 import { sessionConfined } from './scenarios/session-confined.ts';
 import { sessionOpen } from './scenarios/session-open.ts';
 import { sessionStarts } from './scenarios/session-starts.ts';
+import { sizing } from './scenarios/sizing.ts';
 import { stalledReaders } from './scenarios/stalled-readers.ts';
 import { stored } from './scenarios/stored.ts';
 import { workers } from './scenarios/workers.ts';
@@ -53,5 +54,6 @@ export const SCENARIOS: readonly Scenario[] = [
   consoles,
   memory,
   stored,
+  sizing,
   workers,
 ];

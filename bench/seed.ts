@@ -117,6 +117,20 @@ function putSession(store: Store, places: NotebookSessionPlaces, notebookId: Not
   return environmentId;
 }
 
+/** Writes `count` more runs, in turn into the sessions of a stock, from the one with the number `from` on. */
+export function putRuns(
+  store: Store,
+  count: number,
+  notebookIds: readonly NotebookId[],
+  environmentIds: readonly EnvironmentId[],
+  from: number,
+): void {
+  for (let n = from; n < from + count; n++) {
+    const session = n % environmentIds.length;
+    putRun(store, notebookIds[session]!, environmentIds[session]!, 'completed');
+  }
+}
+
 function putRun(
   store: Store,
   notebookId: NotebookId,
