@@ -6,6 +6,7 @@ import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { RunRetention } from '#src/runs/run-retention.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Removals, removalOf } from '#storage/removals.ts';
@@ -32,7 +33,7 @@ export function forwardAudit(
     audit,
   }: Pick<BackgroundWorkOptions, 'config' | 'cluster' | 'store' | 'log' | 'audit'>,
   stack: AsyncDisposableStack,
-): () => readonly string[] {
+): () => readonly OperatorWarning[] {
   if (config.auditForward === undefined) return () => [];
   const forwarding = stack.use(
     new AuditForwarding({

@@ -6,6 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { auditCursors } from '#storage/audit-cursors.ts';
 import { workspaceExists } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -39,9 +40,10 @@ export class AuditForwarding implements AsyncDisposable {
   }
 
   /** Returns what an operator should know; empty while the receiver takes entries. */
-  get warnings(): readonly string[] {
+  get warnings(): readonly OperatorWarning[] {
     if (this.#failingSince === undefined) return [];
-    return [`The audit has not been forwarded since ${this.#failingSince}: look into the log.`];
+    const text = `The audit has not been forwarded since ${this.#failingSince}: look into the log.`;
+    return [{ kind: 'audit_not_forwarded', text }];
   }
 
   /** Forwards what there is. Resolves when that is done or has failed; never rejects. */

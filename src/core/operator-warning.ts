@@ -4,6 +4,7 @@ export const WARNING_KINDS = [
   'disk_full',
   'store_slow',
   'backup_failed',
+  'audit_not_forwarded',
   'records_damaged',
   'workers_missing',
   'primary_silent',

@@ -154,7 +154,8 @@ test('a receiver over TCP that was down gets everything once it is back, in mess
   await receiver.stop();
   await note(150);
   const [warning] = await forward(target);
-  assert.match(warning ?? '', /The audit has not been forwarded since/);
+  assert.equal(warning?.kind, 'audit_not_forwarded');
+  assert.match(warning.text, /The audit has not been forwarded since/);
   assert.equal(lines.filter(({ msg }) => msg === 'the audit could not be forwarded').length, 1);
   await reopen();
   await receiver.again();

@@ -16,6 +16,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   disk_full: 'TroupeDiskFull',
   store_slow: 'TroupeStoreStuck',
   backup_failed: 'TroupeBackupFails',
+  audit_not_forwarded: 'TroupeAuditNotForwarded',
   records_damaged: 'TroupeRecordsDamaged',
   workers_missing: 'TroupeWorkersSilent',
   primary_silent: 'TroupePrimarySilent',
