@@ -79,6 +79,8 @@ test('with nothing set, every setting has its default', (t) => {
     keyringFile: join(cwd, '.troupe', 'keyring.json'),
     egressAllow: undefined,
     maxFileMb: 1024,
+    userMaxSessions: 0,
+    userMaxRuns: 0,
     workspaceFilesMb: 0,
     workspaceMaxFiles: 0,
     maxConnections: 0,

@@ -109,11 +109,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: [
       'src/config',
       'src/os',
+      'src/audit',
       ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/kernel', 'src/metrics'],
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
       ...['src/cluster', 'src/auth'],
     ],
-    types: [...['src/audit', 'src/runs', 'src/sessions', 'src/agent'], ...['src/config.ts', 'src/wire']],
+    types: [...['src/runs', 'src/sessions', 'src/agent'], ...['src/config.ts', 'src/wire']],
   },
   // From settings to a process that serves, and to its end.
   'src/process': {
