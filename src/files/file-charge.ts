@@ -1,31 +1,31 @@
-/** What one upload takes of the quota of its workspace, while it is under way and afterwards. */
+/** The charge of one upload against the quota of its workspace, during the upload and afterwards. */
 
 /** File systems give out blocks of this size. */
 const BLOCK_BYTES = 4096;
 
-/** What has changed of a workspace since its files were counted. */
+/** The changes of a workspace since its files were counted. */
 export interface ChargedAccount {
-  /** What requests have stored, less what they have deleted. */
+  /** Bytes and files that requests have stored, less those that they have deleted. */
   readonly changed: { bytes: number; entries: number };
-  /** What uploads that are under way have taken. */
+  /** Bytes and files of uploads under way. */
   readonly held: { bytes: number; entries: number };
 }
 
-/** What a request needs in addition; `freedBytes` will be free once it has ended. */
+/** The additional need of a request; `freedBytes` will be free once it has ended. */
 export interface Need {
   readonly bytes: number;
   readonly entries: number;
   readonly freedBytes: number;
 }
 
-/** What one upload takes of its workspace's quota. */
+/** The charge of one upload against its workspace's quota. */
 export class Charge implements Disposable {
   readonly #account: ChargedAccount;
   readonly #hold: (need: Need) => Promise<void>;
   #bytes = 0;
   #entries = 0;
   #size = 0;
-  /** What the file that is replaced takes. */
+  /** The size of the file that is replaced. */
   #freedBytes = 0;
 
   constructor(account: ChargedAccount, hold: (need: Need) => Promise<void>) {
@@ -44,7 +44,7 @@ export class Charge implements Disposable {
     if (replacedBytes === undefined) await this.#take(0, 1);
   }
 
-  /** Takes what the next bytes of the file need. Rejects as `folder` does. */
+  /** Charges the next bytes of the file. Rejects as `folder` does. */
   async bytes(count: number): Promise<void> {
     this.#size += count;
     const more = blocksOf(this.#size) - this.#bytes;
@@ -73,7 +73,7 @@ export class Charge implements Disposable {
   }
 }
 
-/** Returns what a file of this size takes on the disk. */
+/** Returns the space that a file of this size takes on the disk. */
 export function blocksOf(bytes: number): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
 }

@@ -1,16 +1,16 @@
 /**
- * Counts what the files of a workspace take on the disk while notebook code works in them. Links are not followed: see
- * `folder.ts`. Names are taken as bytes, because notebook code can make names that are not text.
+ * Counts the space that the files of a workspace take on the disk while notebook code works in them. Links are not
+ * followed: see `folder.ts`. Names are read as bytes, because notebook code can make names that are not text.
  */
 import type { Dir } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import type { Folder } from './folder.ts';
 
-/** What the files of a workspace take. */
+/** The space and the number of the files of a workspace. */
 export interface FileCount {
-  /** What the file system has allocated for the files, as `du` counts it; 512 bytes are one unit. */
+  /** The space that the file system has allocated for the files, as `du` counts it; 512 bytes are one unit. */
   readonly bytes: number;
-  /** Files, folders, and whatever else has a name. */
+  /** Files, folders, and everything else with a name. */
   readonly entries: number;
   /** False when something was left out: a folder that is too deep or cannot be read, or entries beyond `maxEntries`. */
   readonly isComplete: boolean;
@@ -30,7 +30,7 @@ const FILES_AT_ONCE = 16;
 const NAMES_AT_ONCE = 256;
 const SECTOR_BYTES = 512;
 
-/** Resolves with what is in `folder` and the folders in it. Takes ownership of `folder`. */
+/** Resolves with the count of `folder` and the folders in it. Takes ownership of `folder`. */
 export async function countFiles(folder: Folder, options: FileCountOptions): Promise<FileCount> {
   const count = new Count(options);
   await count.enter(folder, 1);
@@ -95,7 +95,10 @@ class Count {
   }
 }
 
-/** Returns the file's share of what it takes: each of its names has the same. 0 when it is gone. */
+/**
+ * Returns the part of the file's space that one of its names is charged: each name has the same part. 0 when the file
+ * is gone.
+ */
 async function allocatedBytes(folder: Folder, name: string): Promise<number> {
   try {
     const { blocks, nlink } = await lstat(folder.atBytes(Buffer.from(name, 'latin1')));
@@ -105,7 +108,7 @@ async function allocatedBytes(folder: Folder, name: string): Promise<number> {
   }
 }
 
-/** Returns whether what had the name is not there any more, or is something else than a folder now. */
+/** Returns whether the entry with this name is gone, or is something else than a folder now. */
 function isGone(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(Object(error).code);
 }

@@ -1,7 +1,8 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 
 /**
- * Returns what a refusal of the system means to the caller. Anything else is returned as it is: a bug, or a broken disk.
+ * Returns the meaning of a refusal of the system for the caller. Every other error is returned unchanged: a bug, or a
+ * broken disk.
  */
 export function fileFailure(error: unknown): unknown {
   const { code } = { code: undefined, ...Object(error) };

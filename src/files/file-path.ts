@@ -1,4 +1,4 @@
-/** Paths of files below the folder of a workspace: what may be one, and how it is taken apart. */
+/** Paths of files below the folder of a workspace: which are allowed, and how they are taken apart. */
 import { AppError } from '#src/core/errors.ts';
 
 const MAX_PATH_CHARACTERS = 1024;
@@ -20,7 +20,9 @@ export function parseFilePath(path: string): readonly [string, ...string[]] {
   return names;
 }
 
-/** Returns the folder that a prefix names, and with what the names in it must begin. Throws as `parseFilePath` does. */
+/**
+ * Returns the folder that a prefix names, and the beginning that names in it must have. Throws as `parseFilePath` does.
+ */
 export function parsePrefix(prefix: string): { readonly folder: readonly string[]; readonly start: string } {
   const end = prefix.lastIndexOf('/');
   const start = prefix.slice(end + 1);

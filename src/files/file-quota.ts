@@ -1,7 +1,8 @@
 /**
- * How much the files of each workspace take, and the quota of that. What requests store is charged at once; what notebook code
- * writes is found by counting. A request is refused only after another count, so that what was deleted meanwhile is noticed, unless
- * the last one took so long that there is none yet: a workspace is counted for a tenth of the time at most.
+ * The space that the files of each workspace take, and their quota. Bytes that requests store are charged at once;
+ * bytes that notebook code writes are found by counting. A request is refused only after another count, so that
+ * deletions since the last one are noticed, unless the last count took so long that another one is not due: a workspace
+ * is counted for a tenth of the time at most.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '#src/core/errors.ts';
@@ -10,9 +11,9 @@ import { blocksOf, Charge, type ChargedAccount, type Need } from './file-charge.
 import type { FileCount } from './file-count.ts';
 
 export interface FileQuotaOptions {
-  /** Returns what the files of a workspace may take. */
+  /** Returns the most that the files of a workspace may take. */
   readonly maxOf: (workspaceId: WorkspaceId) => FileMaximum;
-  /** Counts what is there, without uploads that are under way. */
+  /** Counts the files, without uploads under way. */
   readonly count: (workspaceId: WorkspaceId) => Promise<FileCount>;
   /** Called when a count finds a workspace over its quota, and when one does no longer. */
   readonly onChange?: (workspaceId: WorkspaceId, usage: FileUsage, isOver: boolean) => void;
@@ -32,7 +33,7 @@ export interface CountedFiles {
   readonly tookMs: number;
 }
 
-/** What the files of a workspace take, by the latest count and what requests have changed since. */
+/** The space of a workspace's files: the latest count and the changes by requests since then. */
 export interface FileUsage extends FileCount {
   /** When the count ended, in milliseconds since 1970. */
   readonly countedAtMs: number;
@@ -48,7 +49,7 @@ const QUICK_MS = 100;
 /** How long a request waits for a count, or until one may begin. */
 const MAX_WAIT_MS = 1_000;
 
-/** What is known of one workspace. */
+/** The account of one workspace. */
 interface Account extends ChargedAccount {
   usage: FileUsage | undefined;
   counting: Promise<void> | undefined;
@@ -74,12 +75,12 @@ export class FileQuota {
     return bytes > 0 || entries > 0;
   }
 
-  /** Returns what the files of a workspace may take. */
+  /** Returns the most that the files of a workspace may take. */
   max(workspaceId: WorkspaceId): FileMaximum {
     return this.#options.maxOf(workspaceId);
   }
 
-  /** Resolves with what the files take, counted within the last seconds, or as soon as it may be counted again. */
+  /** Resolves with the space of the files, counted within the last seconds, or as soon as another count is due. */
   async usage(workspaceId: WorkspaceId): Promise<FileUsage> {
     const account = this.#account(workspaceId);
     if (account.usage === undefined || performance.now() - account.beganAtMs > SHOWN_AGE_MS)
@@ -90,13 +91,13 @@ export class FileQuota {
     return { ...usage, bytes: Math.max(bytes, 0), entries: Math.max(entries, 0) };
   }
 
-  /** Begins to charge an upload. Disposing of the charge gives back what was not settled. */
+  /** Begins to charge an upload. Disposing of the charge returns the part that was not settled. */
   charge(workspaceId: WorkspaceId): Charge {
     const account = this.#account(workspaceId);
     return new Charge(account, (need) => this.#hold(workspaceId, account, need));
   }
 
-  /** Notes what a request has deleted. */
+  /** Records a deletion by a request. */
   release(workspaceId: WorkspaceId, bytes: number): void {
     const { changed } = this.#account(workspaceId);
     changed.bytes -= blocksOf(bytes);
@@ -124,8 +125,8 @@ export class FileQuota {
   }
 
   /**
-   * Takes a count that another process has just made, so that this one need not make it. What this process has changed may be in it
-   * or not, so where there is such a change it counts for itself.
+   * Takes over a count that another process has just made, so that this one need not count. A count may or may not
+   * contain the changes that this process made meanwhile, so if there are any, this process counts for itself.
    */
   adopt(workspaceId: WorkspaceId, { usage, tookMs }: CountedFiles): void {
     const account = this.#account(workspaceId);
@@ -227,7 +228,7 @@ export class FileQuota {
     const count = await this.#options.count(workspaceId);
     account.tookMs = performance.now() - account.beganAtMs;
     account.usage = { ...count, countedAtMs: Date.now() };
-    // What was changed while it was counted may be in the count or not: it is charged until the next one.
+    // A change made during a count may be missing from it, so it stays charged until the next count.
     account.changed.bytes -= before.bytes;
     account.changed.entries -= before.entries;
     const isOver = this.#isOver(workspaceId, account.usage);

@@ -1,4 +1,4 @@
-/** What requests are told of an entry of a folder. */
+/** An entry of a folder, as requests see it. */
 import type { BigIntStats } from 'node:fs';
 import type { FileEntry } from '#src/wire/files.ts';
 

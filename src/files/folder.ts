@@ -1,8 +1,8 @@
 /**
- * Folders of a workspace, opened step by step. Notebook code owns what is below the workspace's folder and can exchange
- * any of it for a link at any moment, so no path of more than one name is ever given to the system: each step opens one
- * name in a folder that is open already, and follows no link. Node.js has no `openat`; on Linux `/proc/self/fd/N/name` is
- * the same. Elsewhere kernels are not confined, and the path of the folder stands in for it.
+ * Folders of a workspace, opened step by step. Notebook code owns the workspace's folder and can replace anything in it
+ * with a link at any moment, so a path of more than one name is never given to the system: each step opens one name in
+ * a folder that is already open, and follows no link. Node.js has no `openat`; on Linux `/proc/self/fd/N/name` is the
+ * same. Elsewhere kernels are not confined, and the path of the folder is used instead.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const FOLDER_MODE = 0o755;
 
 export class Folder implements AsyncDisposable {
   readonly handle: FileHandle;
-  /** What names in the folder are appended to. */
+  /** The path to which the names of entries are appended. */
   readonly #place: string;
 
   private constructor(handle: FileHandle, path: string) {
@@ -45,7 +45,7 @@ export class Folder implements AsyncDisposable {
     return folder;
   }
 
-  /** Returns the path of an entry. Whoever uses it must not follow a link there. */
+  /** Returns the path of an entry. The caller must not follow a link there. */
   at(name: string): string {
     return `${this.#place}/${name}`;
   }
@@ -61,8 +61,8 @@ export class Folder implements AsyncDisposable {
   }
 
   /**
-   * Opens an entry for reading. Rejects with `ELOOP` or `ENXIO` for what must not be opened; the caller checks that the rest is
-   * a file. Opening never waits for the other end of a pipe, and does nothing to a device.
+   * Opens an entry for reading. Rejects with `ELOOP` or `ENXIO` for an entry that must not be opened; the caller checks
+   * that the others are files. Opening never waits for the other end of a pipe, and does nothing to a device.
    */
   async openEntry(name: string): Promise<FileHandle> {
     if (!HAS_DESCRIPTOR_PATHS) return open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -76,7 +76,10 @@ export class Folder implements AsyncDisposable {
     }
   }
 
-  /** Gives what the server made in this folder to the folder's owner: the kernels' user, where that is another one. */
+  /**
+   * Gives an entry that the server made in this folder to the folder's owner: the kernels' user, if that is another
+   * one.
+   */
   async give(made: FileHandle): Promise<void> {
     if (process.getuid?.() !== 0) return;
     const { uid, gid } = await this.handle.stat();

@@ -2,7 +2,7 @@
 export class KeyedLock {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Resolves with what `work` resolves with, which begins when all earlier work for the key has ended. */
+  /** Resolves with the result of `work`, which begins when all earlier work for the key has ended. */
   async hold<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const result = before === undefined ? work() : before.then(work);

@@ -16,7 +16,7 @@ import { entryOf, fileTag } from './file-record.ts';
 import { Folder } from './folder.ts';
 import { KeyedLock } from './keyed-lock.ts';
 
-/** A file that is open for reading. Whoever has it closes the handle. */
+/** A file that is open for reading. Its holder closes the handle. */
 export interface OpenFile {
   readonly handle: FileHandle;
   readonly size: number;
@@ -92,8 +92,8 @@ export class WorkspaceFiles {
   }
 
   /**
-   * Stores a file in place of the one that is there, if any, and makes missing folders. Readers see the old file or the new
-   * one, whole, and what this resolves with is on disk. A link in its place is replaced, not followed.
+   * Stores a file, in place of an existing one, and makes missing folders. Readers see the old file or the whole new
+   * one, and the new one is on disk when this resolves. A link in its place is replaced, not followed.
    */
   async write(
     workspaceId: WorkspaceId,
@@ -234,7 +234,7 @@ function split(path: string): [readonly string[], string] {
   return [names.slice(0, -1), names.at(-1) ?? ''];
 }
 
-/** Returns the status of what has this name, itself and not what it links to; undefined when there is nothing. */
+/** Returns the status of the entry with this name, without following a link; undefined when there is none. */
 async function statusIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   try {
     return await lstat(folder.at(name), { bigint: true });
@@ -244,7 +244,7 @@ async function statusIn(folder: Folder, name: string): Promise<BigIntStats | und
   }
 }
 
-/** Returns what is free on the disk once this name is gone. */
+/** Returns the bytes that are free on the disk once this name is gone. */
 function freedBytes({ blocks, nlink }: BigIntStats): number {
   return nlink > 1n ? 0 : Number(blocks) * 512;
 }
@@ -254,7 +254,10 @@ function requireReplaceable(status: BigIntStats | undefined, check: StateCheck):
   check(status?.isFile() === true ? fileTag(status) : undefined, status !== undefined);
 }
 
-/** Returns what a refusal of the system means for a write: what it needs to find can be missing only when it was taken away. */
+/**
+ * Returns the meaning of a refusal of the system for a write: an entry that it needs can be missing only when it was
+ * removed meanwhile.
+ */
 function writeFailure(error: unknown): unknown {
   const { code } = { code: undefined, ...Object(error) };
   if (error instanceof AppError) return error;

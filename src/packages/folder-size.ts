@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PackageFailure } from './package-failure.ts';
 
-/** What sessions leave of the limit of all sets, which is `ofBytes`. */
+/** The bytes that sets of sessions leave of the limit for all sets, `ofBytes`. */
 export interface Room {
   readonly bytes: number;
   readonly ofBytes: number;

@@ -1,7 +1,7 @@
 /**
- * The way from an installer to the package index: an HTTP proxy on loopback that only the holder of its password uses. It
- * connects to what the egress rules of this server allow, resolves names itself, and reaches nothing else. Disposing closes it
- * with every connection.
+ * The proxy between an installer and the package index: HTTP on loopback, for the holder of its password only. It
+ * connects to addresses that the egress rules of this server allow, resolves names itself, and reaches nothing else.
+ * Disposing closes it with every connection.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -51,7 +51,7 @@ export class IndexProxy implements AsyncDisposable {
     this.port = port;
     this.#index = index;
     this.#admit = admit;
-    // Anybody who reaches this port may send anything, so a failure here must not end the server.
+    // Every local program can send anything to this port, so a failure here must not end the server.
     server.on('connection', (socket: Socket) => this.#meet(socket));
     server.on('connect', (request, socket: Socket, head) => {
       this.#tunnel(request, socket, head).catch(() => socket.destroy());
@@ -74,7 +74,7 @@ export class IndexProxy implements AsyncDisposable {
     return `http://troupe:${this.#password}@127.0.0.1:${this.port}`;
   }
 
-  /** Why the index could not be reached, and what to do; undefined when it could, or was not asked. */
+  /** The reason why the index could not be reached, with advice; undefined when it could, or was not asked. */
   get refusal(): string | undefined {
     return this.#refusal;
   }

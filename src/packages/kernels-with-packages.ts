@@ -1,7 +1,7 @@
 /**
- * Starts kernels with the packages that their notebooks ask for: those that need none at once, the others when the packages are
- * there. Where packages replace what the kernel host has loaded already, such as another pandas, the kernel is forked from a
- * second host, which has only marimo loaded; it is started when it is first needed.
+ * Starts kernels with the packages of their notebooks: at once if the notebook needs none, otherwise when the packages
+ * are installed. If packages replace one that the kernel host has loaded, such as another pandas, the kernel is forked
+ * from a second host, which has loaded only marimo and is started when it is first needed.
  */
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';

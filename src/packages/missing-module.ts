@@ -1,4 +1,4 @@
-/** As Python says it, and as marimo does of what its own elements need. */
+/** The error of Python, and that of marimo for packages of its own elements. */
 const NO_MODULE = /^No module named '([\w.]+)'|^([\w.]+) is required /;
 
 /** Packages whose modules have another name, as far as many notebooks import them. */
@@ -23,15 +23,15 @@ const PACKAGE_OF: Readonly<Record<string, string>> = {
   yaml: 'pyyaml',
 };
 
-/** What the workspace of the notebook can have. */
+/** The packages of a notebook's workspace. */
 export interface PackageRules {
   /** Whether this server installs packages. */
   readonly mayInstall: boolean;
-  /** What the workspace asks for, by normal name. */
+  /** The requirements of the workspace, by normal name. */
   readonly has: (name: string) => boolean;
 }
 
-/** Returns what to do about an error that a module is missing, as a sentence; empty for all other errors. */
+/** Returns advice for an error about a missing module, as a sentence; empty for all other errors. */
 export function adviceOnMissingModule(type: string, text: string, { mayInstall, has }: PackageRules): string {
   const [, missing, needed] = type === 'ModuleNotFoundError' ? (NO_MODULE.exec(text) ?? []) : [];
   const module = missing ?? needed;

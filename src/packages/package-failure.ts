@@ -1,4 +1,4 @@
-/** Packages cannot be had. The message is for people: it says why, and what to do. */
+/** Packages could not be installed. The message is for people: the reason, with advice. */
 export class PackageFailure extends Error {
   override readonly name = 'PackageFailure';
   /** Whether it says nothing about the packages, so that the next attempt may succeed. */

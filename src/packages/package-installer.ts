@@ -13,7 +13,7 @@ import type { IndexProxy } from './index-proxy.ts';
 import { PackageFailure } from './package-failure.ts';
 import { abandoned, type Progress } from './shared-installation.ts';
 
-/** What a notebook asks for. */
+/** The requirements of a notebook. */
 export interface PackageWishes {
   /** The header of its file, which may have script metadata (PEP 723). */
   readonly script: string;
@@ -21,22 +21,22 @@ export interface PackageWishes {
   readonly workspace: readonly string[];
 }
 
-/** What a notebook lacks. */
+/** The packages that a notebook needs in addition. */
 export interface PackagePlan {
   /** In a normal form; empty when nothing is missing. */
   readonly requirements: readonly string[];
   /** Names exactly these requirements on exactly this Python and index. */
   readonly key: string;
-  /** What is not as the notebook asks for, in sentences. */
+  /** Differences from the requirements of the notebook, in sentences. */
   readonly notes: readonly string[];
   /** The requirements of the workspace by normal name. */
   readonly workspace: readonly (readonly [name: string, requirement: string])[];
 }
 
-/** What was installed. */
+/** The installed packages. */
 export interface Installation {
   readonly packages: readonly (readonly [name: string, version: string])[];
-  /** Whether some of them are other versions of what the server's own environment has. */
+  /** Whether some of them replace versions of the server's own environment. */
   readonly replaces: boolean;
 }
 
@@ -66,7 +66,7 @@ export class PackageInstaller {
     this.#options = options;
   }
 
-  /** Resolves with what the notebook lacks. Rejects with a `PackageFailure`. */
+  /** Resolves with the packages that the notebook needs in addition. Rejects with a `PackageFailure`. */
   async plan({ script, workspace }: PackageWishes): Promise<PackagePlan> {
     const question = { step: 'plan', script, workspace, index: this.#options.index };
     const answer = await this.#ask(question, PLAN_TIMEOUT_MS);

@@ -1,10 +1,10 @@
 /**
- * Sets of installed packages, one folder for each list of requirements: made once however many sessions ask for it, shared by
- * them, and only read from then on. A set survives restarts. What a crash left half made is removed at start, and what nobody
- * uses is removed, least recently used first, when all sets together are larger than they may be.
+ * Sets of installed packages, one folder for each list of requirements. A set is made once, however many sessions ask
+ * for it; they share it and only read it. Sets survive restarts. Half-made sets of a crash are removed at the start.
+ * When all sets together exceed their limit, unused ones are removed, the least recently used first.
  *
- * Workers of one server share the folder. Each makes sets in folders of its own, so two may make the same one, of which the
- * second is thrown away; and nothing is removed that another one uses.
+ * The workers of one server share the folder. Each makes sets in folders of its own, so two may make the same set; then
+ * the second is thrown away. A set that another worker uses is never removed.
  */
 import {
   mkdirSync,
@@ -29,7 +29,7 @@ import { abandoned, type Progress, SharedInstallation } from './shared-installat
 export interface PackageSet extends Disposable {
   /** The folder that Python finds the packages in. */
   readonly path: string;
-  /** Whether some of them are other versions of what the server's own environment has. */
+  /** Whether some of them replace versions of the server's own environment. */
   readonly replaces: boolean;
   readonly packages: Installation['packages'];
 }
@@ -70,13 +70,13 @@ export class PackageSets implements Disposable {
   readonly #options: PackageSetsOptions;
   readonly #plans = new Map<string, Promise<PackagePlan>>();
   readonly #making = new Map<string, SharedInstallation<Manifest>>();
-  /** Those who wait for a place take neither a process nor the disk. */
+  /** Requests that wait for a place use no process and no disk. */
   readonly #places = new Semaphore(MADE_AT_ONCE, Number.POSITIVE_INFINITY);
   readonly #failures = new Map<string, { readonly error: PackageFailure; readonly until: number }>();
   readonly #users = new Map<string, number>();
   #isDisposed = false;
 
-  /** Removes what an earlier server left half made. */
+  /** Removes the half-made sets of an earlier server. */
   constructor(options: PackageSetsOptions) {
     this.#options = options;
     mkdirSync(options.root, { recursive: true, mode: 0o700 });
@@ -92,9 +92,10 @@ export class PackageSets implements Disposable {
   }
 
   /**
-   * Resolves with the packages that a notebook needs in addition to the server's own environment; null when it needs none.
-   * Rejects with a `PackageFailure`. `progress` hears what is being done, and what is not as the notebook asks for. When `signal`
-   * aborts, nobody waits any more: an installation for which nobody else waits is broken off.
+   * Resolves with the packages that a notebook needs in addition to the server's own environment; null when it needs
+   * none. Rejects with a `PackageFailure`. `progress` is called with the present step, and with differences from the
+   * requirements. When `signal` aborts, the caller stops waiting, and an installation without any waiting caller is
+   * aborted.
    */
   async obtain(
     wishes: PackageWishes,
@@ -124,12 +125,12 @@ export class PackageSets implements Disposable {
     }
   }
 
-  /** From here on what is half made is left to the next server. */
+  /** Leaves half-made sets to the next server from here on. */
   [Symbol.dispose](): void {
     this.#isDisposed = true;
   }
 
-  /** Resolves with what has to be installed for a notebook. Rejects with a `PackageFailure`. */
+  /** Resolves with the packages to install for a notebook. Rejects with a `PackageFailure`. */
   plan(wishes: PackageWishes): Promise<PackagePlan> {
     const name = JSON.stringify([wishes.script, wishes.workspace]);
     const known = this.#plans.get(name);
@@ -188,7 +189,7 @@ export class PackageSets implements Disposable {
   ): Promise<Manifest> {
     if (left.aborted) throw abandoned();
     const { installer, log } = this.#options;
-    // A name of its own: what a crash left may still be being removed.
+    // A name of its own, because the leftovers of a crash may still be being removed.
     const folder = mkdtempSync(this.#unfinished('new-'));
     const startedAt = performance.now();
     try {
@@ -214,7 +215,9 @@ export class PackageSets implements Disposable {
     }
   }
 
-  /** Resolves with how large a new set may be: what is left by the sets that sessions use, here and in other workers. */
+  /**
+   * Resolves with the most bytes of a new set: the limit less the sets that sessions use, in this and in other workers.
+   */
   async #room(): Promise<Room> {
     const { maxBytes, others } = this.#options;
     const keys = new Set([...this.#users.keys(), ...((await others?.inUse()) ?? [])]);
@@ -294,7 +297,7 @@ function makerOf(name: string): string {
   return name.slice(UNFINISHED.length, name.lastIndexOf('.'));
 }
 
-/** Returns the part of the workspace in what a notebook asks for, as a sentence. */
+/** Returns the workspace's part of the requirements, as a sentence. */
 function shareOf(workspace: PackagePlan['workspace']): string {
   return `(The workspace asks for ${workspace.map(([, one]) => one).join(', ')}: see \`troupe packages list\`.)`;
 }

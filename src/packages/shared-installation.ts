@@ -2,7 +2,7 @@
 import { untilAborted } from '#src/core/until-aborted.ts';
 import { PackageFailure } from './package-failure.ts';
 
-/** Called with what is being done now, in words for people. */
+/** Called with the present step, in words for people. */
 export type Progress = (text: string) => void;
 
 export class SharedInstallation<T> {
@@ -26,7 +26,10 @@ export class SharedInstallation<T> {
     return this.#abandoned.signal.aborted;
   }
 
-  /** Resolves with what was installed. Rejects as the installation does, and with a `PackageFailure` when `signal` aborts. */
+  /**
+   * Resolves with the installed packages. Rejects as the installation does, and with a `PackageFailure` when `signal`
+   * aborts.
+   */
   async wait(tell: Progress, signal: AbortSignal): Promise<T> {
     const listener = { tell };
     this.#listeners.add(listener);

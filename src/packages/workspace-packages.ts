@@ -1,6 +1,6 @@
 /**
- * The packages that all notebooks of a workspace have. They are resolved and installed before they are noted, so that what is
- * noted could be installed; a kernel that is started later has them, together with what its notebook asks for.
+ * The packages that all notebooks of a workspace have. They are resolved and installed before they are stored, so
+ * stored packages are known to install. Kernels started later have them, together with the packages of their notebook.
  */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -24,7 +24,7 @@ export interface WorkspacePackagesOptions {
   readonly openSessions: (workspaceId: WorkspaceId) => Promise<readonly string[]>;
 }
 
-/** Who adds packages to what. */
+/** The caller who adds packages, and the workspace. */
 interface Caller {
   readonly workspaceId: WorkspaceId;
   readonly userId: string;
@@ -39,7 +39,7 @@ interface Installation {
 
 export class WorkspacePackages {
   readonly #options: WorkspacePackagesOptions;
-  /** What is being installed, and what could not be. */
+  /** The installation under way, and the last failed one. */
   readonly #installations = new Map<WorkspaceId, Installation>();
 
   constructor(options: WorkspacePackagesOptions) {
@@ -66,9 +66,9 @@ export class WorkspacePackages {
   }
 
   /**
-   * Installs packages and notes them, in place of those with the same names; `noted` is called in that turn. Rejects with `packages_disabled`,
-   * `installation_in_progress`, `invalid_request` for what is not a requirement, `quota_exceeded`, and
-   * `packages_not_installed` with the reason.
+   * Installs packages and stores them, in place of those with the same names; `noted` is called in that turn. Rejects
+   * with `packages_disabled`, `installation_in_progress`, `invalid_request` for a text that is not a requirement,
+   * `quota_exceeded`, and `packages_not_installed` with the reason.
    */
   async add(
     { workspaceId, userId }: Caller,
