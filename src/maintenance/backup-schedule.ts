@@ -20,6 +20,8 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   readonly increments?: { readonly everyMs: number; readonly store: Store };
   /** Whether it is for this process to make them: of several workers one does. */
   readonly isResponsible?: () => boolean;
+  /** A clock that never goes back, in milliseconds, by which increments are due; `performance.now` when absent. */
+  readonly nowMs?: () => number;
   readonly log: Log;
 }
 
@@ -90,6 +92,10 @@ export class BackupSchedule implements AsyncDisposable {
     }
   }
 
+  #nowMs(): number {
+    return this.#options.nowMs?.() ?? performance.now();
+  }
+
   #note(change: Partial<BackupStatus>): void {
     const { everyMs } = this.#options;
     const unknown = { hasFailed: false, newestAtMs: undefined, durationMs: undefined };
@@ -109,7 +115,7 @@ export class BackupSchedule implements AsyncDisposable {
       ...mark,
     });
     this.#chain = undefined;
-    this.#lastIncrementAt = performance.now();
+    this.#lastIncrementAt = this.#nowMs();
     const ms = Math.round(performance.now() - startedAt);
     const count = { files: files.length, leftOut: skipped.length };
     log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
@@ -127,7 +133,8 @@ export class BackupSchedule implements AsyncDisposable {
   async #addIncrementWhenDue(newest: string): Promise<boolean> {
     const { directory, dataDir, increments, log } = this.#options;
     const startedAt = performance.now();
-    if (increments === undefined || startedAt - this.#lastIncrementAt < increments.everyMs) return true;
+    const nowMs = this.#nowMs();
+    if (increments === undefined || nowMs - this.#lastIncrementAt < increments.everyMs) return true;
     const { store } = increments;
     if (this.#chain?.name !== newest) {
       const writer = ChainWriter.open({ directory: join(directory, newest), dataDir, store });
@@ -138,7 +145,7 @@ export class BackupSchedule implements AsyncDisposable {
     if (writer?.canGrow !== true) return false;
     try {
       const added = await writer.add();
-      this.#lastIncrementAt = startedAt;
+      this.#lastIncrementAt = nowMs;
       const ms = Math.round(performance.now() - startedAt);
       if (added !== undefined)
         log.info({ backup: newest, ...added, ms }, 'an increment was added to the backup');
