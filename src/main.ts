@@ -12,6 +12,9 @@ import { type ServeOptions, serveAlone } from './process/serve-alone.ts';
 /** How long a worker that cannot start tries to say why. */
 const LAST_WORDS_MS = 1000;
 
+/** The file that workers run. `troupe serve` has this file in the bundle of the command line, which is no program for them. */
+const WORKER_PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url));
+
 /** Settles once the process serves, or cannot. (The bundle is a script, which cannot await it itself.) */
 export const ended = main();
 
@@ -40,7 +43,7 @@ async function main(): Promise<void> {
     else if (config.workers === 1) await serveAlone(options);
     else {
       const { serveWithWorkers } = await import('./process/serve-with-workers.ts');
-      await serveWithWorkers(options, fileURLToPath(import.meta.url));
+      await serveWithWorkers(options, WORKER_PROGRAM);
     }
   } catch (error) {
     log.flush();

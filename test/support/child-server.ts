@@ -29,11 +29,19 @@ export interface ServerProcess {
   end(signal: NodeJS.Signals): Promise<{ readonly code: number | null; readonly signal: string | null }>;
 }
 
-/** Resolves when the server is ready. Whoever starts it has to end it. */
-export async function startServerProcess(dataDir: string, settings: Overrides): Promise<ServerProcess> {
+/** Resolves when the server is ready. `command` is the script and its arguments. Whoever starts it has to end it. */
+export async function startServerProcess(
+  dataDir: string,
+  settings: Overrides,
+  command: readonly string[] = [MAIN],
+): Promise<ServerProcess> {
   const { PATH = '', HOME = '' } = process.env;
   const env = { PATH, HOME, TROUPE_DATA_DIR: dataDir, ...settings };
-  const child = spawn(process.execPath, [MAIN], { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [...command], {
+    cwd: dataDir,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   const log: LogLine[] = [];
   const baseUrl = await readyUrl(child, log);
