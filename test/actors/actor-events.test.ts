@@ -110,7 +110,7 @@ test('an overview gets counts and refusals once a second instead of the moves of
   assert.ok(rest.every(({ type }) => type === 'actors.counts' || type === 'actor.refused'));
 });
 
-test('who follows one actor hears of no other, and of its leaving', async (t) => {
+test('a follower of one actor gets its transitions and its end, and nothing of other actors', async (t) => {
   const { actors, follow } = await startEvents(t);
   for (const id of ['a', 'b']) actors.spawn(box(id), { id });
   const { events } = await follow({ kind: 'box', id: 'a' });
@@ -121,7 +121,7 @@ test('who follows one actor hears of no other, and of its leaving', async (t) =>
   assert.deepEqual([...new Set(about)], ['a']);
 });
 
-test('what an actor does after it has left and come back follows its leaving', async (t) => {
+test('events of an actor that has left memory and come back follow the event that it left', async (t) => {
   const { actors, follow, store } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
   const { events } = await follow();

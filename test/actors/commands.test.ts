@@ -67,7 +67,7 @@ test('actors of one id and two kinds are two actors', async (t) => {
   assert.equal(thingIn(actors, 'a'), null);
 });
 
-test('checking throws what asking would, and changes nothing', async (t) => {
+test('checking a command throws its refusal and changes nothing', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

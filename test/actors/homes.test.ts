@@ -80,7 +80,7 @@ test('actors leave memory by their homes', async (t) => {
   assert.deepEqual(inMemory(first), ['box b2']);
 });
 
-test('what is remembered of an actor that has ended leaves with its home, where it may come back', async (t) => {
+test('the memory of an ended actor leaves with its home', async (t) => {
   const { first, store } = await twoWorkers(t);
   for (const id of ['b1', 'b2']) {
     first.homes.add(id);

@@ -37,7 +37,7 @@ test('a trail keeps the last 32 events', async (t) => {
   assert.deepEqual([trail.length, trail[0]?.type, trail.at(-1)?.to], [32, 'touch', 'full']);
 });
 
-test('the detail says what the state takes and what it refuses, with advice', async (t) => {
+test('the detail of an actor lists the commands that its state takes and refuses, with advice', async (t) => {
   const { runtime, actors } = startBoxes(t, (await temporaryStore(t)).store);
   actors.spawn(box('a'), { id: 'a' });
   actors.ask(box('a'), put('a hat'));

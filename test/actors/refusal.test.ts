@@ -11,7 +11,7 @@ import type { Refusals } from '#src/core/refusals.ts';
 
 const MACHINES = { agentSessionMachine, environmentMachine, notebookSessionMachine, runMachine };
 
-test('whatever a statechart refuses, the answer names the resource and says what to do', () => {
+test('every refusal of a statechart names the resource and gives advice', () => {
   const address = { workspaceId: 'ws' as WorkspaceId, kind: 'run', id: 'run_1' };
   for (const [name, machine] of Object.entries(MACHINES)) {
     const codes = new Set(codesOf(machine.root));

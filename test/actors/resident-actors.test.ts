@@ -53,7 +53,7 @@ test('actors that own something are counted over all workers, as long as they do
   assert.deepEqual([first.counted(), second.counted()], [['b2'], ['b2']]);
 });
 
-test('what a dead worker had is not counted, and removed in the next shared turn', async (t) => {
+test('residents of a dead worker are not counted, and are removed in the next shared turn', async (t) => {
   const { first, second, living } = await twoWorkers(t);
   await first.fill('b1');
   living.delete('first');
@@ -85,7 +85,7 @@ test('of actors that begin in several workers at once, each counts those that be
   assert.equal(first.counted().length, limit);
 });
 
-test('what another worker has begun is counted in the same turn, for a session that wakes without a request', async (t) => {
+test('sessions of another worker count in the same turn for a session that wakes without a request', async (t) => {
   const { first, living, path } = await twoWorkers(t);
   living.add('third');
   assert.deepEqual(first.actors.residentsOfAll(), []);

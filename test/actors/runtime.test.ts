@@ -15,7 +15,7 @@ import {
   WORKSPACE,
 } from './boxes.ts';
 
-test('what several actors did in one turn is one commit, however often they moved', async (t) => {
+test('the moves of several actors in one turn are one commit', async (t) => {
   const stores = await temporaryStore(t);
   const { actors, runtime } = startBoxes(t, stores.store);
   for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });
@@ -62,7 +62,7 @@ test('a store with ten thousand actors is opened without one of them in memory',
   assert.deepEqual([[...runtime.inspect()].map(({ id }) => id), owned.taken], [['b7'], ['b7']]);
 });
 
-test('an actor that comes back is told so once, and owns again what its state owns', async (t) => {
+test('a restored actor gets one event about it, and owns the resources of its state again', async (t) => {
   const stores = await temporaryStore(t);
   const before = startBoxes(t, stores.store);
   before.actors.spawn(box('a'), { id: 'a' });
@@ -151,7 +151,7 @@ test('an actor that is over leaves memory with its commit, and is still known', 
   assert.deepEqual([...runtime.inspect()], [], 'asking it again does not bring it back');
 });
 
-test('an operator sees where an actor is and its last sixteen events, and nothing of what they carried', async (t) => {
+test('an operator sees the state of an actor and the types of its last sixteen events, without their contents', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -191,7 +191,7 @@ test('an operator sees where an actor is and its last sixteen events, and nothin
   assert.doesNotMatch(JSON.stringify(seen), /secret/);
 });
 
-test('an actor that throws is logged, and only the one who commanded it notices', async (t) => {
+test('an actor that throws is logged, and only the caller of its command gets the error', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors, owned, logged } = startBoxes(t, store);
   for (const id of ['a', 'b']) actors.spawn(box(id), { id });
@@ -259,7 +259,7 @@ test('a state is uncommitted until its commit, also when the actor is over', asy
   assert.equal(committedStates(store).a, 'ashes');
 });
 
-test('stopping all releases what actors own and leaves what is stored', async (t) => {
+test('stopping all actors releases their resources and keeps their stored state', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors, owned, runtime } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

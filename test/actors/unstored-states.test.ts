@@ -62,7 +62,7 @@ test('an actor of which nothing is stored yet is stored in any state', async (t)
   assert.equal(storedValue(store), 'full');
 });
 
-test('who reads an actor waits for the commit of its turn, although the state itself is not stored', async (t) => {
+test('reading an actor waits for the commit of its turn, although the state itself is not stored', async (t) => {
   const { actors, store } = await filledBox(t);
   const look = () => store.observe(() => actors.peek(box('a'))).uncommitted;
   store.write((tx) => tx.remove(actorSnapshots, WORKSPACE, 'box', 'other'));

@@ -25,7 +25,7 @@ async function asked(body: string, limits: Partial<AnswerLimits> = {}): Promise<
   );
 }
 
-test('an answer whose stream has too many bytes fails, whatever they say', async () => {
+test('an answer with too many bytes in its stream fails', async () => {
   const body = `: ${'x'.repeat(100_000)}\n\n${chat({ content: 'Yes.' })}${END}`;
   assert.equal(await asked(body, { bytes: body.length }), 1);
   assert.equal(await asked(body, { bytes: body.length - 1 }), 'model_answer_too_long');

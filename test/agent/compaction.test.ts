@@ -61,7 +61,7 @@ test('the present prompt stays however small the budget is, and every call keeps
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
 });
 
-test('what is left out is counted away', () => {
+test('compaction subtracts the tokens of removed entries', () => {
   const { entries } = compact(HISTORY, 2_500);
   assert.ok(entries.reduce((sum, kept) => sum + tokensOf(kept), 0) <= 2_500);
 });

@@ -8,7 +8,7 @@ function told() {
   return { events, buffer: new DeltaBuffer((kind, text) => events.push([kind, text])) };
 }
 
-test('what is said within one turn of the event loop is one event', async () => {
+test('deltas of one turn of the event loop are one event', async () => {
   const { events, buffer } = told();
   for (const piece of ['Let ', 'me ', 'see.']) buffer.add('text-delta', piece);
   assert.deepEqual(events, []);
@@ -33,7 +33,7 @@ test('reasoning and text are told apart, in their order', async () => {
   ]);
 });
 
-test('what waits is told before something else is, or never when it is given up', async () => {
+test('pending text is published before other events, and dropped when the answer is abandoned', async () => {
   const { events, buffer } = told();
   buffer.add('text-delta', 'first');
   buffer.flush();

@@ -15,7 +15,7 @@ const chat = (delta: object, rest: object = {}) =>
   sse({ choices: [{ index: 0, delta, finish_reason: null }], ...rest });
 const chatEnd = sse({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
 
-test('pieces are told as they come, and go on as one before what follows them', () => {
+test('pieces are published as they come, and passed on joined before the next other event', () => {
   const { told, tap } = tapped('openai-compatible');
   const pieces = [
     chat({ role: 'assistant', content: 'A' }),
@@ -48,7 +48,7 @@ test('reasoning and text stay in their order', () => {
   ]);
 });
 
-test('what says more than a piece of text, or nothing that is known, passes as it is', () => {
+test('events that are more than a piece of text, or unknown, pass unchanged', () => {
   const { told, tap } = tapped('openai-compatible');
   const events = [
     ': a comment\n\n',

@@ -53,7 +53,7 @@ test('a long conversation is read in slices, and is then in memory', async (t) =
   assert.equal(conversations.prepare(SESSION), undefined);
 });
 
-test('what is said while a conversation is read is not lost', async (t) => {
+test('entries added while a conversation is being read are not lost', async (t) => {
   const { store, fresh, say } = await saved(t);
   const conversations = fresh();
   const reading = conversations.prepare(SESSION);
@@ -89,7 +89,7 @@ test('a conversation without entries needs nothing', async (t) => {
   assert.equal(conversations.peek(SESSION), undefined);
 });
 
-test('what was read of a conversation that cannot be loaded is shown in no other', async (t) => {
+test('entries of a conversation that cannot be loaded appear in no other one', async (t) => {
   const { store } = await saved(t);
   const conversations = new LiveConversations({
     store,

@@ -27,7 +27,7 @@ async function asked(t: TestContext, head: string, body: string): Promise<unknow
   );
 }
 
-test('an answer is read whatever bytes the values of its headers have', async (t) => {
+test('an answer with any bytes in its header values is read', async (t) => {
   const region = {
     'latin-1': 'Z\xfcrich',
     'UTF-8': Buffer.from('東京').toString('latin1'),

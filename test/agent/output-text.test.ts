@@ -88,7 +88,7 @@ test('of long HTML the beginning is read, and the text says how much there is', 
   );
 });
 
-test('a picture is no part of what is read of long HTML', () => {
+test('pictures do not count towards the limit of HTML that is read', () => {
   const bytes = Buffer.alloc(MAX_HTML_CHARS, 1);
   const picture = `<img src="data:image/png;base64,${bytes.toString('base64')}">`;
   assert.deepEqual(html(`${picture}<p>below</p>`), {

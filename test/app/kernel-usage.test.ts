@@ -39,7 +39,7 @@ test('a kernel counts with all that it has started, also one that was made ahead
   assert.ok(memory[0]! < one.memoryBytes * 1.5, memory.join());
 });
 
-test('those who ask at the same time share a sample', async () => {
+test('simultaneous requests share a sample', async () => {
   const sampler = new KernelSampler(() => []);
   const [one, other] = await Promise.all([sampler.sample(), sampler.sample()]);
   assert.equal(one, other);
@@ -57,6 +57,6 @@ test('processes that cannot be read fail one sample, and the next one is taken a
   assert.deepEqual((await sampler.sample()).kernels, []);
 });
 
-test('a sample is shared for 150 times what it took, but from half a second to five', () => {
+test('a sample is shared for 150 times its duration, between half a second and five', () => {
   assert.deepEqual([0, 3, 4, 20, 33, 34, 1000].map(freshForMs), [500, 500, 600, 3000, 4950, 5000, 5000]);
 });

@@ -17,7 +17,7 @@ const openStream = () =>
     resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
   });
 
-test('the load is measured once for all who follow it, and not while nobody does', async (t) => {
+test('the load is measured once for all followers, and not without followers', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let measured = 0;
   const events = new ServerEvents({

@@ -41,7 +41,7 @@ test('queries are noted in the audit of a workspace whose record is damaged', as
   assert.deepEqual(faults, []);
 });
 
-test('what keeps queries from being noted in the audit is reported, and later ones are noted', async (t) => {
+test('a failure to note queries in the audit is reported, and later queries are noted', async (t) => {
   const { store, queries, faults } = await open(t);
   const unstorable = { toJSON: () => 'shop' }; // a function is in no record
   queries.note({ ...QUERY, slug: unstorable as unknown as string });

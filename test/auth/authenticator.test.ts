@@ -90,7 +90,7 @@ test('a workspace that is not there, that one is no member of, or that the token
   assert.equal(enter(BOOTSTRAP_TOKEN, other.id).workspaceId, other.id);
 });
 
-test('a token expires at its time, also for a caller who was let in before', async (t) => {
+test('a token expires at its time, also for a caller in the cache', async (t) => {
   const { tokens, owner, clock, enter, authenticator } = await openIdentity(t);
   const expiresAt = '2030-01-01T01:00:00.000Z';
   const { secret } = tokens.create(owner, { name: 'short', scopes: ['workspaceRuntime:connect'], expiresAt });
@@ -149,7 +149,7 @@ test('a change of role acts on the next request', async (t) => {
   assert.deepEqual([principal.role, enter(secret).role], ['editor', 'viewer']);
 });
 
-test('a caller of earlier is renewed with the role that it has now, and refused what that may not do', async (t) => {
+test('renewing a caller gives it its present role, and refuses actions above that role', async (t) => {
   const { authenticator, members, owner, join } = await openIdentity(t);
   const { principal } = join('ada', 'editor');
   assert.equal(authenticator.renewPrincipal(principal, 'notebook.write'), principal);
@@ -177,7 +177,7 @@ test('a caller of earlier is renewed with the role that it has now, and refused 
   );
 });
 
-test('whoever depends on an earlier answer is told of every change', async (t) => {
+test('listeners are notified of every change of identity', async (t) => {
   const { identity, members, owner, authenticator, join } = await openIdentity(t);
   const { principal } = join('ada', 'editor');
   const seen: boolean[] = [];

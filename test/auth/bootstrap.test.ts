@@ -86,7 +86,7 @@ test('credentials that the operator chose are used, and neither printed nor writ
   });
 });
 
-test('only what the operator did not choose is generated', async (t) => {
+test('only credentials that the operator did not choose are generated', async (t) => {
   const { dataDir } = startWithout(t);
   const result = await start(dataDir, { workspaceId: 'team' });
   assert.ok(result.kind === 'generated');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openIdentity, refusalOf, START } from './identity-fixture.ts';
 
-test('an owner adds a member, who is a user from then on', async (t) => {
+test('adding a member creates the user', async (t) => {
   const { members, owner } = await openIdentity(t);
   const ada = {
     userId: 'ada@example.org',
@@ -68,7 +68,7 @@ test('two owners who remove each other at the same moment do not both succeed', 
   );
 });
 
-test('whoever is removed is out at once, and stays out when they are added again', async (t) => {
+test('a removed member loses access at once, and old tokens stay invalid when the member is added again', async (t) => {
   const { members, owner, join, enter, store } = await openIdentity(t);
   const { secret } = join('ada', 'editor');
   await store.durable();
@@ -101,7 +101,7 @@ test('a token that is bound to no workspace opens none that its user was removed
   assert.equal(enter(secret.reveal(), other.id).role, 'owner');
 });
 
-test('who is no member cannot be read, changed or removed', async (t) => {
+test('a user who is not a member cannot be read, changed or removed', async (t) => {
   const { members, owner, workspaces, enter } = await openIdentity(t);
   const other = workspaces.create(owner, 'other');
   const elsewhere = enter('bootstrap-token-of-the-tests', other.id);

@@ -27,7 +27,7 @@ test('a token is 256 random bits, shown once', async (t) => {
   assert.deepEqual(tokens.read(owner, first.token.id), first.token);
 });
 
-test('no token is on disk, only what cannot be turned back into one', async (t) => {
+test('the disk has hashes of tokens and no token', async (t) => {
   const { tokens, owner, store, dataDir } = await openIdentity(t);
   const { secret } = tokens.create(owner, { name: 'x', scopes: CONNECT });
   await store.durable();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { SCOPES } from '#src/wire/identity.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START } from './identity-fixture.ts';
 
-test('whoever creates a workspace owns it', async (t) => {
+test('the creator of a workspace owns it', async (t) => {
   const { workspaces, members, owner, enter } = await openIdentity(t);
   const created = workspaces.create(owner, 'Research');
   assert.deepEqual(created, { id: created.id, name: 'Research', createdAt: START });

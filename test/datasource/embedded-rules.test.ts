@@ -104,7 +104,7 @@ const WRITING = [
   'EXPLAIN DELETE FROM t',
 ];
 
-test('an agent changes nothing of a database, whatever its statement begins with', async (t) => {
+test('no statement of an agent changes a database', async (t) => {
   const { folder, open, paths } = fixture(t, startEngine);
   plantDatabases(folder, paths);
   const before = readFileSync(join(folder, 'a.sqlite'));

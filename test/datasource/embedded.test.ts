@@ -65,7 +65,7 @@ test('databases and files of the workspace work, and a test leaves nothing behin
   assert.deepEqual([readdirSync(at()), readdirSync(at('data'))], before);
 });
 
-test('what is missing and what leads out of the workspace are the same', async () => {
+test('a missing file and one outside of the workspace get the same answer', async () => {
   const { probe, at } = shared;
   const connections = [
     ...['none.sqlite', 'data', 'data/secret.sqlite', 'way-out/secret.sqlite', 'data/none/x'].map((path) => ({
@@ -282,7 +282,7 @@ for (const [kind, path, sql] of [
   });
 }
 
-test('what is written between two queries is seen by the second', async (t) => {
+test('data written between two queries are seen by the second', async (t) => {
   const { open, at } = workspace(t);
   const [files, duckdb] = [
     await open({ kind: 'files', path: 'data' }),

@@ -100,7 +100,7 @@ test('a process has nothing of the workspace open between two statements on file
   await eventually('it has closed them', () => !open().some((path) => path.startsWith(filesDirectory)));
 });
 
-test('what was written between two statements is seen by the second', async (t) => {
+test('data written between two statements are seen by the second', async (t) => {
   const { session, filesDirectory } = fixture(t);
   for (let rows = 1; rows < 4; rows++) {
     writeFileSync(join(filesDirectory, 'a.csv'), `x\n${'1\n'.repeat(rows)}`);
@@ -120,7 +120,7 @@ test('a database that was replaced is opened anew by the process that had the ol
   assert.equal(started.length, 1);
 });
 
-test('what a statement has made for its connection alone is not there for the next one', async (t) => {
+test('temporary objects of a statement are gone for the next one', async (t) => {
   const { open, filesDirectory } = fixture(t);
   writeSqlite(join(filesDirectory, 'a.sqlite'), 'CREATE TABLE t (x)');
   const session = open('sqlite', 'a.sqlite');

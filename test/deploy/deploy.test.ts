@@ -68,7 +68,7 @@ test('the guide makes every folder in which systemd opens a file for the output 
   }
 });
 
-test('the unit leaves kernels what they are confined with, and waits longer than a drain takes', () => {
+test('the unit allows everything that confines kernels, and its stop timeout is longer than a drain', () => {
   const unit = read('troupe.service');
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
   for (const name of [
@@ -87,7 +87,7 @@ test('the unit leaves kernels what they are confined with, and waits longer than
   assert.ok(Number(value('TimeoutStopSec')) > 30);
 });
 
-test('the seccomp profile of containers allows what kernels are confined with, and nothing by default', () => {
+test('the seccomp profile of containers allows the calls that confine kernels, and nothing by default', () => {
   const { defaultAction, syscalls } = JSON.parse(read('seccomp.json')) as {
     readonly defaultAction: string;
     readonly syscalls: readonly { readonly names: readonly string[]; readonly action: string }[];
@@ -110,7 +110,7 @@ test('the seccomp profile of containers allows what kernels are confined with, a
   );
 });
 
-test('the image runs as an ordinary user, and starts what the build makes', () => {
+test('the image runs the built server as an ordinary user', () => {
   const lines = read('Containerfile').split('\n');
   assert.ok(lines.indexOf('USER troupe') > lines.lastIndexOf('FROM base'));
   assert.ok(lines.indexOf('USER troupe') < lines.findIndex((line) => line.startsWith('ENTRYPOINT')));

@@ -46,7 +46,7 @@ test('a chunk is sent once, however many follow in the other process', async () 
   );
 });
 
-test('who joins a feed that is behind gets nothing twice and misses nothing', async () => {
+test('a subscriber that joins a lagging feed gets each event once', async () => {
   const { stream, other, subscribe } = start();
   const early = subscribe().sink;
   other.feeds[0]!.isHeld = true;
@@ -62,7 +62,7 @@ test('who joins a feed that is behind gets nothing twice and misses nothing', as
   assert.deepEqual([live(early), live(late)], [['a', 'b', 'c'], ['c']]);
 });
 
-test('a feed that its process does not take is cut off, and all who are on it come back for what they missed', async (t) => {
+test('a feed whose process takes nothing is cut off, and its subscribers return for the missed events', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
@@ -96,7 +96,7 @@ test('a feed that its process does not take is cut off, and all who are on it co
   assert.equal(other.feeds.length, 2);
 });
 
-test('a chunk larger than any limit waits for a process that takes what it is given', async () => {
+test('a chunk larger than any limit waits for a process that reads', async () => {
   const { stream, other, subscribe } = start();
   const { sink } = subscribe();
   const paused: boolean[] = [];
@@ -138,7 +138,7 @@ test('a feed is closed when the last one on it has left, and not before', async 
   assert.deepEqual([live(sink), other.feeds.length], [['again'], 2]);
 });
 
-test('those who only look have a feed of their own, use nothing and pause nobody', async () => {
+test('observers have a feed of their own that uses no budget and pauses no producer', async () => {
   const { stream, other, subscribe } = start();
   const told: boolean[] = [];
   stream.onPressure((isPressed) => told.push(isPressed));

@@ -21,7 +21,7 @@ function subscribe(stream: SessionStream, state = [snapshot], isOpen = true) {
   return { sink, subscription: stream.subscribe(sink, { replay: () => state }) };
 }
 
-test('a large event is encoded in later turns, and what is published after it comes after it', async () => {
+test('a large event is encoded in later turns, and later events follow it', async () => {
   const stream = new SessionStream({ sessionId: 's' });
   const { sink } = subscribe(stream);
   stream.publish(text('before'));
@@ -42,7 +42,7 @@ test('a large event whose commit fails is never seen', async () => {
   assert.deepEqual(sink.story.slice(2), ['after']);
 });
 
-test('a subscriber is given at most a megabyte in one turn, and what is live follows its state', async () => {
+test('a subscriber gets at most a megabyte in one turn, and live events follow the state', async () => {
   const stream = new SessionStream({ sessionId: 's' });
   const { sink } = subscribe(stream, [snapshot, LARGE]);
   let before = sink.text.length;

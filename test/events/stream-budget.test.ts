@@ -59,7 +59,7 @@ test('beyond the budget the furthest behind of all streams is told first, and th
   assert.deepEqual(near.sink.story.slice(2), ['text', 'text']);
 });
 
-test('what a subscriber is charged with is given back when it leaves, and when its stream ends', async () => {
+test('the charge of a subscriber is returned when it leaves and when its stream ends', async () => {
   const budget = new StreamBudget(1024 * KIB);
   const stream = streamOf(budget);
   const leaving = subscribe(stream, false);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { driveRecorded } from './recorded.ts';
 
-test('what clients see while all workers are replaced in order is possible for a server that keeps its promises', async (t) => {
+test('the history of clients during a rolling reload has no violation', async (t) => {
   const report = await driveRecorded({
     workers: 3,
     seed: 20_261_124,

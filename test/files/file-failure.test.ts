@@ -15,7 +15,7 @@ const MEANINGS: Readonly<Record<string, readonly [status: number, code: string]>
   EMFILE: [503, 'unavailable'],
 };
 
-test('what the system refuses has a code that says whether trying again helps', () => {
+test('a refusal of the system becomes a code that says whether a retry helps', () => {
   for (const [code, meaning] of Object.entries(MEANINGS)) {
     const failure = fileFailure(Object.assign(new Error('/secret/path'), { code }));
     assert.ok(failure instanceof AppError, code);

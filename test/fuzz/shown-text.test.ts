@@ -128,7 +128,7 @@ test('no output makes the show code fail, or gets more than text and colours to 
   }
 });
 
-test('what is printed piece by piece is as safe as what comes at once', () => {
+test('text printed in pieces is as safe as text printed at once', () => {
   const random = new SeededRandom(2);
   for (let i = 0; i < CASES; i++) {
     const printed = new PrintedText('', { colors: true });

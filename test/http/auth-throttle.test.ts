@@ -62,7 +62,7 @@ test('one network of IPv6 is one address, and IPv4 is itself in both spellings',
   assert.equal(guard.size, 2);
 });
 
-test('what is remembered has a bound', () => {
+test('the throttle remembers a bounded number of addresses', () => {
   const { guard, tryFrom } = guardAt({ now: 0 });
   for (let n = 0; n < 12_000; n++) tryFrom(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
   assert.equal(guard.size, 10_000);

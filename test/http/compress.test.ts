@@ -74,7 +74,7 @@ function get(
   });
 }
 
-test('a large answer is compressed for a caller who asks for gzip, and for nobody else', async (t) => {
+test('a large answer is compressed for callers that accept gzip only', async (t) => {
   const server = await serve(t, routes);
   for (const path of ['/now', '/later', '/deferred']) {
     const plain = await get(server, path, undefined);
@@ -94,7 +94,7 @@ test('a large answer is compressed for a caller who asks for gzip, and for nobod
   }
 });
 
-test('what is small, compressed already or asked for in ranges is sent as it is', async (t) => {
+test('small, already compressed and ranged answers are sent unchanged', async (t) => {
   const server = await serve(t, routes);
   for (const path of ['/small', '/image', '/ranged']) {
     const { headers } = await get(server, path, 'gzip');
@@ -113,7 +113,7 @@ test('HEAD has the length, the encoding and the tag that GET has', async (t) => 
     }
 });
 
-test('every answer that may be compressed varies by Accept-Encoding, whatever was asked for, and no other does', async (t) => {
+test('exactly the answers that may be compressed vary by Accept-Encoding', async (t) => {
   const server = await serve(t, routes);
   for (const encoding of [undefined, 'br', 'gzip']) {
     const varyOf = async (path: string, more = {}) =>

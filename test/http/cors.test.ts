@@ -81,7 +81,7 @@ test('pages of a listed origin may read every kind of answer, and those of other
   assert.deepEqual([refused.status, refused.headers['access-control-allow-origin']], [401, APP]);
 });
 
-test('a preflight request of a listed origin learns what it may send, without a token', async (t) => {
+test('a preflight request of a listed origin gets the allowed methods and headers without a token', async (t) => {
   const server = await serve(t, routes, { corsOrigins: [APP] });
   const ask = (origin: string) =>
     send(server, '/things', {
@@ -117,7 +117,7 @@ test('a preflight request of a listed origin learns what it may send, without a 
   );
 });
 
-test('what only pages of this server may do stays refused for a listed origin', async (t) => {
+test('operations for pages of this server stay refused for a listed origin', async (t) => {
   const server = await serve(t, routes, { corsOrigins: [APP] });
   const { status, code, headers } = await send(server, '/things', {
     method: 'POST',

@@ -150,7 +150,7 @@ test('a late answer to a body in chunks is whole, and its connection ends with i
   assert.ok(connection.text.endsWith('\r\n\r\n{"success":true}'));
 });
 
-test('a reply that waits sends nothing meanwhile, and what it accepted is stored with the idempotency key at once', async (t) => {
+test('a waiting reply sends nothing meanwhile, and its accepted reply is stored with the idempotency key at once', async (t) => {
   const value = deferred<PlainReply>();
   const stored: string[] = [];
   const server = await serveLate(t, () => waiting(json(202, { run: 1 }), value.promise), {

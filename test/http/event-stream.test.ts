@@ -87,7 +87,7 @@ test('a client that left is a subscriber no more', async (t) => {
   assert.equal(stream.subscriberCount, 0);
 });
 
-test('a client that comes back gets the snapshot, what it has missed, and the end of the replay', async (t) => {
+test('a returning client gets the snapshot, the missed events, and the end of the replay', async (t) => {
   const { connect, stream } = await serveStream(t);
   const first = connect();
   await first.until((sent) => sent.includes('session.replayed'));

@@ -56,7 +56,7 @@ test('nothing behind a request whose end is in doubt is answered', async (t) => 
   }
 });
 
-test('what comes behind a body in chunks, or a request for nothing with two lengths, is never answered', async (t) => {
+test('bytes after a chunked body, or after a request with two lengths, are never answered', async (t) => {
   const server = await serve(t, routes);
   const chunked = `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
   for (const bytes of [

@@ -21,7 +21,7 @@ async function relayToRecorder(t: TestContext) {
   return { port, seen, codings };
 }
 
-test('a body in chunks is forwarded as a body, whatever the method', async (t) => {
+test('a chunked body is forwarded as a body for every method', async (t) => {
   const { port, seen } = await relayToRecorder(t);
   const size = HIDDEN.length.toString(16);
   for (const method of METHODS) {

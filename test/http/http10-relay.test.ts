@@ -171,7 +171,7 @@ test('a body that comes at a sensible speed takes as long as it takes', async (t
   assert.equal(await text(reply), String(12 * piece.length));
 });
 
-test('a stream may be silent for long, and who reads nothing of an answer is sent away', async (t) => {
+test('a stream may be silent for long, and a client that reads nothing of an answer is cut off', async (t) => {
   let silent: ServerResponse | undefined;
   const { port } = await relayTo(t, (req, res) => {
     if (req.url === '/silent') {

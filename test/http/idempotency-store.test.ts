@@ -129,7 +129,7 @@ test('a receipt ends after a day, not before, and its key is then as new', async
   assert.equal(replayed(kept.book, request({}, 'other')), 'two');
 });
 
-test('what has ended is swept away, and what was used again since is not', async (t) => {
+test('expired records are removed, and keys used again since are kept', async (t) => {
   const kept = await openBook(t);
   complete(kept.book, request(), reply('one'));
   complete(kept.book, request({ key: 'again' }), reply('one'));

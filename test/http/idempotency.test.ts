@@ -128,7 +128,7 @@ test('the same key with another body, or while the first runs, is refused', asyn
   assert.deepEqual((await post(server, 'key')).json, { done: true });
 });
 
-test('what was refused is not kept and may be sent again', async (t) => {
+test('a refused request is not recorded and may be sent again', async (t) => {
   const outcomes: (() => Reply)[] = [
     () => {
       throw new AppError('session_busy', 'Busy.');

@@ -38,7 +38,7 @@ async function serve(t: TestContext) {
   return { ...fixture, call, codeOf };
 }
 
-test('an owner brings in a member, who works in a role until they are removed', async (t) => {
+test('a member added by an owner has a role until removal', async (t) => {
   const { call, codeOf } = await serve(t);
   const added = await call('POST', '/members', {
     body: { userId: 'ada@x.org', role: 'viewer', name: 'Ada' },
@@ -81,7 +81,7 @@ test('an owner brings in a member, who works in a role until they are removed', 
   assert.deepEqual(await codeOf('DELETE', '/members/owner'), [409, 'last_owner']);
 });
 
-test('a workspace is created, entered, and hidden from whoever is not in it', async (t) => {
+test('a workspace is created and entered by members, and hidden from others', async (t) => {
   const { call, codeOf } = await serve(t);
   const { status, location, body } = await call('POST', '/workspaces', { body: { name: 'Research' } });
   assert.deepEqual(

@@ -23,7 +23,7 @@ const problem = (code: string, status: number) => ({
   requestId: 'r',
 });
 
-test('the check takes what is declared', () => {
+test('the check accepts declared responses', () => {
   const check = createAnswerCheck(document);
   check(answer({}));
   check(answer({ status: 400, body: { ok: false } }));
@@ -94,7 +94,7 @@ test('the data of every event is checked like the body of a reply', () => {
   }
 });
 
-test('the check refuses what is not declared', () => {
+test('the check refuses undeclared responses', () => {
   const check = createAnswerCheck(document);
   const refused: readonly [Partial<Answer>, RegExp][] = [
     [{ status: 202 }, /the status is not declared/],

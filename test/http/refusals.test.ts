@@ -42,7 +42,7 @@ test('each refusal comes before those that need more of the request', async (t) 
   assert.equal(await attempt(), '201 undefined');
 });
 
-test('a problem document says what, where and which request', async (t) => {
+test('a problem document has the error, the path and the request id', async (t) => {
   const server = await serve(t, thingRoutes);
   const { status, headers, json } = await send(server, '/things/a%40b?limit=0&x=1', {
     headers: { ...GOOD, 'x-request-id': 'mine-1' },
@@ -115,7 +115,7 @@ test('a caller without the right is 403', async (t) => {
   assert.equal((await send(server, '/forbidden')).code, 'role_too_low');
 });
 
-test('what cannot be an id is 404, and reaches no handler', async (t) => {
+test('a text that cannot be an id is 404 and reaches no handler', async (t) => {
   const server = await serve(t, thingRoutes);
   const paths = [
     '/things/',
@@ -152,7 +152,7 @@ test('a query is parsed strictly', async (t) => {
   assert.equal((await send(server, '/forbidden?a=1', { headers: {} })).status, 401);
 });
 
-test('only a page of this server may change what is guarded against other origins', async (t) => {
+test('only a page of this server may make a guarded change', async (t) => {
   const server = await serve(t, thingRoutes);
   const own = `${server.host}:${server.port}`;
   const attempt = async (headers: Record<string, string>) => {
@@ -191,7 +191,7 @@ test('only a page of this server may change what is guarded against other origin
     assert.equal(await attempt(headers), 'cross_origin', JSON.stringify(headers));
 });
 
-test('a page of the public address may change what is guarded, whatever host the proxy sends', async (t) => {
+test('a page of the public address may make a guarded change with every host header of the proxy', async (t) => {
   const server = await serve(t, thingRoutes, { publicUrl: 'https://troupe.example/below' });
   const attempt = async (origin: string) => {
     const headers = { ...JSON_BODY, origin, host: 'upstream' };

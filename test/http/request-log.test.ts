@@ -60,7 +60,7 @@ async function startLogged(
   return { lines, server: await serve(t, ROUTES, { requestLog, trustedProxies }) };
 }
 
-test('at level debug each request has a line that says what it was, whose, how it ended and how long it took', async (t) => {
+test('at level debug each request has a line with its operation, caller, status and duration', async (t) => {
   const { lines, server } = await startLogged(t, { logsAll: true });
   await send(server, '/things/a', { headers: { ...GOOD, 'x-request-id': 'mine' } });
   await send(server, '/things/a', { headers: {} });

@@ -50,7 +50,7 @@ test('health needs no token; readiness says why not', async (t) => {
   assert.deepEqual([ready.status, ready.json], [200, { ready: true }]);
 });
 
-test('closing answers what is in flight, takes nothing new, and ends idle connections', async (t) => {
+test('closing answers requests in flight, accepts no new ones, and ends idle connections', async (t) => {
   const entered = deferred();
   const release = deferred();
   const server = await serve(t, [
@@ -81,7 +81,7 @@ test('closing answers what is in flight, takes nothing new, and ends idle connec
   await server.close();
 });
 
-test('closing does not wait for what does not end', async (t) => {
+test('closing does not wait for requests that do not end', async (t) => {
   const entered = deferred();
   const server = await serve(t, [
     defineRoute({

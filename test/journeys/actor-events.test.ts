@@ -59,7 +59,7 @@ test('operators see actors move, refuse and end, as it happens', async () => {
   await notebook.close();
 });
 
-test('a subscriber that comes back gets what it missed, of the kind that it asked for', async () => {
+test('a returning subscriber gets the missed events of the kind that it follows', async () => {
   const path = '/api/v3/actors/events?kind=environment';
   const first = await openStream(server, path);
   await first.until('actors.replayed');
@@ -85,7 +85,7 @@ test('a subscriber that comes back gets what it missed, of the kind that it aske
   await notebook.close();
 });
 
-test('an overview gets counts and refusals, and what follows one actor names its kind', async () => {
+test('an overview gets counts and refusals, and a stream about one actor names its kind', async () => {
   const overview = await openStream(server, '/api/v3/actors/events?moves=false');
   await overview.until('actors.replayed');
   const notebook = await openNotebook(server, { a: 'while True: pass' });

@@ -183,7 +183,7 @@ test('a tag that is not current returns the bytes', async () => {
   assert.deepEqual([status, bytes.length], [200, SIZE]);
 });
 
-test('HEAD returns the headers of the whole asset, whatever range it asks for', async () => {
+test('HEAD returns the headers of the whole asset for every range', async () => {
   const { status, headers, bytes } = await get(text, { method: 'HEAD', headers: { range: 'bytes=0-3' } });
   assert.deepEqual(
     [status, headers['content-length'], headers.etag, headers['content-range'], bytes.length],

@@ -24,7 +24,7 @@ async function resultOf(notebook: OpenNotebook, ...lines: string[]): Promise<Blo
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
 }
 
-test('a block reports what it changed, deleted and ran, with outputs, consoles and errors by cell', async () => {
+test('a block reports its changed, deleted and run cells, with outputs, consoles and errors by cell', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = x', c: 'z = 1', d: 'w = 1' });
   const result = await resultOf(
     notebook,

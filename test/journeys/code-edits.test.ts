@@ -200,7 +200,7 @@ test('code that commits an edit and then fails leaves the edit in the notebook',
   await notebook.close();
 });
 
-test('when validation is skipped, the notebook reports what is wrong and its runs are refused', async () => {
+test('after a skipped validation the notebook reports its errors and refuses runs', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const code = blockWith('skip_validation=True', 'ctx.create_cell("x = 2", name="twice")');
   const { success, errors } = await callCode(client, notebook.id, code);
@@ -278,7 +278,7 @@ test('setting the value of a widget runs the cells that depend on it', async () 
   await notebook.close();
 });
 
-test('the example of code mode in docs/api.md does what it says', async () => {
+test('the example of code mode in docs/api.md works as described', async () => {
   const blocks = [...readFileSync('docs/api.md', 'utf8').matchAll(/```python\n([\s\S]*?)```/g)];
   const python = blocks.find(([, code]) => code?.includes('ctx.'))?.[1] ?? '';
   const notebook = await openNotebook(server, { numbers: 'numbers = [1, 2, 3, 4]' });

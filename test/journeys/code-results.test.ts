@@ -128,7 +128,7 @@ test('the value passed to mo.stop is the output', async () => {
   assert.match(String(output?.data), /halt/);
 });
 
-test('what a thread or task of an earlier call prints is not part of a later result', async () => {
+test('text printed by a thread or task of an earlier call is not part of a later result', async () => {
   const start = (how: string) => `import asyncio, builtins, threading\nbuiltins.go = threading.Event()
 def tell():
     go.wait()

@@ -181,7 +181,7 @@ test('with If-Match a member is changed and removed only as they were read', asy
   await members.delete('ada', { ifMatch: current });
 });
 
-test('a condition tells nothing of what the caller may not see', async () => {
+test('a condition reveals nothing that the caller may not see', async () => {
   const stranger = server.clientOf(await server.stranger());
   const { id } = await client.notebooks.create();
   const { etag } = await client.notebooks.getTagged(id);

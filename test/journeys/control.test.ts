@@ -24,7 +24,7 @@ async function auditedFor(target: string): Promise<string[]> {
   return actions;
 }
 
-test('a session is put to sleep and woken by an operator, and refuses what its state does not allow', async () => {
+test('an operator puts a session to sleep and wakes it, and its state refuses other commands', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', slow: 'while True: pass' });
   const { id } = notebook;
   const { hibernate, wake } = client.notebookSessions;
@@ -67,7 +67,7 @@ test('only owners whose token may manage the workspace put sessions to sleep and
   await notebook.close();
 });
 
-test('many runs are cancelled at once, and the answer says what came of each', async () => {
+test('many runs are cancelled at once, and the answer has a result for each', async () => {
   const notebooks = await Promise.all(
     ['a', 'b'].map((name) => openNotebook(server, { [name]: 'while True: pass' })),
   );

@@ -61,7 +61,7 @@ for (const headers of [
   });
 }
 
-test('the audit shows owners who did what, when and from where', async () => {
+test('the audit shows owners each action with its user, time and address', async () => {
   await create('audited');
   await server.request('DELETE', `${LISTED}/audited`);
   const { items } = Object((await server.request('GET', '/api/v3/audit?limit=100')).body);

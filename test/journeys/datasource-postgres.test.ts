@@ -66,7 +66,7 @@ for (const [sql, python] of Object.entries(VALUES)) {
   });
 }
 
-test('a time with a zone is the same moment in Python, whatever the zone of the server', {
+test('a time with a zone is the same moment in Python for every zone of the server', {
   skip,
 }, async () => {
   const sql = "select timestamptz '2024-01-02 03:04:05.25+00'";
@@ -120,7 +120,7 @@ test('several statements in one query are refused', { skip }, async () => {
   );
 });
 
-test('what a statement sets ends with it, and transactions of several statements are refused', {
+test('settings of a statement end with it, and transactions of several statements are refused', {
   skip,
 }, async () => {
   const code = `c.execute("set application_name to 'left behind'")

@@ -81,7 +81,7 @@ test('a wrong number of parameters raises ProgrammingError', async () => {
   assert.equal((await query('c.execute("select n from numbers", [1])')).error, 'ProgrammingError');
 });
 
-test('a parameter that is infinite, or is not a time, reaches the database as what it is', async () => {
+test('an infinite parameter, and one that only looks like a time, reach the database unchanged', async () => {
   const { printed } = await query(
     [
       'import numpy, pandas',
@@ -150,7 +150,7 @@ test('a datasource that the notebook does not list is refused, whether or not it
   }
 });
 
-test('notebook code may read what the member who opened the session may read', async () => {
+test('notebook code has the datasource rights of the member who opened the session', async () => {
   const { client, owner } = server;
   await client.members.create({ userId: 'edith', role: 'editor' });
   const { token } = await client.accessTokens.create({

@@ -111,7 +111,7 @@ test('an asset is deleted by itself, and its run stays', async () => {
   await notebook.close();
 });
 
-test('a run that has not ended is not deleted, and the refusal says what to do', async () => {
+test('a run that has not ended is not deleted, and the refusal gives advice', async () => {
   const notebook = await openNotebook(server, { a: 'import time\ntime.sleep(1000)' });
   const runId = await notebook.submit(['a']);
   const problem = await problemOf(client.runs.delete(runId));
@@ -211,7 +211,7 @@ test('a conversation is deleted with its prompts, after it was closed, and not w
   );
 });
 
-test('what a deletion leaves is removed also when the server is killed right after it', async (t) => {
+test('the rest of a deletion is removed also when the server is killed right after it', async (t) => {
   const env = { TROUPE_OPENAI_COMPATIBLE_URL: model.url };
   const first = await startChildServer(t, env);
   const notebook = await openNotebook(first, { mo: LARGE, a: 'mo.Html("x" * 100_000)' });

@@ -59,7 +59,7 @@ test('a ticket has the rights of its caller: it ends with the token, unused or i
   await notebook.close();
 });
 
-test('a ticket of a conversation is for those who may read it', async () => {
+test('a ticket of a conversation needs the right to read it', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   const { url } = await client.agentSessions.eventTicket(sessionId);

@@ -91,7 +91,7 @@ test('uploads at the same time cannot pass the quota together', async () => {
   });
 });
 
-test('what notebook code writes counts: no session opens beyond the quota, and requests store nothing', async () => {
+test('files that notebook code writes count: beyond the quota no session opens, and requests store nothing', async () => {
   const { client } = server;
   const notebook = await openNotebook(server, {
     write: 'open("large", "wb").write(bytes(1 << 20)); open("more", "wb").write(b"1")',
@@ -135,7 +135,7 @@ test('a workspace in which a folder is too deep to be counted is full', async ()
   assert.match(refused.message, /Not everything could be counted: folders are too deep/);
 });
 
-test('the usage of a workspace says what its records take, by what they are of', async () => {
+test('the usage of a workspace has the size of its records by kind', async () => {
   const { client } = await newWorkspace();
   const notebook = await openNotebook({ client }, { a: 'import marimo as mo; mo.Html("x" * 100_000)' });
   await notebook.run(['a']);

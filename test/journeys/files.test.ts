@@ -30,7 +30,7 @@ const pathsOf = async (prefix?: string) => {
 };
 const text = async (path: string) => Buffer.from((await client.files.get(path)).bytes).toString('utf8');
 
-test('notebooks read what was put, and what they write can be read', async () => {
+test('notebooks read uploaded files, and files that they write can be downloaded', async () => {
   await client.files.put('in/numbers.csv', Buffer.from('n\n1\n2\n'));
   const notebook = await openNotebook(server, {
     sum: 'total = sum(int(line) for line in open("in/numbers.csv").readlines()[1:])',
@@ -41,7 +41,7 @@ test('notebooks read what was put, and what they write can be read', async () =>
   assert.equal(await text('out/total.txt'), '3');
 });
 
-test('a folder is listed by name, in pages, without what is in its folders', async () => {
+test('a folder is listed by name, in pages, without the contents of its folders', async () => {
   for (const path of ['list/b.txt', 'list/a.txt', 'list/sub/deep.txt', 'list/ä ö.txt', 'list/ab.txt'])
     await client.files.put(path, Buffer.from(path));
   assert.deepEqual(await pathsOf('list/'), [
@@ -212,7 +212,7 @@ test('the longest path and name are stored, and one more character is refused', 
     assert.equal(await refusalOf(client.files.put(path, Buffer.from('x'))), '400 invalid_request', path);
 });
 
-test('deleting a file is in the audit, with who did it', async () => {
+test('deleting a file is in the audit, with its user', async () => {
   await client.files.put('audited.txt', Buffer.from('x'));
   await client.files.delete('audited.txt');
   const { items } = await client.audit({ action: 'file.delete' });

@@ -235,7 +235,7 @@ test('a list goes on after a cursor whose item was deleted', async () => {
   assert.deepEqual(ids(await client.notebooks.list({ after: nextCursor!, order: 'desc' })), [made[0]]);
 });
 
-test('who a caller is can be read without a workspace, and says which workspaces it can enter', async () => {
+test('a caller can read its user and its workspaces without naming a workspace', async () => {
   const { id: workspaceId } = await server.client.workspaces.create({ name: 'Mine' });
   const owner = server.clientOf({ token: server.owner.token, workspaceId });
   const me = await server.client.me();

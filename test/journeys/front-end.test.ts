@@ -69,7 +69,7 @@ test('a page can be requested that loads its files from a public CDN instead', a
   assert.ok(links.length > 100 && links.every((link) => link.startsWith('https://cdn.jsdelivr.net/')));
 });
 
-test('with a configured address, pages link there, whatever the request says', async (t) => {
+test('with a configured address, pages link there and not to the host of the request', async (t) => {
   const other = await startServer(t, { TROUPE_PUBLIC_URL: 'https://lab.example/troupe/' });
   const { id: notebookId } = await other.client.notebooks.create();
   const { text } = await other.request('GET', `/api/v3/notebooks/${notebookId}/export?format=html`);

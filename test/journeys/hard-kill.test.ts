@@ -5,7 +5,7 @@ import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { descendants, eventually, gone } from '#test/support/processes.ts';
 
-test('kill -9 of the server leaves no process behind, whatever its kernels were doing', async (t) => {
+test('kill -9 of the server leaves no process, for every state of its kernels', async (t) => {
   const server = await startChildServer(t);
   const busy = {
     'loop of Python': 'print("begun", flush=True)\nwhile True: pass',

@@ -40,7 +40,7 @@ test("the key and body of one member never get another member's recorded answer"
   );
 });
 
-test('a member who is no longer allowed to use a conversation gets no recorded answer about it', async () => {
+test('a member without access to a conversation any more gets no recorded answer about it', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   await client.agentSessions.grant(sessionId, 'ann');
@@ -87,7 +87,7 @@ test('a member with whom a datasource is no longer shared gets no recorded answe
   assert.equal(await post(ann, '/api/v3/datasources/shared/test', {}, 'k'), 'not_found');
 });
 
-test('an owner who has become an editor gets no recorded token of another member', async () => {
+test('an owner demoted to editor gets no recorded token of another member', async () => {
   const carl = await addMember(server, 'carl', 'owner');
   const body = { name: 'for bob', userId: 'bob', scopes: ['workspaceRuntime:connect'] };
   assert.equal(await post(carl, '/api/v3/access-tokens', body, 'k'), 201);
@@ -96,7 +96,7 @@ test('an owner who has become an editor gets no recorded token of another member
   assert.equal(await post(carl, '/api/v3/access-tokens', body, 'k'), 'role_too_low');
 });
 
-test('a bound token gets no recorded answer about what only unbound tokens may do', async () => {
+test('a bound token gets no recorded answer of an operation for unbound tokens', async () => {
   const free: Caller = owner;
   const { token } = await client.accessTokens.create({
     name: 'w',

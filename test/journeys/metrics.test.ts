@@ -7,7 +7,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { openStream } from '#test/support/raw-stream.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
-test('the metrics say what the server has done: requests, runs, kernels, commits, refusals, streams', async (t) => {
+test('the metrics count requests, runs, kernels, commits, refusals and streams', async (t) => {
   const server = await startServer(t);
   const notebook = await openNotebook(server, { good: '1', bad: '1 / 0', slow: 'while True: pass' });
   assert.equal((await notebook.run(['good'])).status, 'completed');

@@ -109,7 +109,7 @@ test('a conversation that is handed over belongs to the new owner, and the one b
   assert.equal((await eve.client.agentSessions.get(id)).entries.length, 2);
 });
 
-test('a stream of a conversation ends for those who may no longer read it, and goes on for the others', async () => {
+test('the stream of a conversation ends for callers who lose the right to read it, and continues for others', async () => {
   const { id } = await annsNotebook();
   await client.agentSessions.grant(id, 'bob');
   const [anns, bobs, owners] = await Promise.all(
@@ -143,7 +143,7 @@ test('an owner of the workspace hands over a closed conversation, which its new 
   await client.members.create({ userId: 'ann', role: 'editor' });
 });
 
-test('who owns a conversation survives a restart and a change of its configuration', async (t) => {
+test('the owner of a conversation survives a restart and a change of its configuration', async (t) => {
   const first = await startServer(t);
   const { token, workspaceId } = await addMember(first, 'zoe', 'editor');
   const { environmentId } = await first.client.executionEnvironments.create();

@@ -83,7 +83,7 @@ test('members that a serialization omits get their defaults', async () => {
   });
 });
 
-test('the server computes whether a notebook is valid, whatever the client says', async () => {
+test('the server computes whether a notebook is valid and ignores the word of the client', async () => {
   const validOf = async (code: string, valid: boolean) =>
     (await notebooks.create({ serialization: { cells: cellsOf({ a: 'x = 1', b: code }), valid } }))
       .serialization.valid;

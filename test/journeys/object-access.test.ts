@@ -188,7 +188,7 @@ const NAMES_NO_OBJECT = new Set(['userId', 'cellId', 'cell_id', 'tool_call_id', 
 /** Members whose objects are answered one by one, each with its own error. */
 const ANSWERS_EACH = new Set(['cancelRuns.runIds']);
 
-test('no operation shows a caller from another workspace that what its body or a header names exists', async () => {
+test('no operation reveals to another workspace that a resource named in its body or a header exists', async () => {
   const found = operations.flatMap((one) =>
     one.body === undefined
       ? []
@@ -272,7 +272,7 @@ async function successes(): Promise<Readonly<Record<string, Request & { readonly
   };
 }
 
-test('whoever loses the right to what a POST names gets a refusal instead of its recorded answer', async () => {
+test('a caller who loses the right to the resource of a POST gets a refusal instead of its recorded answer', async () => {
   const requests = await successes();
   const naming = operations.filter(
     (one) =>

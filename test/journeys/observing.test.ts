@@ -64,7 +64,7 @@ test('a session that sleeps stays asleep while somebody looks, and observers see
   assert.equal(observer.types.at(-1), 'session.closed');
 });
 
-test('a session that a dead server left is started neither by those who look nor to be put to sleep', async (t) => {
+test('a session that a dead server left is started neither by readers nor to be put to sleep', async (t) => {
   const first = await startChildServer(t);
   const notebook = await openNotebook(first, { a: '1' });
   await first.end('SIGKILL');

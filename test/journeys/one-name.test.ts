@@ -16,7 +16,7 @@ const { token } = await client.accessTokens.create({
 });
 const editor = server.clientOf({ token, workspaceId: OWNER.workspaceId });
 
-test('notebooks, runs, conversations and datasources say who made them, also after others have changed them', async () => {
+test('notebooks, runs, conversations and datasources name their creator, also after others have changed them', async () => {
   const made = await editor.notebooks.create({ title: 'Theirs' });
   assert.equal(made.createdBy, 'ed');
   const { id, updatedAt } = made;

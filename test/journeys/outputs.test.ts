@@ -108,7 +108,7 @@ test('a picture that comes with metadata is shown', () => {
   );
 });
 
-test('every output says what it is as text', () => {
+test('every output has a text form', () => {
   const texts = (ids: readonly string[]) => ids.map((id) => outputOf(id).text);
   assert.deepEqual(texts(['after', 'heading', 'failing']), [
     '2',

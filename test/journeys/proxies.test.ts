@@ -40,7 +40,7 @@ for (const name of NAMES) {
     const { token: accessToken, workspaceId } = OWNER;
     const client = createClient({ baseUrl, accessToken, workspaceId });
 
-    await t.test('what happens in a session arrives while it happens', async () => {
+    await t.test('events of a session pass a proxy as they happen', async () => {
       const code =
         'import time\nfor n in range(3):\n  print(n, flush=True)\n  time.sleep(0.3)\nlong = [1]\ntime.sleep(1)';
       const notebook = await openNotebook({ client }, { a: code });
@@ -77,7 +77,7 @@ for (const name of NAMES) {
       assert.match(answer.headers.get('location') ?? '', /^https:\/\/127\.0\.0\.1(:\d+)?\/api\/v3\/me\?a=b$/);
     });
 
-    await t.test('the log has the address of the client, whatever the client says', async () => {
+    await t.test("the log has the client's address from the trusted proxy, not from the client", async () => {
       const response = await fetch(`${baseUrl}/api/v3/me`, {
         headers: { ...HEADERS, 'x-forwarded-for': '203.0.113.9' },
       });

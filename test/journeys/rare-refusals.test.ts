@@ -7,7 +7,7 @@ import { damage } from '#test/support/damage.ts';
 import { cellsOf } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 
-test('what cannot be written in a format, and what the disk has damaged, is refused with its own code', async (t) => {
+test('notebooks that a format cannot express, and damaged records, are refused with codes of their own', async (t) => {
   const first = await startChildServer(t);
   const { client } = first;
   const deep = { serialization: { cells: cellsOf({ deep: `${'-'.repeat(50_000)}1` }) } };

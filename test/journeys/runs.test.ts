@@ -169,7 +169,7 @@ test('a plot is a PNG image in the record', async () => {
   assert.equal(Buffer.from(base64!, 'base64').subarray(1, 4).toString(), 'PNG');
 });
 
-test('what a cell prints is stored by channel, in order', async () => {
+test('printed text of a cell is stored by channel, in order', async () => {
   const run = await runOf(
     'print("one")\nprint("two", file=sys.stderr)\nprint("three")\nprint("four")',
     'import sys',

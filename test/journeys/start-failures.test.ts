@@ -203,7 +203,7 @@ test('a missing store beside the credentials of an earlier one is refused, unles
   assert.deepEqual((await server.client.notebooks.list()).items, []);
 });
 
-test('what the user of the server may not read or write is named', async (t) => {
+test("files that the server's user may not read or write are named", async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can start a server as another user');
   const dataDir = copyOfUsed(t);
   chmodSync(join(dataDir, '..'), 0o755);

@@ -120,7 +120,7 @@ test('a cell that does not parse fails its run at that cell', async () => {
   await notebook.close();
 });
 
-test('new code that does not compile fails the run at its cell, whatever the compiler objects to', async () => {
+test('new code that does not compile fails the run at its cell, for every kind of compiler error', async () => {
   const notebook = await openNotebook(server, { a: '1', b: 'y = 1' });
   const reasons = {
     'from math import *': 'import-star: ',

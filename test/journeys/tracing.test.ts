@@ -109,7 +109,7 @@ test('a prompt, its tools and its questions to the model belong to the trace, an
   assert.ok(spans.some(({ name }) => name.startsWith('execute_tool ')));
 });
 
-test('what an agent runs in its notebook and asks of datasources belongs to the tool call that did it', async () => {
+test('runs and queries of an agent belong to the trace of their tool call', async () => {
   const { client } = traced;
   const notebook = await openNotebook(traced, CELLS, { datasourceSlugs: ['traced'] });
   const { sessionId } = await client.agentSessions.open({

@@ -83,7 +83,7 @@ test('a prompt that waits is answered with the run', async () => {
   assert.deepEqual(run, await client.runs.get(run.id));
 });
 
-test('those who wait learn that the run was cancelled', async () => {
+test('waiting requests get the cancelled run', async () => {
   const { notebook } = await gatedNotebook();
   const waiting = client.executions.run(notebook.id, ONE);
   const runId = await begunRun(notebook);
@@ -138,7 +138,7 @@ test('waiting ends at once with the right to it, and the run goes on', async () 
   await notebook.close();
 });
 
-test('a prompt is not shown to one who may no longer read the conversation when it ends', async () => {
+test('a waiting caller who loses the right to read the conversation does not get the prompt', async () => {
   const sessionId = await conversation();
   await client.members.create({ userId: 'reader', role: 'editor' });
   const { token } = await client.accessTokens.create({

@@ -20,7 +20,7 @@ async function runs(engine: EngineProcess): Promise<boolean> {
   }
 }
 
-test('what embedded databases use for a notebook counts towards the limit of its kernel', async (t) => {
+test("memory of a notebook's embedded databases counts towards the limit of its kernel", async (t) => {
   const host = await startTestHost({ limits: { memoryBytes: LIMIT_MIB * MIB } });
   t.after(() => host[Symbol.asyncDispose]());
   const filesDirectory = join(host.work, 'files');

@@ -112,7 +112,7 @@ test('why a kernel did not start is in the log in full, and in its end without p
   assert.match(JSON.stringify(logged), /Traceback .*kernel_process\.py.*FileNotFoundError.*\/nonexistent/);
 });
 
-test('a kernel that works logs nothing when it ends, whatever it prints', async () => {
+test('a working kernel logs nothing at its end, for any printed text', async () => {
   const logged: object[] = [];
   const log = { info: () => {}, warn: (details: object) => logged.push(details), error: () => {} };
   await using logging = await startTestHost({ log });

@@ -101,7 +101,7 @@ test('descriptors that a kernel sends along with its frames are not taken', asyn
   kernel.kernel.kill();
 });
 
-test('a change of the document that follows many quick messages is received without what follows it', async () => {
+test('a change of the document after many quick messages is processed without the later ones', async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
     g: `change = dict(source="code-mode", changes=[dict(type="set-name", cellId="f", name="n")])

@@ -11,7 +11,7 @@ import { findHostScript } from '#src/kernel/host-script.ts';
 import { eventually } from '#test/support/processes.ts';
 import { isAlive, openKernel, PYTHON, parentOf, startTestHost, TestKernel } from './kernel-fixture.ts';
 
-test('a started host says what it is made of', async () => {
+test('a started host reports its versions', async () => {
   await using host = await startTestHost();
   const { bootMs, confinement, layers, marimoDir, ...hello } = host.hello;
   assert.deepEqual(
@@ -44,7 +44,7 @@ test('a Python that is not there, or has no marimo, is said in one line', async 
   }
 });
 
-test('a marimo that does not fit is said with what it lacks', async (t) => {
+test('a marimo that does not fit is refused with the names that it lacks', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-host-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const hostScript = join(folder, 'zygote.py');

@@ -90,7 +90,7 @@ test('a long frame is parsed between others, in its place, and a broken one ends
   );
 });
 
-test('of frames that may take long each is handed over without what came later', async (t) => {
+test('a frame that may take long is processed without the later frames', async (t) => {
   const mayTakeLong = (value: unknown) => value === 'long';
   const { path, events, closed } = await listen(t, undefined, { ...JSON_FRAMES, mayTakeLong });
   const quick = Array.from({ length: 2000 }, () => encodeFrame(0, 'quick'));
@@ -144,7 +144,7 @@ async function connectChild(t: TestContext) {
   return { socket, child, readAll };
 }
 
-test('what is sent while a long frame is made comes after it', async (t) => {
+test('frames sent while a long frame is being made follow it', async (t) => {
   const { socket, readAll } = await connectChild(t);
   const long = encodeLongFrame(1, { text: 'x'.repeat(1_000_000) });
   assert.ok(long instanceof Promise);
@@ -179,7 +179,7 @@ test('a frame is reported as sent only when the child can read all of it', async
   await Promise.all([sent, readAll(large, last)]);
 });
 
-test('a child that does not read is waited for only so long, and what it was sent is reported once', async (t) => {
+test('the wait for a child that does not read is bounded, and its unsent frames are reported once', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { socket, child, readAll } = await connectChild(t);
   child.pause();

@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => host[Symbol.asyncDispose]());
 
-test('opening runs nothing, and tells what is stale and what is wrong', async () => {
+test('opening runs nothing, and reports stale cells and structural errors', async () => {
   const cells = { a: 'x = 1', b: 'y = x', c: 'd = 1', e: 'd = 2', f: 'x = = 1' };
   const kernel = new TestKernel(host, cells);
   const { done, phases } = await kernel.ready;

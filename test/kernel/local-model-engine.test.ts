@@ -84,7 +84,7 @@ async function ask(model: LocalModelProcess, { maxOutputTokens = 8, signal, onTe
 
 const THOUSANDS = 3_000;
 
-test('llama.cpp loads a file, streams what it says and tells what it took', { skip }, async (t) => {
+test('llama.cpp loads a file, streams its answer and reports its use of tokens', { skip }, async (t) => {
   const { heard, pieces, answer } = await ask((await tinyModel(t)).model);
   assert.match(heard, /^( ?[a-z]+)+$/);
   assert.ok(pieces > 1, `${pieces} pieces`);
@@ -92,7 +92,7 @@ test('llama.cpp loads a file, streams what it says and tells what it took', { sk
   assert.ok(answer.usage.inputTokens > 0);
 });
 
-test('an abort ends what llama.cpp does, and the next question is answered', { skip }, async (t) => {
+test('an abort ends the answer of llama.cpp, and the next question is answered', { skip }, async (t) => {
   const { model } = await tinyModel(t);
   const abort = new AbortController();
   const talk = ask(model, { maxOutputTokens: THOUSANDS, signal: abort.signal, onText: () => abort.abort() });

@@ -109,7 +109,7 @@ test('a file that is no model says why it cannot be loaded, each time it is aske
   }
 });
 
-test('what is missing is said with what to do about it', (t) => {
+test('a missing part of the local model is named, with advice', (t) => {
   const directory = temporaryDirectory(t);
   const of = (path: string) =>
     new LocalModelProcess({

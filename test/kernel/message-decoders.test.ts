@@ -16,7 +16,7 @@ const CELL_OP = {
   timestamp: 1.5,
 };
 
-test('a cell-op keeps what it says and marks the rest as unchanged', () => {
+test('a cell-op keeps its members and marks the others as unchanged', () => {
   const output = { channel: 'output', mimetype: 'text/html', data: '<b>', timestamp: 1 };
   assert.deepEqual(decodeMessage({ ...CELL_OP, output, status: 'running', serialization: 'x' }), {
     op: 'cell-op',
@@ -187,7 +187,7 @@ test('a known message of another shape is refused', () => {
     assert.throws(() => decodeMessage(message), ShapeError, JSON.stringify(message));
 });
 
-test('JSON is parsed whatever its strings hold', () => {
+test('JSON with any content of its strings is parsed', () => {
   const far = (text: string) => `${'x'.repeat(70)}${text}`;
   const long = ['"', '\\', '\\"', '"\\', '\\\\"[['].flatMap((text) => [
     far(text),

@@ -44,7 +44,7 @@ test('code parses exactly when Python says so', async (t) => {
   }
 });
 
-test('the process that parses has given up what it does not need', async (t) => {
+test('the parsing process has given up all unneeded rights', async (t) => {
   const { judge } = await startJudge(t);
   assert.equal(await judge.allParse(['x = "\\N{BULLET}"']), true);
   const deepest = hostProcesses().at(-1)!;
@@ -53,7 +53,7 @@ test('the process that parses has given up what it does not need', async (t) => 
     assert.ok(status.includes(line), status);
 });
 
-test('what was judged before is answered at once', async (t) => {
+test('a known notebook is answered at once', async (t) => {
   const { judge } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1', 'y = 2']), true);
   assert.equal(judge.allParse(['y = 2', 'x = 1', '']), true);
@@ -96,7 +96,7 @@ test('a kernel host that hangs keeps no question from its answer', async (t) => 
   assert.equal(await judge.allParse(['x = 1']), true);
 });
 
-test('a judge that was closed answers no to what it did not know', async (t) => {
+test('a closed judge answers that unknown notebooks are not valid', async (t) => {
   const { judge } = await startJudge(t);
   const asked = judge.allParse(['x = 1']);
   judge[Symbol.dispose]();

@@ -124,7 +124,7 @@ test('a wait for the model is announced with its cause', (t) => {
   assert.deepEqual(agent.notices.at(-1), status('busy', 'model_rate_limited'));
 });
 
-test('a prompt ends at its deadline, in whatever it is', (t) => {
+test('a prompt ends at its deadline in every state', (t) => {
   for (const state of STATES.filter((name) => name.startsWith('open.busy'))) {
     const agent = sessionAt(t, state);
     for (let minute = 0; minute < 31; minute++) agent.clock.increment(60_000);

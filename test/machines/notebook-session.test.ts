@@ -81,7 +81,7 @@ test('a kernel that cannot be started fails the session, and a later wake starts
   assert.deepEqual([s.state(), s.context().failure, s.kernel.starts], ['live.ready', null, 1]);
 });
 
-test('what is bound to a session closes when the session begins to, not when its kernel is gone', (t) => {
+test('a bound conversation closes when its session begins to close, not when the kernel is gone', (t) => {
   for (const state of STATES.filter((state) => state !== 'closed')) {
     const s = startSession(t);
     WAY[state](s);
@@ -226,7 +226,7 @@ test('a session is resident exactly while it has a kernel', (t) => {
   );
 });
 
-test('whatever happens in whatever order, kernels, work and announcements stay in step', (t) => {
+test('random sequences of events keep kernels, work and announcements in step', (t) => {
   const visited = new Set<string>();
   for (let seed = 1; seed <= 300; seed++) {
     const random = new SeededRandom(seed);

@@ -107,7 +107,7 @@ test('the table has a row for every state of the chart', () => {
   assert.deepEqual(leavesOf(runMachine), [...STATES].sort());
 });
 
-test('a run announces that it runs, and one end, whatever is said to it afterwards', () => {
+test('a run announces its beginning and one end, and later events change nothing', () => {
   for (const end of [completed, failed, cancelled] as const) {
     for (const before of [[], [cancel], [cancel, cancel]]) {
       const { run, notices } = runAt('running.active');

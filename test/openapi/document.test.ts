@@ -120,7 +120,7 @@ test('every variant of a union of objects is a component, and a constant that te
   assert.ok(unions >= 6);
 });
 
-test('what clients receive may have further members, what they send may not', () => {
+test('the document opens the schemas of responses and closes those of requests', () => {
   const received = reachableFrom(operations.map(responseSchemasOf));
   for (const name of received) {
     assert.notEqual(asObject(schemas[name]).additionalProperties, false, name);

@@ -51,7 +51,7 @@ test('an installation goes on until the last session that waits for it has left'
   assert.deepEqual([names(), readdirSync(root)], [['a'], ['a']]);
 });
 
-test('a session that has left before it is known what it lacks begins no installation', async (t) => {
+test('a session that leaves before its missing packages are known begins no installation', async (t) => {
   const root = temporaryDirectory(t);
   const { sets, names } = heldSets(root);
   await assert.rejects(sets.obtain(wish('a'), ignore, AbortSignal.abort()), /Nobody waits/);
@@ -87,7 +87,7 @@ test('three installations go on at once, and the others wait for their turn', as
   for (const set of await Promise.all(all)) set![Symbol.dispose]();
 });
 
-test('closing a session ends the installer that only this session waits for, and removes what it has installed', async (t) => {
+test('closing a session ends the installer that only this session waits for, and removes its files', async (t) => {
   const index = await startPackageIndex(t, [{ name: 'slow', version: '1.0', code: '' }]);
   const { client, dataDir, pid } = await startServer(t, {
     TROUPE_PACKAGES: 'true',

@@ -29,7 +29,7 @@ async function openProxy(t: TestContext) {
 
 const ODD_TARGETS = ['x:99999', ':0', '[::', 'a b', '%', 'http://x', 'user@'];
 
-test('who does not have the password is refused, whatever they ask for, and nothing is looked up', async (t) => {
+test('a request without the password is refused, and no name is resolved for it', async (t) => {
   const { proxy, asked } = await openProxy(t);
   for (const target of ['index.example:443', ...ODD_TARGETS])
     assert.match(await answerTo(proxy.port, `CONNECT ${target} HTTP/1.1`), /^HTTP\/1\.1 40[03] /, target);

@@ -5,7 +5,7 @@ import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 const rules = { mayInstall: true, has: (name: string) => name === 'seaborn' };
 const advice = (text: string, type = 'ModuleNotFoundError') => adviceOnMissingModule(type, text, rules);
 
-test('the advice names the package of a module, whatever part of it is missing and whoever says so', () => {
+test('the advice names the package of a missing module, for every part of it and every wording of the error', () => {
   for (const [text, name] of [
     ["No module named 'humanize'", 'humanize'],
     ["No module named 'sklearn.svm'", 'scikit-learn'],

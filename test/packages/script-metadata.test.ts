@@ -71,7 +71,7 @@ async function refusal(on: TestServer, dependencies: readonly string[]): Promise
 
 const setsIn = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith('.'));
 
-test('a notebook finds the packages that it asks for, and what they need, and so do programs that it starts', async () => {
+test('a notebook and the programs that it starts can import its packages and their dependencies', async () => {
   const code = [
     'import subprocess, sys, greeting',
     'print(greeting.text)',
@@ -149,7 +149,7 @@ test('archives of sources are not built', async () => {
   assert.match(await refusal(server, ['sources']), /sources.* no wheels|wheel/i);
 });
 
-test('what is no requirement, or names an address, is refused with the reason', async () => {
+test('a text that is not a requirement, or names an address, is refused with the reason', async () => {
   assert.match(
     await refusal(server, ['greeting @ http://127.0.0.1:1/greeting-1.0-py3-none-any.whl']),
     /address/,
@@ -162,7 +162,7 @@ test('what is no requirement, or names an address, is refused with the reason', 
   );
 });
 
-test('packages survive a restart, and what was half made does not', async (t) => {
+test('packages survive a restart, and half-made sets do not', async (t) => {
   const own = await startPackageIndex(t, [{ name: 'kept', version: '1.0', code: 'print("kept")' }]);
   const first = await startServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: own.url });
   assert.equal(await run(first, ['kept'], 'import kept'), 'kept\n');
@@ -171,7 +171,7 @@ test('packages survive a restart, and what was half made does not', async (t) =>
   assert.equal(await run(again, ['kept'], 'import kept'), 'kept\n');
 });
 
-test('an index that cannot be reached is named, with what to do', async (t) => {
+test('the failure to reach an index names it, with advice', async (t) => {
   const gone: PackageIndex = await startPackageIndex(t, []);
   await gone.close();
   const offline = await startServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: gone.url });

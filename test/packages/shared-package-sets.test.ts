@@ -72,7 +72,7 @@ test('packages that do not fit beside those that sessions use are refused, and n
   assert.deepEqual(readdirSync(root), ['key-of-newer']);
 });
 
-test('a worker that starts leaves what another one is making, and removes what a dead one has left behind', async (t) => {
+test('a worker that starts keeps sets that another worker is making, and removes those of dead workers', async (t) => {
   const root = temporaryDirectory(t);
   const names = ['start-1.new-a', 'start-7.new-b', 'earlier-1.new-c', '.new-d'].map(
     (name) => `.making-${name}`,

@@ -68,7 +68,7 @@ test('a package that was added is there for every notebook, and for open ones wh
   assert.match(await run(GREET), /No module named/);
 });
 
-test('what a notebook says of a package wins over its workspace, and a conflict of both names both', async () => {
+test('the version of a notebook wins over that of its workspace, and a conflict names both', async () => {
   await client.packages.add(['greeting==1.0', 'yours']);
   assert.equal(await run(`${GREET}\nimport yours`, ['greeting>=2']), 'good day\n');
   await client.packages.add(['greeting>=1', 'needing']);
@@ -77,7 +77,7 @@ test('what a notebook says of a package wins over its workspace, and a conflict 
   assert.match(conflict, /The workspace asks for .*needing/);
 });
 
-test('what is not a requirement, names an address or cannot be installed is refused and not added', async () => {
+test('a text that is not a requirement, names an address or cannot be installed is refused and not added', async () => {
   const refused = (...requirements: string[]) => problemOf(client.packages.add(requirements));
   for (const wrong of [
     'greeting ==',
@@ -124,7 +124,7 @@ test('a request has at most 50 requirements of 300 characters, and a workspace 1
   assert.equal((await client.packages.list()).items.length, 100);
 });
 
-test('an installation that takes longer than the wait goes on, is told to those who wait for it, and bars another', async (t) => {
+test('an installation longer than the wait goes on, is shown to waiting sessions, and excludes another one', async (t) => {
   const release = index.hold();
   t.after(release);
   const begun = await client.packages.add(['slow'], { wait: 0 });
@@ -140,7 +140,7 @@ test('an installation that takes longer than the wait goes on, is told to those 
   assert.equal((await client.packages.list()).installation, null);
 });
 
-test('a session says what its start waits for, in its record, its events and the command line', async (t) => {
+test('record, events and command line show the step for which the start of a session waits', async (t) => {
   const release = index.hold();
   t.after(release);
   const content =
@@ -173,7 +173,7 @@ test('a notebook that asks for another Python or marimo is opened with those of 
   await client.notebookSessions.close(id);
 });
 
-test('viewers read the packages and editors change them, in their own workspace, and the audit says who did', async () => {
+test('viewers read and editors change the packages of their own workspace, and the audit names the editor', async () => {
   const viewer = await addMember(server, 'viewer', 'viewer');
   const editor = await addMember(server, 'editor', 'editor');
   await editor.client.packages.add(['yours']);

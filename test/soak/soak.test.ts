@@ -10,7 +10,7 @@ const LIMIT = { value: { perDay: 10, noise: 2 } };
 const samplesOf = (values: readonly number[], stepMs: number) =>
   values.map((value, i) => ({ atMs: i * stepMs, values: { value } }));
 
-test('what grows faster than its limit is too steep, and what grows as fast as its limit is not', () => {
+test('growth above its limit is too steep, and growth at its limit is not', () => {
   const growing = (perDay: number) =>
     samplesOf(
       Array.from({ length: 30 }, (_, i) => i * perDay),

@@ -28,7 +28,7 @@ test('a record is read as it was written, bytes and all', () => {
   assert.deepEqual(read, value);
 });
 
-test('large bytes are written as MessagePack writes them, beside whatever else a value has', () => {
+test('large bytes are written as MessagePack writes them, with any other members', () => {
   const kind = defineRecord<unknown>('thing', 2);
   for (const size of [256 * 1024, 256 * 1024 + 1, 3_000_000]) {
     const bytes = Uint8Array.from({ length: size }, (_, i) => i % 251);
@@ -75,7 +75,7 @@ test('a record of the present version is not upgraded', () => {
   assert.deepEqual(decodeRecord(third, encodeRecord(third, tom)), tom);
 });
 
-test('a record of a newer version is refused with what this release reads', () => {
+test('a record of a newer version is refused with the version that this release reads', () => {
   assert.throws(() => decodeRecord(first, encodeRecord(third, { name: 'Tom', legs: 4 })), {
     message: 'A stored pet has version 3; this release reads up to 1.',
   });
@@ -111,7 +111,7 @@ test('a record of a format without checksums is read', () => {
   assert.deepEqual(decodeRecord(first, encode([1, { name: 'Tom' }])), { name: 'Tom' });
 });
 
-test('the checksum is that of zlib, whoever computes it', () => {
+test('both ways to compute the checksum give that of zlib', () => {
   const text = Buffer.from('123456789');
   assert.deepEqual([checksumOf(text), computeChecksum(text)], [0xcbf43926, 0xcbf43926]);
 });

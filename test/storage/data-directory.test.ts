@@ -16,7 +16,7 @@ import { DataDirectory } from '#storage/data-directory.ts';
 import { childScript } from '#test/support/child-script.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
-test('a data directory belongs to one server, by whatever name it is called', async (t) => {
+test('a data directory belongs to one server under each of its names', async (t) => {
   const root = join(temporaryDirectory(t), 'data');
   const first = await DataDirectory.claim(root);
   t.after(() => first[Symbol.dispose]());

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
 const PAGE_BYTES = 4096;
 
-test('a private file that the disk has no room for stays what it was, and nothing else is left behind', {
+test('a private file without room on the disk stays unchanged, and no draft stays', {
   skip: noSmallDisk,
 }, (t) => {
   const disk = smallDisk(t, 1);
@@ -26,7 +26,7 @@ test('a private file that the disk has no room for stays what it was, and nothin
   assert.deepEqual(readdirSync(disk).sort(), ['everything', 'keyring.json']);
 });
 
-test('what a process that was killed has left of a private file is removed by the next one that writes it', async (t) => {
+test('the draft of a killed process is removed by the next writer of a private file', async (t) => {
   const directory = temporaryDirectory(t);
   const path = join(directory, 'keyring.json');
   const module = import.meta.resolve('#storage/private-file.ts');

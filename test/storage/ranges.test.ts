@@ -74,7 +74,7 @@ test('ids of any script are listed, in the order of their bytes', async (t) => {
   assert.deepEqual([forwards, backwards], [sorted, [...sorted].reverse()]);
 });
 
-test('a list of records and a list of keys end at the same place, whatever characters ids have', async (t) => {
+test('a list of records and a list of keys end at the same place for all characters of ids', async (t) => {
   const { store } = await temporaryStore(t);
   const ids = ['a', '\uffff', '😀', '\u{10ffff}', '\u{10ffff}z'];
   store.write((tx) => {

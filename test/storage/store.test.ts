@@ -9,7 +9,7 @@ import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
 
-test('a decision that throws keeps nothing of what it wrote, and what others wrote', async (t) => {
+test('a decision that throws discards its own writes and keeps those of others', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   assert.throws(
@@ -37,7 +37,7 @@ test('a decision that throws and wrote alone leaves nothing to commit', async (t
   assert.equal(store.durable(), undefined);
 });
 
-test('a decision reads its own writes and removals, and answers what it returns', async (t) => {
+test('a decision reads its own writes and removals, and its return value is the result', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   const seen = store.write((tx) => {
@@ -49,7 +49,7 @@ test('a decision reads its own writes and removals, and answers what it returns'
   assert.deepEqual(seen, ['cat', 'dog', undefined]);
 });
 
-test('reads by key see what is not committed yet, reads by range only what is', async (t) => {
+test('reads by key see uncommitted records, reads by range only committed ones', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   await store.durable();
@@ -121,7 +121,7 @@ test('a key that is written again before its first commit is through keeps its n
   assert.deepEqual([read(store, 'p1'), store.durable()], [['dog'], undefined]);
 });
 
-test('everything of one turn is one transaction, what its hooks add included', async (t) => {
+test('all writes of one turn, with those of its hooks, are one transaction', async (t) => {
   const { store } = await temporaryStore(t);
   const seen: unknown[] = [];
   store.beforeCommit(() => {
@@ -169,7 +169,7 @@ test('turns become durable in their order', async (t) => {
   assert.deepEqual(order, [...Array(20).keys()]);
 });
 
-test('a store that is closed has committed what was written to it', async (t) => {
+test('closing a store commits all earlier writes', async (t) => {
   const stores = await temporaryStore(t);
   stores.store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   void stores.store.durable()?.then(() => stores.store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p2')));
@@ -192,7 +192,7 @@ test('a key that LMDB could not take is refused where it is written, and spoils 
   assert.deepEqual(listed(store), { p1: 'cat', [longest]: 'owl' });
 });
 
-test('a commit that fails is fatal once, tells everybody who waits, and is followed by no other', async () => {
+test('a commit that fails is fatal once, rejects all waiting promises, and is followed by no other', async () => {
   const full = new Error('MDB_MAP_FULL');
   const fatal: Error[] = [];
   let batches = 0;

@@ -9,7 +9,7 @@ import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
 
 const PARENT = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', isSampled: true };
 
-test('spans arrive in the form of OTLP, with what was left when the exporter closes', async (t) => {
+test('spans arrive as OTLP, the last ones when the exporter closes', async (t) => {
   const receiver = await startOtlpReceiver(t);
   const exporter = new OtlpExporter({
     url: `${receiver.url}/`,

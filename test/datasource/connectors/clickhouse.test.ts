@@ -163,7 +163,7 @@ for (const readOnly of [true, false]) {
   });
 }
 
-test('what a statement that writes answers is read and dropped', async (t) => {
+test('the answer of a writing statement is read and dropped', async (t) => {
   const { connection, requests } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);
   assert.deepEqual(await ask(session, 'CHECK TABLE x', { readOnly: false }), { columns: [], rows: [] });

@@ -149,7 +149,7 @@ test('values are returned unchanged', { skip }, async (t) => {
   });
 });
 
-test('a decimal is exact, or refused with what to do', { skip }, async (t) => {
+test('a decimal is exact, or refused with advice', { skip }, async (t) => {
   const { connection, fixture } = await mssql(t);
   const { rows } = await ask(await fixture.open(connection), 'SELECT decimal of 15');
   assert.deepEqual(rows, [['123456789.012345']]);

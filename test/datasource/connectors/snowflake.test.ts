@@ -203,7 +203,7 @@ test('a cancelled query is cancelled in the server', async (t) => {
   );
 });
 
-test('one text is one statement, and for agents no chain of them, whatever the account is set to', async (t) => {
+test('one text is one statement, and a chain of statements is refused for agents with every setting of the account', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, 'SELECT 1 ->> DROP TABLE a'), {
@@ -216,7 +216,7 @@ test('one text is one statement, and for agents no chain of them, whatever the a
   );
 });
 
-test('what is not a number of REAL stays what it is', () => {
+test('a value that is not a REAL number stays unchanged', () => {
   const described = ['inf', '-inf', 'NaN', '1.5e300'].map(() => ({ type: 'real' }));
   assert.deepEqual(cellsOf(['inf', '-inf', 'NaN', '1.5e300'], described), [
     Number.POSITIVE_INFINITY,
