@@ -22,7 +22,7 @@ export function parseBoundedJson(body: Buffer): unknown {
   }
 }
 
-/** Returns what `parseBoundedJson` returns, in steps of up to a millisecond. `body` must not change meanwhile. */
+/** Parses `body` like `parseBoundedJson`, in steps of up to a millisecond. `body` must not change meanwhile. */
 export function* parseLargeBoundedJson(body: Buffer): Generator<undefined, unknown> {
   const scan = new JsonScan(body, BOUNDS);
   while (!scan.advance()) yield;

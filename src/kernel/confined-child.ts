@@ -1,12 +1,12 @@
 /**
- * One child process of the kernel host, from the order that starts it to the report of its end. It owns the process, the
- * socket between the two and its timers; all three are gone once `ended` was called. Every process that parses or runs
- * what a user brought is one of these.
+ * One child process of the kernel host, from the order that starts it to the report of its end. It owns the process,
+ * the socket between the two and its timers; all three are gone once `ended` was called. Every process that parses or
+ * runs a user's input is one of these.
  *
- * The order says within which limits the process works, and nothing of a workspace: every later kernel inherits the memory of
- * the host, where orders are read. What the process is to do, its launch, is sent once it was admitted (kernel-door.ts). What it
- * sends is untrusted. Its end is the end of both, the
- * process and the socket; after the first of them the other is waited for only so long.
+ * The order names the limits of the process, and nothing of a workspace: every later kernel inherits the memory of the
+ * host, where orders are read. The launch, which is the task of the process, is sent once the process was admitted
+ * (kernel-door.ts). Everything that the process sends is untrusted. A child has ended when both its process and its
+ * socket have; after the first of the two ends, the wait for the other is bounded.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
@@ -20,13 +20,13 @@ import { type FrameReading, KernelSocket } from './kernel-socket.ts';
 import type { ChildRequest, Confinement } from './launch-order.ts';
 import type { KernelLog, Zygote } from './zygote-process.ts';
 
-/** What starting a child needs of the kernel host. */
+/** The parts of the kernel host that a child uses. */
 export interface ChildPort {
   /** The running host. Waits while it restarts, rejects when it is down for good. */
   readonly zygote: () => Promise<Zygote>;
   /** Returns a path for one socket, not used before. */
   readonly newSocketPath: () => string;
-  /** Tells and signals the process at the other end of a connection. */
+  /** Identifies and signals the process at the other end of a connection. */
   readonly peers: () => PeerProcess;
   readonly log: KernelLog;
 }
@@ -34,8 +34,8 @@ export interface ChildPort {
 /** Starts children of the kernel host. */
 export interface ChildStarter {
   /**
-   * `request` is given what confines kernels, null for nothing, and is called as the constructor of `ConfinedChild` says.
-   * Frames are JSON unless `reading` says otherwise.
+   * Calls `request` with the confinement of kernels, or with null when they have none, at the time that the constructor
+   * of `ConfinedChild` names. Frames are JSON unless `reading` says otherwise.
    */
   startChild(
     request: (confinement: Confinement | null) => ChildRequest,
@@ -153,7 +153,7 @@ export class ConfinedChild implements Disposable {
     this.#zygote?.signal(this.#id, signal);
   }
 
-  /** Kills the child. `ended` follows, within a second whatever happens. */
+  /** Kills the child. `ended` follows within a second in every case. */
   kill(): void {
     if (this.#isGone) return;
     this.#isEnding = true;

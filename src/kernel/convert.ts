@@ -31,16 +31,16 @@ export interface ConvertedNotebook {
   }[];
 }
 
-/** Why a file was not converted. `ConvertResult` says what the codes mean. */
+/** The reason for a failed conversion. `ConvertResult` lists the codes. */
 export interface ConversionFailure {
   readonly code: string;
   readonly message: string;
 }
 
 /**
- * `serialization` after a read, `content` after a write. The code of a failure: `unreadable_notebook` and
- * `unwritable_notebook` lie in what was given, `kernel_host_failed` in a host that is not there, and
- * `conversion_failed` in a converter that did not survive it or took too long.
+ * Has `serialization` after a read and `content` after a write. The code of a failure: `unreadable_notebook` or
+ * `unwritable_notebook` when the input is at fault, `kernel_host_failed` when no kernel host runs, `conversion_failed`
+ * when the converter crashed or took too long.
  */
 export type ConvertResult =
   | { readonly ok: true; readonly serialization: ConvertedNotebook; readonly content: null }

@@ -45,7 +45,9 @@ export class EngineProcess implements Disposable {
   #ended = false;
   #pid: number | undefined;
 
-  /** Starts at once. `limits` are those of kernels; an engine shares the ones for files and processor time. */
+  /**
+   * Starts the engine at once. `limits` are the limits of kernels; an engine uses those for files and processor time.
+   */
   constructor(launch: EngineLaunch, limits: KernelLimits, host: ChildStarter) {
     const end = () => this[Symbol.dispose]();
     this.#ready = this.#awaited();
@@ -126,8 +128,8 @@ export class EngineProcess implements Disposable {
 }
 
 /**
- * Returns by what the engines of a workspace are limited together, also those of other workers. The kernel host learns nothing
- * of the workspace by it.
+ * Returns the key of the limits that all engines of a workspace share, also those of other workers. It reveals nothing
+ * of the workspace to the kernel host.
  */
 function shareOf(folder: string): string {
   return createHash('sha256').update(folder).digest('hex').slice(0, 32);

@@ -1,18 +1,18 @@
 import { delimiter, dirname, join } from 'node:path';
 
-/** What a child may know of the server's own environment: never a name that could hold a secret. */
+/** The variables of the server's environment that a child may have: never a name that could hold a secret. */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
 /** The same for a kernel, which has a HOME of its own and must not know where the server keeps its temporary files. */
 const PASSED_TO_KERNELS = ['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'LD_LIBRARY_PATH'];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the kernel host loads before its first fork, so that a notebook's import of it takes milliseconds. */
+/** The libraries that the kernel host loads before its first fork, so that a notebook imports them in milliseconds. */
 const PRELOADED = ['numpy', 'pandas', 'pyarrow', 'matplotlib.pyplot', 'altair', 'duckdb', 'apsw', 'sqlglot'];
 
 /**
- * The environment of the kernel host. PYTHONDONTWRITEBYTECODE is not in it: it would double every start. `confinement`
- * is what all kernels are to have.
+ * Returns the environment of the kernel host. It lacks PYTHONDONTWRITEBYTECODE, which would double the time of every
+ * start. `confinement` is the confinement wanted for all kernels.
  */
 export function hostEnvironment(
   server: Environment,

@@ -23,7 +23,7 @@ export interface ProcessEnd {
   readonly signal: number | null;
   /** Killed because all of its processes together used more memory than they may. */
   readonly outOfMemory?: boolean;
-  /** What it printed on its standard error before it began to work; empty once it has. */
+  /** The text that the process printed on its standard error before it began to work; empty once it has begun. */
   readonly words?: string;
 }
 
@@ -32,7 +32,7 @@ export interface EndFacts {
   readonly wasReady: boolean;
   readonly asked: 'kill' | 'stop' | null;
   readonly hostLost: boolean;
-  /** What we refused to go on with: a broken frame, or a start that failed or took too long. */
+  /** The server's reason to give the kernel up: a broken frame, or a start that failed or took too long. */
   readonly refusal: {
     readonly cause: 'kernel_protocol_error' | 'kernel_start_failed';
     readonly message: string;
@@ -50,7 +50,7 @@ const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
     .map(([name, number]) => [number, name]),
 );
 
-/** Returns why a kernel ended. What the server did explains more than how the process ended. */
+/** Returns why a kernel ended. An action of the server takes precedence over the process's own exit status. */
 export function classifyExit(facts: EndFacts): KernelExit {
   const end = facts.end;
   const signal = end?.signal == null ? null : (SIGNAL_NAMES.get(end.signal) ?? `signal ${end.signal}`);
@@ -94,8 +94,8 @@ function describeEnd(code: number | null, signal: string | null): string {
 }
 
 /**
- * Returns which Python error these words end with, in brackets; empty when they end with none. Of the error's own words
- * only those of the operating system are shown, because others may name paths of the server.
+ * Returns the Python error at the end of these words, in brackets; empty when they end with none. The error's text is
+ * included only for errors of the operating system, because other texts may name paths of the server.
  */
 function describeError(words: string): string {
   const [, type, reason] =

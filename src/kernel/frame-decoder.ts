@@ -17,12 +17,15 @@ const FIRST_BUFFER_BYTES = 64 * 1024;
 /** A message that is longer, as JSON, is encoded in slices. */
 const MAX_CHARS_AT_ONCE = 256 * 1024;
 
-/** Returns the frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
+/** Returns the frame that carries `message`: u32le length of the rest, u8 channel, JSON. */
 export function encodeFrame(channel: number, message: unknown): Buffer {
   return Buffer.concat(framedParts(channel, [Buffer.from(JSON.stringify(message))]));
 }
 
-/** Returns what `encodeFrame` returns, in parts; a promise of it when the message is long, because it is then made in slices. */
+/**
+ * Encodes like `encodeFrame`, in parts. Returns a promise when the message is long, because it is then encoded in
+ * slices.
+ */
 export function encodeLongFrame(
   channel: number,
   message: unknown,
@@ -43,9 +46,9 @@ export function framedParts(channel: number, parts: readonly Uint8Array[]): Uint
 }
 
 /**
- * Cuts a byte stream into frames. A frame that arrives in one piece is not copied. One that does not is gathered in a
- * buffer that grows with what has arrived, never with what its header promises, so a forged length costs nothing and
- * many small pieces cost no more than few large ones.
+ * Cuts a byte stream into frames. A frame that arrives in one piece is not copied. A frame that arrives in several
+ * pieces is gathered in a buffer that grows with the bytes received, never with the length in the header, so a forged
+ * length costs nothing and many small pieces cost no more than few large ones.
  */
 export class FrameDecoder {
   readonly #limitBytes: number;
@@ -92,7 +95,7 @@ export class FrameDecoder {
     return 4 + length;
   }
 
-  /** Gathers from `chunk` until `wantedBytes` are there. Returns what is left of the chunk. */
+  /** Takes bytes from `chunk` until the buffer has `wantedBytes`. Returns the rest of the chunk. */
   #take(chunk: Buffer, wantedBytes: number): Buffer {
     const missing = wantedBytes - this.#gatheredBytes;
     if (missing <= 0) return chunk;

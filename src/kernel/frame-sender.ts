@@ -19,9 +19,9 @@ export class FrameSender {
   readonly #unsent: UnsentFrame[] = [];
 
   /**
-   * Sends a frame once it is made, and everything that is sent later after it. Ignored while nobody is connected.
-   * Calls `sent` once the system has taken the whole frame, which is at once if there is room for it, and after
-   * `MAX_UNSENT_MS` even if the child does not read.
+   * Sends a frame once it is encoded, before any frame sent later. Ignored without a connection. Calls `sent` once the
+   * system has taken the whole frame, which is at once if there is room for it, and after `MAX_UNSENT_MS` even if the
+   * child does not read.
    */
   send(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
     if (this.#unsent.length === 0 && !(frame instanceof Promise)) this.#write(frame, sent);

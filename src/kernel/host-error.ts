@@ -1,4 +1,4 @@
-/** The kernel host cannot run here. `message` is one line for the operator and says what to do. */
+/** The kernel host cannot run here. `message` is one line for the operator and names the remedy. */
 export class KernelHostError extends Error {
   override readonly name = 'KernelHostError';
   readonly code: 'python_missing' | 'marimo_unsupported' | 'confinement_unavailable' | 'kernel_host_failed';

@@ -1,7 +1,7 @@
 /**
- * Notices that the kernel host does not respond. A small message goes to it every two seconds, and nothing else is woken.
- * While nobody has used the host for a while, the heartbeat rests: such a message goes to it twice a minute, and as soon as
- * somebody uses the host or wants to know of it.
+ * Notices that the kernel host does not respond. A small message goes to it every two seconds, and no other process is
+ * woken. While the host is unused for a while, the heartbeat rests: the message goes out only twice a minute, and as
+ * soon as the host is used or its state is asked for.
  *
  * Time is counted in beats of the server, not read from a clock: a server that was held up itself, or a machine that slept,
  * counts one beat, however long that took. A host that uses processor time is at work, as when it is to fork hundreds of
@@ -31,7 +31,7 @@ export interface HeartbeatOptions {
   readonly onSilence: (isSilent: boolean) => void;
   /** Called once, when the host is not to be waited for any longer. */
   readonly onLost: () => void;
-  /** Whether it rests while nobody uses the host; true when absent. */
+  /** Whether the heartbeat slows down while the host is unused; true when absent. */
   readonly rests?: boolean | undefined;
 }
 
@@ -93,7 +93,7 @@ export class HostHeartbeat implements Disposable {
       ask();
       return;
     }
-    // Most questions are answered before the next beat, so that nobody has to read what the host does.
+    // Most questions are answered before the next beat, so the host's processor time is rarely read.
     const work = workDone();
     if (this.#unanswered > 2) this.#idle = work === undefined || work === this.#work ? this.#idle + 1 : 0;
     this.#work = work;

@@ -71,7 +71,7 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
     keep: request.keep,
     runId: request.runId,
     traceparent: request.traceparent,
-    // input() fails at once, because there is nobody to type.
+    // input() fails at once, because there is no terminal to type into.
     allowStdin: false,
     notebookCells: request.cells.map(({ cellId, code, name, config, version }) => ({
       id: cellId,

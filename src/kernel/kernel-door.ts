@@ -34,7 +34,7 @@ export class KernelDoor implements Disposable {
   #expected: number | undefined;
   #isClosed = false;
 
-  /** `admit` is called once, with the connection of the child and what it has sent after its token. */
+  /** `admit` is called once, with the connection of the child and the bytes that followed its token. */
   constructor(token: string, peers: PeerProcess, admit: (socket: Socket, rest: Buffer) => void) {
     this.#greeting = Buffer.concat(framedParts(FROM_KERNEL, [Buffer.from(token)]));
     this.#peers = peers;
@@ -51,7 +51,7 @@ export class KernelDoor implements Disposable {
     });
   }
 
-  /** Says which process is the child. Nobody is admitted before. */
+  /** Names the child process. No connection is admitted before this call. */
   expect(pid: number): void {
     this.#expected = pid;
     for (const guest of this.#guests) this.#consider(guest);
@@ -94,7 +94,7 @@ export class KernelDoor implements Disposable {
     else this.#refuse(guest);
   }
 
-  /** Admits a guest who has shown the token, once it is known to be the child. */
+  /** Admits a guest that has sent the token, once its process is known to be the child. */
   #consider(guest: Guest): void {
     if (this.#isStranger(guest.pid)) this.#refuse(guest);
     if (this.#isClosed || this.#expected === undefined || !this.#guests.has(guest)) return;

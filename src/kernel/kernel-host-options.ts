@@ -2,10 +2,10 @@ import type { KernelMetrics } from './kernel-process.ts';
 import type { KernelLimits } from './limits.ts';
 import type { KernelLog, StartZygote } from './zygote-process.ts';
 
-/** What differs between the hosts of one server. */
+/** The options that differ between the hosts of one server. */
 export type HostParts = Pick<KernelHostOptions, 'startZygote' | 'proves' | 'onProof'>;
 
-/** What the kernel host is made with. */
+/** Options of the kernel host. */
 export interface KernelHostOptions {
   /** Where starts and ends of kernels are counted, if anywhere. */
   readonly metrics?: KernelMetrics;
@@ -16,21 +16,24 @@ export interface KernelHostOptions {
   readonly runDir: string;
   readonly preload: boolean;
   readonly log: KernelLog;
-  /** What is left out is not limited. */
+  /** An absent limit means unlimited. */
   readonly limits?: Partial<KernelLimits>;
   /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
   readonly confinement?: 'auto' | 'require' | 'off';
   /** Directories and files that no kernel may see, but for its own working directory inside them. */
   readonly hiddenPaths: readonly string[];
-  /** What else than the system and the Python environment kernels may read. */
+  /** Paths that kernels may read in addition to the system and the Python environment. */
   readonly readPaths?: readonly string[];
-  /** What else than its working directory a kernel may write. */
+  /** Paths that a kernel may write in addition to its working directory. */
   readonly writePaths?: readonly string[];
   /** Default `host`. */
   readonly kernelNetwork?: 'host' | 'none';
   /** The user id of kernels, for a server that runs as root. */
   readonly kernelUid?: number;
-  /** The server's environment variables; environment.ts decides which of them children get. Default: those of this process. */
+  /**
+   * The server's environment variables; environment.ts selects those that children get. Default: the variables of this
+   * process.
+   */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly launchTimeoutMs?: number;
   /** Whether each run of the host proves that kernels start (kernel-proof.ts). Default: no. */

@@ -89,7 +89,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return this.#marimo;
   }
 
-  /** One line, `full|partial|none|off: …`, and what is not covered; undefined until it was up for the first time. */
+  /** One line, `full|partial|none|off: …`, with the gaps of the confinement; undefined before the first start. */
   get confinement(): string | undefined {
     return this.#confinement;
   }
@@ -214,7 +214,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       bootTimeoutMs: BOOT_TIMEOUT_MS,
       log,
       onSilence: (isSilent) => this.#onSilence(isSilent),
-      // Who uses a host of several processes is not seen here.
+      // Uses of a host that several processes share cannot be seen here.
       rests: this.#options.startZygote === undefined,
     });
     const problem = this.#disposed

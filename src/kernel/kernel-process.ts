@@ -28,10 +28,10 @@ import { decodeMessage, mayTakeLong } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';
 import type { OomWatch } from './oom-watch.ts';
 
-/** What is counted of kernels. */
+/** The metrics of kernels. */
 export type KernelMetrics = Pick<ServerMetrics, 'kernelStarts' | 'kernelStartDuration' | 'kernelEnds'>;
 
-/** What a kernel needs of the host that started it. */
+/** The parts of its host that a kernel uses. */
 export interface KernelPort extends ChildPort {
   readonly request: () => ChildRequest;
   readonly launchTimeoutMs: number;

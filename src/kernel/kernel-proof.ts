@@ -11,7 +11,7 @@ import type { KernelMessage } from './messages.ts';
 import type { ConfinementLayers } from './zygote-process.ts';
 
 export interface ProofOptions {
-  /** What kernels are to be confined with; null: with nothing. */
+  /** The confinement layers that kernels should have; null: none. */
   readonly layers: ConfinementLayers | null;
   /** A path that is not used, hidden from kernels as the server's own. */
   readonly folder: string;
@@ -20,7 +20,7 @@ export interface ProofOptions {
   readonly startKernel: (launch: KernelLaunch, sink: KernelSink) => Kernel;
 }
 
-/** What the kernel has found, as `FIND` prints it. */
+/** The findings of the kernel, as `FIND` prints them. */
 interface Findings {
   readonly pidNamespace: string;
   readonly uid: number;
@@ -66,7 +66,7 @@ export async function proveKernels(options: ProofOptions): Promise<string | null
   }
 }
 
-/** Makes the working folder of the kernel, and a file beside it that the kernel must not see. */
+/** Makes the working folder of the kernel, and next to it a file that the kernel must not see. */
 function makeFolder(path: string): string {
   let folder = path;
   try {
@@ -79,7 +79,7 @@ function makeFolder(path: string): string {
   return folder;
 }
 
-/** Resolves with what the kernel has found, or with why it has not, once the kernel has ended. */
+/** Resolves once the kernel has ended, with its findings or with the reason for their absence. */
 function askKernel({ startKernel }: ProofOptions, cwd: string): Promise<Findings | string> {
   return new Promise((resolve) => {
     let printed = '';
@@ -116,7 +116,7 @@ function parse(printed: string): Findings | undefined {
   return line === undefined ? undefined : (JSON.parse(line.slice(MARK.length)) as Findings);
 }
 
-/** Returns what of the confinement the kernel has not found; null when it has found all. */
+/** Returns the part of the confinement that the kernel did not find; null when it found all of it. */
 function compare(found: Findings, { layers, readsAll }: ProofOptions): string | null {
   if (layers === null) return null;
   const { namespaces, landlock, seccomp, uid } = layers;

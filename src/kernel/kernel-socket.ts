@@ -1,9 +1,9 @@
 /**
- * The server's end of the connection to one child process of the kernel host, once the child was admitted (kernel-door.ts).
- * Whatever breaks the protocol ends the connection. Closed by `destroy`, or by the other side.
+ * The server's end of the connection to one child process of the kernel host, once the child was admitted
+ * (kernel-door.ts). A breach of the protocol ends the connection. Closed by `destroy`, or by the other side.
  *
- * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work it waits until others
- * had their turn, and after a frame that took long, for as long as that took.
+ * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work it yields to other
+ * work, and after a slow frame it pauses for as long as that frame took.
  */
 import type { Socket } from 'node:net';
 import type { PeerProcess } from '#src/os/peer-process.ts';
@@ -29,7 +29,7 @@ export interface SocketEvents {
   broken(reason: string): void;
   /** Something else was thrown while a frame was handled, which is a bug of the server. The other side is cut off, too. */
   failed(error: unknown): void;
-  /** Called once, when an accepted connection has ended for whatever reason. */
+  /** Called once, when an accepted connection has ended for any reason. */
   closed(): void;
 }
 
@@ -39,7 +39,9 @@ export interface FrameReading {
   readonly parse: (body: Buffer) => unknown;
   /** Returns the value of a large frame in steps, during which `body` is valid. Absent: all are parsed at once. */
   readonly parseLarge?: (body: Buffer) => Generator<undefined, unknown>;
-  /** Prepares what `parseLarge` has returned, in steps as well. The result is disposed of when the value was received. */
+  /**
+   * Prepares the result of `parseLarge`, in steps as well. Its own result is disposed of after the value was received.
+   */
   readonly prepareLarge?: (value: unknown) => Generator<undefined, Disposable>;
   /**
    * Returns whether a value may take long to handle. It is then the last value of those that are handed over together,
@@ -63,7 +65,7 @@ export class KernelSocket {
   #socket: Socket | null = null;
   readonly #sender = new FrameSender();
   #paused = false;
-  /** What was read and not taken yet. */
+  /** Frames that were read and are not handled yet. */
   #frames: Generator<Frame, void> | undefined;
   /** Parses the large frame that was begun. */
   #parsing: Generator<undefined, unknown> | undefined;
@@ -95,7 +97,7 @@ export class KernelSocket {
     if (!this.#paused && !this.#resting) socket.resume();
   }
 
-  /** Sends the parts of one frame. Ignored while nobody is connected. */
+  /** Sends the parts of one frame. Ignored without a connection. */
   send(...frame: FrameParts): void {
     this.#sender.send(frame);
   }
@@ -132,7 +134,7 @@ export class KernelSocket {
     this.#work();
   }
 
-  /** Handles what was read, slice by slice, until this turn's time is up. The rest follows in the next turn. */
+  /** Handles the frames read, slice by slice, until this turn's time is up. The rest follows in the next turn. */
   #work(): void {
     const startedAt = performance.now();
     let ms = 0;

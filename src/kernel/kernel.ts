@@ -10,17 +10,17 @@ export interface KernelLaunch {
   readonly fileName?: string;
   /** Wins over the few variables that every kernel has (PATH, HOME, LANG…). */
   readonly env: Readonly<Record<string, string>>;
-  /** Variables that win over `env`, and that nobody but the kernel gets: they do not pass through the kernel host. */
+  /** Variables that win over `env` and that only the kernel gets: they do not pass through the kernel host. */
   readonly secrets?: Readonly<Record<string, string>>;
   /** Command-line arguments, which `mo.cli_args()` parses. */
   readonly arguments?: readonly string[];
   readonly cells: readonly { readonly cellId: string; readonly code: string; readonly config: CellConfig }[];
   readonly appOptions: Readonly<Record<string, unknown>>;
-  /** The header of the notebook's file, which may say what packages it needs (PEP 723). */
+  /** The header of the notebook's file, which may declare the packages it needs (PEP 723). */
   readonly script?: string | undefined;
-  /** What the workspace asks for in addition (PEP 508). */
+  /** Additional requirements of the workspace (PEP 508). */
   readonly requirements?: readonly string[];
-  /** A folder of packages that win over those of the Python environment. */
+  /** A folder of packages that win over the packages of the Python environment. */
   readonly packages?: string;
   /** By which other processes, such as embedded databases, count towards this kernel's limit of memory. New for each kernel. */
   readonly memoryShare?: string;
@@ -41,14 +41,14 @@ export interface LaunchPhases {
 /** Where one kernel reports. Nothing is called before `startKernel` has returned, nothing after `exited`. */
 export interface KernelSink {
   /**
-   * Called while packages are installed before the process is forked, with what is being done; with null when that is over.
+   * Called while packages are installed before the process is forked, with the current step, and with null at the end.
    */
   installing?(step: string | null): void;
   /** Called at most once, after the messages of the opening: the notebook is open, nothing has run. */
   ready(info: { readonly phases: LaunchPhases; readonly done: BridgeDone; readonly pid: number }): void;
   /**
-   * Makes ready, in steps of up to a millisecond, what takes long of a large message, of which nothing was checked yet. The result
-   * is disposed of when `messages` has had it.
+   * Prepares the slow parts of a large message, whose JSON is unchecked, in steps of up to a millisecond. The result is
+   * disposed of after the call of `messages`.
    */
   prepare?(json: unknown): Generator<undefined, Disposable>;
   /** The messages of one read of the socket, in order. */
@@ -73,7 +73,7 @@ export interface ScratchpadRequest {
   readonly consoles?: Readonly<Record<string, readonly CellOutput[]>>;
   /** Base of `ctx.result.revision`. */
   readonly revision?: number;
-  /** What `ctx.app_options` shows. */
+  /** The options that `ctx.app_options` shows. */
   readonly appOptions?: Readonly<Record<string, unknown>>;
   readonly runId: string;
   readonly traceparent?: string | undefined;

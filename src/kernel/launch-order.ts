@@ -3,14 +3,14 @@ import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 import { type KernelLimits, rlimitsOf } from './limits.ts';
 
-/** What starts one child of the kernel host. */
+/** A request to start one child of the kernel host. */
 export interface ChildRequest {
   /**
    * The members of the order, as `host/orders.py` declares them, without `id` and `connection`. Nothing of a workspace is
    * among them.
    */
   readonly order: Readonly<Record<string, unknown>>;
-  /** What the process is to do, which it is told over its own connection. */
+  /** The task of the process, sent to it over its own connection. */
   readonly launch: Readonly<Record<string, unknown>>;
 }
 
@@ -18,9 +18,9 @@ export interface ChildRequest {
 export interface Confinement {
   /** Directories and files of the server. */
   readonly hiddenPaths: readonly string[];
-  /** What else than the system and the Python environment may be read. */
+  /** Paths that may be read in addition to the system and the Python environment. */
   readonly readPaths: readonly string[];
-  /** What else than the working directory may be written. */
+  /** Paths that may be written in addition to the working directory. */
   readonly writePaths: readonly string[];
   /** `none`: only a loopback of the kernel's own. */
   readonly network: 'host' | 'none';
@@ -28,7 +28,7 @@ export interface Confinement {
   readonly uid: number | null;
 }
 
-/** What is the same for every kernel of one host. */
+/** The settings that every kernel of one host shares. */
 export interface LaunchPolicy {
   readonly limits: KernelLimits;
   /** Null: kernels are not confined. */
@@ -50,7 +50,7 @@ const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
     typeof value === 'string' && ['auto', 'native', 'polars', 'lazy-polars', 'pandas'].includes(value),
 };
 
-/** Returns what makes the kernel host fork a kernel for this notebook. */
+/** Returns the request that makes the kernel host fork a kernel for this notebook. */
 export function kernelRequest(
   launch: KernelLaunch,
   policy: LaunchPolicy,
@@ -84,14 +84,18 @@ export function kernelRequest(
   };
 }
 
-/** Returns what the kernel host has to know before its first fork, to report how far it can confine on this machine. */
+/**
+ * Returns the confinement settings that the kernel host needs before its first fork, to report how far it can confine
+ * on this machine.
+ */
 export function confinementWanted({ network, uid }: Pick<Confinement, 'network' | 'uid'>) {
   return { network: network === 'host' ? 'open' : 'none', uid };
 }
 
 /**
- * What a child that runs no notebook code is confined to, apart from what its launch adds: it reads the system and Python,
- * writes nothing, and has no network. Null: to nothing. `processes` counts processes and threads at once.
+ * Returns the confinement of a child that runs no notebook code, before its launch adds to it: the child reads the
+ * system and Python, writes nothing, and has no network. Null: no confinement. `processes` counts processes and threads
+ * together.
  */
 export function bareConfinement(
   confinement: Confinement | null,

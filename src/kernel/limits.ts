@@ -1,6 +1,9 @@
-/** What one kernel may use. Null means no limit. */
+/** The limits of one kernel. Null means no limit. */
 export interface KernelLimits {
-  /** In use by all of its processes together; without control groups also what each of them may reserve. */
+  /**
+   * Memory in use by all processes of the kernel together; without control groups also the memory that each may
+   * reserve.
+   */
   readonly memoryBytes: number | null;
   /** Processes and threads at once. Counted where kernels have namespaces of their own. */
   readonly processes: number | null;

@@ -4,7 +4,7 @@ import type { LocalModelAddress, LocalModelProcess } from './local-model.ts';
 
 export interface LocalModelConnection {
   readonly apiKey: string;
-  /** Its connections go to the model, whatever host they name. */
+  /** Its connections go to the model, for any host in the URL. */
   readonly dispatcher: Dispatcher;
 }
 
@@ -23,7 +23,7 @@ export class ConnectedModel {
     return this.#file.name;
   }
 
-  /** Returns what is missing and how to get it; undefined when the model can be started. */
+  /** Returns which part is missing and how to get it; undefined when the model can be started. */
   lacks(): string | undefined {
     return this.#file.lacks();
   }

@@ -18,11 +18,13 @@ export interface LocalModelOptions {
   readonly host: ChildStarter;
   /** The GGUF file. */
   readonly path: string;
-  /** The interpreter that has llama.cpp, an absolute path; what `troupe models add-local` has made when absent. */
+  /**
+   * The interpreter that has llama.cpp, an absolute path; when absent, the one that `troupe models add-local` has made.
+   */
   readonly python?: string;
   readonly script: string;
   readonly contextTokens: number;
-  /** What the process may use. Null: no limit. */
+  /** The memory limit of the process. Null: no limit. */
   readonly memoryBytes: number | null;
   readonly log: Pick<KernelLog, 'info' | 'warn'>;
   readonly startTimeoutMs?: number;
@@ -58,7 +60,7 @@ export class LocalModelProcess implements Disposable {
     this.name = basename(options.path).replace(/\.gguf$/i, '');
   }
 
-  /** Returns what is missing and how to get it; undefined when the model can be started. */
+  /** Returns which part is missing and how to get it; undefined when the model can be started. */
   lacks(): string | undefined {
     const { path } = this.#options;
     if (!existsSync(path)) return `there is no file ${path}.`;
@@ -131,7 +133,7 @@ export class LocalModelProcess implements Disposable {
     return {
       order: { op: 'program', memory: memoryBytes, confine: bareConfinement(confinement, MAX_THREADS) },
       launch: {
-        // -I would leave out the folder of the script, -E and -s leave out what a user has changed.
+        // -I would leave out the folder of the script; -E and -s leave out the user's own settings and packages.
         arguments: [this.#python, '-E', '-s', script, file, socketPath, String(contextTokens)],
         env: ENVIRONMENT,
         reach: { read, sockets: [folder] },

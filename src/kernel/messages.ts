@@ -1,6 +1,6 @@
 /**
- * What a kernel says, as its server sees it. Members are camelCase; CellOutput and CellError are marimo's own objects,
- * passed through untouched because they are saved and handed back to marimo as they are.
+ * The messages of a kernel, as the server reads them. Members are camelCase; CellOutput and CellError are marimo's own
+ * objects, passed through untouched because they are saved and handed back to marimo as they are.
  */
 
 /** One value shown or printed. Errors have channel `marimo-error` and a list of CellError as data. */
@@ -9,13 +9,13 @@ export interface CellOutput {
   readonly mimetype: string;
   readonly data: string | readonly CellError[] | Readonly<Record<string, unknown>>;
   readonly timestamp: number;
-  /** What it is as text; added by the bridge. Outputs that were saved by earlier versions have none. */
+  /** The output as text; added by the bridge. Outputs saved by earlier versions have none. */
   readonly text?: string;
   /** Its first rows, when it is a table. */
   readonly table?: OutputTable;
 }
 
-/** The first rows of a table that a cell shows. What JSON does not have, integers beyond 2^53 among it, is text. */
+/** The first rows of a table that a cell shows. Values that JSON lacks, including integers beyond 2^53, are text. */
 export interface OutputTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: readonly (readonly unknown[])[];
@@ -68,7 +68,7 @@ export interface Execution {
   readonly phase: 'planned' | 'running' | 'completed';
 }
 
-/** The whole variable graph, replacing the one before. */
+/** The whole variable graph, which replaces the earlier graph. */
 export interface Variables {
   readonly op: 'variables';
   readonly variables: readonly {
@@ -136,7 +136,7 @@ export interface CellVerdict {
   readonly errors: readonly CellError[];
 }
 
-/** The exact state of every cell after one command. `seq` is null for what the kernel gave itself to do. */
+/** The exact state of every cell after one command. `seq` is null for a command that the kernel gave itself. */
 export interface BridgeDone {
   readonly op: 'bridge-done';
   readonly seq: number | null;
@@ -176,7 +176,7 @@ export interface BridgeAppOptions {
 export interface BridgeWarning {
   readonly op: 'bridge-warning';
   readonly cellId: string;
-  /** What is lost: `An output` or `A figure`. */
+  /** The lost thing: `An output` or `A figure`. */
   readonly what: string;
   readonly reason: string;
 }

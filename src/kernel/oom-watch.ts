@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** Counts what the machine killed for lack of memory: of this cgroup where there is one, else of the whole machine. */
+/**
+ * Files that count the processes the machine killed for lack of memory: in this cgroup if there is one, else on the
+ * whole machine.
+ */
 const COUNTERS = ['/sys/fs/cgroup/memory.events', '/proc/vmstat'];
 
 /**
- * Tells a SIGKILL by the machine's out-of-memory killer from any other one: its counter has moved since the last look. A
- * kill of another program in between is taken for ours; that is why it looks at every start of a kernel, too.
+ * Distinguishes a SIGKILL by the machine's out-of-memory killer from any other: its counter has moved since the last
+ * look. A kill of another program in between is taken for a kill of a kernel, so the counter is also read at every
+ * start of a kernel.
  */
 export class OomWatch {
   readonly #counters: readonly string[];

@@ -1,8 +1,8 @@
 /**
- * Whether Python code parses, judged by Python in a child of the kernel host: parsing a large notebook takes longer than
- * a server may stand still. The child is started as soon as there is a kernel host, so that a host that hangs later keeps
- * nobody from saving; code that it dies of does not parse. A kernel host that ends takes it along, and the next one is
- * asked again.
+ * Whether Python code parses, judged by Python in a child of the kernel host: parsing a large notebook takes longer
+ * than a server may stand still. The child starts as soon as there is a kernel host, so that a host that hangs later
+ * does not prevent saving. Code that crashes the child counts as unparsable. When a kernel host ends, so does its
+ * child, and the next host's child is asked again.
  */
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
@@ -22,7 +22,7 @@ interface Question {
 const REMEMBERED = 4_096;
 const REMEMBERED_LENGTH = 4_096;
 const QUESTION = 1;
-/** Of longer code it is found in slices what was judged before. */
+/** Longer code is looked up among the earlier answers in slices. */
 const MAX_CHARS_AT_ONCE = 256 * 1024;
 const CODES_AT_ONCE = 64;
 /** How long to wait for a kernel host that is starting. Then the code counts as invalid, and nothing is remembered. */
@@ -53,7 +53,9 @@ export class SyntaxJudge implements Disposable {
     return inSlices(steps).then(conclude);
   }
 
-  /** Returns what was not judged before, in steps of some cells, or that something does not parse. */
+  /**
+   * Returns the codes without a remembered answer, in steps of some cells, or `broken` when one is known not to parse.
+   */
   *#findUnknown(codes: readonly string[]): Generator<undefined, readonly string[] | 'broken'> {
     const unknown: string[] = [];
     for (const [index, code] of codes.entries()) {

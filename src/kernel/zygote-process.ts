@@ -1,6 +1,6 @@
 /**
  * One run of the kernel host (src/kernel/host/zygote.py): orders go in as lines of JSON, reports come out so. It lives
- * as long as its stdin is open. When it ends, for whatever reason, `ended` resolves and every child is reported as lost.
+ * as long as its stdin is open. When it ends, for any reason, `ended` resolves and every child is reported as lost.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -36,14 +36,14 @@ export interface HostHello {
   readonly supported: boolean;
   /** Private names of marimo that are not where we need them. */
   readonly missing: readonly string[];
-  /** One line: `full|partial|none: …`, and what is not covered. */
+  /** One line: `full|partial|none: …`, with the gaps of the confinement. */
   readonly confinement: string;
-  /** What it can confine kernels with. */
+  /** The layers with which it can confine kernels. */
   readonly layers: ConfinementLayers;
   readonly bootMs: number;
 }
 
-/** What every kernel gets, as far as the machine has it. */
+/** The layers that every kernel gets, as far as the machine has them. */
 export interface ConfinementLayers {
   readonly namespaces: boolean;
   /** The version; 0: none. */
@@ -64,7 +64,7 @@ export interface ChildListener {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One run of the kernel host, as those see it who have children of it. */
+/** One run of the kernel host, as its users see it. */
 export interface Zygote {
   readonly alive: boolean;
   /** Resolves when it has ended. */
@@ -91,7 +91,7 @@ export type StartZygote = (
   options: ZygoteOptions,
 ) => Promise<{ readonly zygote: Zygote; readonly hello: HostHello }>;
 
-/** As in `host/inbox.py`: what one child asks of the host keeps no other waiting. */
+/** As in `host/inbox.py`: a bound, so that the order of one child does not delay the others. */
 const MAX_ORDER_BYTES = 64 * 1024;
 
 export class ZygoteProcess implements Zygote {
@@ -143,7 +143,7 @@ export class ZygoteProcess implements Zygote {
       detached: true,
     });
     this.#child.once('error', (cause) => this.#end(spawnError(options.python, cause)));
-    // 'close', not 'exit': the error shows what it printed last.
+    // 'close', not 'exit': the error includes the last output.
     this.#child.once('close', (code, signal) => this.#end(this.#bootError(code, signal)));
     this.#child.stdin.on('error', () => {}); // 'close' follows and is handled
     createInterface({ input: this.#child.stdout })
@@ -284,7 +284,7 @@ function deferred<T>() {
     resolve = onValue;
     reject = onError;
   });
-  promise.catch(() => {}); // it may be rejected while nobody waits for it
+  promise.catch(() => {}); // it may be rejected before anything awaits it
   return { promise, resolve, reject };
 }
 

@@ -1,9 +1,8 @@
-"""Which outputs leave the kernel. Notebook code may give any value for any MIME type; the server reads text, and takes
-anything else for a broken protocol, which would cost the session its kernel.
-
-What can be shown becomes text here: bytes become a data URL, values of a JSON type become JSON, and of `(data, metadata)`,
-which IPython documents for its `_repr_*_` methods, the data is shown. Everything else is lost, and the cell says so: on its
-stderr, and to the server as a warning. The cell itself has not failed.
+"""Decides which outputs leave the kernel. Notebook code may give any value for any MIME type; the server accepts only
+text, and treats any other value as a breach of the protocol, which would cost the session its kernel. Values that can
+be shown become text here: bytes become a data URL, values of a JSON type become JSON, and of `(data, metadata)`, which
+IPython documents for its `_repr_*_` methods, the data is shown. Any other value is discarded, with a message on the
+cell's stderr and a warning to the server. The cell itself has not failed.
 """
 
 import base64
@@ -28,7 +27,7 @@ from output_text import MIMEBUNDLE
 from unencodable import readable
 
 MIME_TYPE = re.compile(r"[a-z0-9][\w.+-]{0,99}/[\w.+-]{1,100}(;[ -~]{0,100})?", re.IGNORECASE)
-# what a string of a media type may be in addition to base64
+# the beginnings of strings, other than base64, that a browser shows for a media type
 SHOWN_AS_IS = ("data:", "http:", "https:", "blob:", "./", "/", "<", "{")
 MAX_TRACEBACK_CHARS = 100_000
 LEXER, FORMATTER = PythonTracebackLexer(), HtmlFormatter()
@@ -54,7 +53,7 @@ def install():
 
 
 def broadcast_output(channel, mimetype, data, cell_id, status, stream=None):
-    """Replaces marimo's function: reports what a cell shows."""
+    """Replaces marimo's function: reports the output of a cell."""
     cell_id, shown = _find_cell(cell_id), data
     try:
         mimetype, data = admit(mimetype, data)
@@ -67,7 +66,7 @@ def broadcast_output(channel, mimetype, data, cell_id, status, stream=None):
 
 
 def broadcast_console_output(channel, mimetype, data, cell_id, status, stream=None):
-    """Replaces marimo's function: reports what a cell shows among what it prints, such as the figures of `plt.show()`."""
+    """Replaces marimo's function: reports an output among a cell's console output, such as a figure of `plt.show()`."""
     cell_id = _find_cell(cell_id)
     try:
         mimetype, data = admit(mimetype, data)
@@ -153,7 +152,8 @@ def _plain_bundle(bundle):
 
 
 def _never_raise(try_format):
-    """marimo catches what formatters raise, but not what looking for one does, nor a `__repr__` that ends the program."""
+    """Returns `try_format` so that it never raises. marimo catches exceptions of formatters, but not of the search for
+    one, nor a `__repr__` that ends the program."""
 
     def try_format_safely(obj, include_opinionated=None):
         try:
@@ -169,8 +169,8 @@ def _never_raise(try_format):
 
 
 def _contain(hook):
-    """What marimo does once a cell has run looks at the cell's values. One that raises when it is looked at costs the
-    cell its output; in marimo it would end the whole run."""
+    """Returns `hook` so that only KeyboardInterrupt leaves it. marimo's hooks look at a cell's values after its run. A
+    value that raises then costs the cell its output; in marimo it would end the whole run."""
 
     def run_hook(cell, ctx, run_result):
         try:
@@ -186,7 +186,8 @@ def _contain(hook):
 
 
 def _never_fail(format_message):
-    """An exception's own `__str__` may raise; the cell has failed all the same, and its reader is to learn of what."""
+    """Returns `format_message` so that it never fails. An exception's own `__str__` may raise; the failed cell still
+    needs a message."""
 
     def format_safely(error):
         try:

@@ -1,4 +1,4 @@
-"""What children of the zygote that run no notebook code have in common: conversions, the syntax judge, model servers."""
+"""The common part of the zygote's children that run no notebook code: conversions, the syntax judge, model servers."""
 
 import os
 
@@ -11,7 +11,7 @@ from connection import Connection
 
 
 class Reach(msgspec.Struct, kw_only=True):
-    """What a process may reach in addition to the system and what its order says."""
+    """The paths that a process may reach in addition to the system and to its order."""
 
     read: list[str] = []
     write: list[str] = []
@@ -20,7 +20,7 @@ class Reach(msgspec.Struct, kw_only=True):
 
 
 class Launch(msgspec.Struct, kw_only=True):
-    """What such a process is started for. Its work comes later, unless the module of its kind adds members."""
+    """The task of such a process. The work itself comes later, unless the module of its kind adds members."""
 
     reach: Reach = msgspec.field(default_factory=Reach)
 
@@ -29,9 +29,9 @@ decode_launch = msgspec.json.Decoder(Launch).decode
 
 
 def become(order, confinement, link, limits, decode=decode_launch) -> Connection:
-    """Confines this process to what `order` and its launch say and returns its connection to the server. Afterwards it has
-    standard input, output and error and that connection open, and nothing else. `link`: the end of a pipe that a session's
-    init needs, or None."""
+    """Confines this process as `order` and its launch say, and returns its connection to the server. Afterwards only
+    standard input, output and error and that connection are open. `link`: the end of a pipe that a session's init
+    needs, or None."""
     connection = Connection(order.connection, decode)
     kernel_process.reopen_stdio()
     if confinement:

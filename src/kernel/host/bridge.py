@@ -1,10 +1,10 @@
-"""marimo's kernel, with what a server needs to know and marimo does not say. Fits the marimo that compatibility.py
-names.
+"""Extends marimo's kernel with the reports that a server needs and marimo does not send. Fits the marimo that
+compatibility.py names.
 
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
-- Each command is answered by `bridge-done` with its seq and the exact state of every cell, whatever went wrong.
-- Edits without a run make cells and their dependents stale. What changes in a run: see runs.py.
-- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see
+- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure.
+- Edits without a run make cells and their dependents stale. For the changes to runs, see runs.py.
+- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` reports the errors those cells would have, see
   judge.py.
 - `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels inherit
   its memory.
@@ -101,7 +101,7 @@ def install():
     Kernel.handle_message = _handle_message(Kernel.handle_message)
     Kernel.mutate_graph = _mutate_graph(Kernel.mutate_graph)
     runs.install()
-    # A handler would be inherited by what cells fork, and a signal that comes before their first step would be lost.
+    # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
     # the guardian does it, without a wake-up each second
     runtime.start_parent_poller = lambda *args, **kwargs: None
@@ -109,7 +109,8 @@ def install():
 
 
 def _pass_trace_on(traceparent):
-    """Code, and what it starts, finds the trace of the run where OpenTelemetry's convention puts it."""
+    """Sets TRACEPARENT, where OpenTelemetry's convention expects it, to the trace of the run, for code and the programs
+    it starts."""
     if traceparent is not None:
         os.environ["TRACEPARENT"] = traceparent
     elif STATE.is_traced:
@@ -229,8 +230,8 @@ def find_verdicts(kernel):
 
 
 class NoAnswers:
-    """Replaces the queue of answers to input() and to a debugger's prompt: nobody can give one, and waiting would
-    hold up the session until somebody cancels."""
+    """Replaces the queue of answers to input() and to a debugger's prompt: no answer can come, and waiting would block
+    the session until a cancel."""
 
     def get(self):
         raise EOFError("nobody can answer input() or a debugger here")

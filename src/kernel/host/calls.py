@@ -3,8 +3,8 @@
     from us    {"op":"kernel-call","id","method",…}
     to us      channel 5  u32le id · JSON
 
-Any thread may ask. Its answer comes through the reader thread. An interrupt of a waiting cell ends the wait; the server
-is told by whoever asked.
+Any thread may ask. Its answer comes through the reader thread. An interrupt of a waiting cell ends the wait; the asking
+thread informs the server.
 """
 
 import itertools

@@ -1,10 +1,10 @@
-"""A control group for each kernel, where this machine lets us have them. It counts the memory that is really in use, by all
-processes of a kernel together, with what they keep in /tmp and /dev/shm; rlimits count what each process has reserved.
-Where there are none, memory_watch.py counts instead.
+"""A control group for each kernel, on machines that allow one. It counts the memory that is really in use, by all
+processes of a kernel together, with their files in /tmp and /dev/shm; rlimits count the reserved memory of each
+process. Without control groups, memory_watch.py counts instead.
 
-Version 2: the group above ours has to be delegated to us, with the memory controller (systemd: Delegate=memory,
-DelegateSubgroup=server), or ours (Delegate=memory alone, before systemd 254); another one is for its manager to divide. Version 1:
-ours has to be writable, which is so for root.
+Version 2: the group above the server's has to be delegated to the server, with the memory controller (systemd:
+Delegate=memory, DelegateSubgroup=server), or the server's own group (Delegate=memory alone, before systemd 254); only
+its manager may divide any other group. Version 1: the server's group has to be writable, as it is for root.
 """
 
 import contextlib
@@ -13,13 +13,13 @@ import re
 from itertools import count
 
 PREFIX = "troupe-"
-# In version 2: where processes go that are in the group that is to be divided.
+# In version 2: the group that receives the processes of a group to be divided.
 LEAF = "troupe-server"
 CONTROLLER = "memory"
 # While processes of a group are moved they can start others.
 ROUNDS = 20
-# A process may reserve so many times what its group may use: one request far beyond that stays a MemoryError of the cell,
-# while what is reserved and not used, such as the stacks of threads, counts for little.
+# A process may reserve this multiple of its group's limit: one request far beyond that stays a MemoryError of the cell,
+# while memory that is reserved and not used, such as the stacks of threads, counts for little.
 RESERVED = 2
 
 
@@ -152,8 +152,8 @@ def is_delegated(path) -> bool:
 
 
 def vacate(path) -> bool:
-    """Moves the processes of a group into one below it: version 2 divides no group that has processes of its own. They are
-    the server, this host, and what was started with them. Returns whether none is left."""
+    """Moves the processes of a group (the server, this host, and programs started with them) into a group below it,
+    because version 2 divides no group that has processes of its own. Returns whether none is left."""
     if CONTROLLER not in words(path, "cgroup.controllers"):
         return False
     leaf = os.path.join(path, LEAF)
@@ -166,7 +166,7 @@ def vacate(path) -> bool:
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     write(os.path.join(leaf, "cgroup.procs"), pid)
-    except OSError:  # not ours; 0 is a process of another PID namespace
+    except OSError:  # the group belongs to another user; 0 is a process of another PID namespace
         pass
     return False
 
@@ -176,7 +176,7 @@ def divide(path) -> bool:
     try:
         if CONTROLLER not in words(path, "cgroup.subtree_control"):
             write(os.path.join(path, "cgroup.subtree_control"), f"+{CONTROLLER}")
-    except OSError:  # not ours, or without the controller, or it has processes of its own
+    except OSError:  # the group belongs to another user, or lacks the controller, or has processes of its own
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""What the zygote knows of a process that it has forked."""
+"""The zygote's record of a process that it has forked."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ MAX_WORDS_BYTES = 4096
 
 
 class Child:
-    """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
+    """A process that an order started and whose end is reported for it: a kernel, its init, or a conversion."""
 
     def __init__(self, id, link, group, words, watched=None):
         self.id = id  # None: its end is not reported
         self.group = group  # the control group that limits it, or None
         self.share = None  # by which other processes are limited together with it
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
-        self.words = words  # a file in memory with what it printed before it began to work
+        self.words = words  # a file in memory with its output before it began to work
         self.watched = watched  # (key, limit, size of its /tmp) where the memory watch counts for it, or None
         self.exceeds = False  # whether the memory watch has reported it
         self.has_ended = False  # whether its end was reported
@@ -40,23 +40,23 @@ class Child:
         return self.exceeds or (self.group is not None and self.group.has_killed())
 
     def code_from_init(self):
-        """Returns what init said of the kernel's end, as waitstatus_to_exitcode has it; None when it died without a
-        word."""
+        """Returns the exit code of the kernel that init reported, as waitstatus_to_exitcode has it; None when init died
+        without a report."""
         said = os.read(self.link, CODE.size)
         return CODE.unpack(said)[0] if len(said) == CODE.size else None
 
     def read_words(self) -> str:
-        """Returns the end of what it printed before it began to work: why it did not, if it failed."""
+        """Returns the end of its output before it began to work: the reason, if it failed to start."""
         start = max(0, os.fstat(self.words).st_size - MAX_WORDS_BYTES)
         return os.pread(self.words, MAX_WORDS_BYTES, start).decode(errors="replace").strip()
 
     def close(self):
-        """Closes what the zygote holds of it."""
+        """Closes the zygote's descriptors for it."""
         os.close(self.words)
         if self.link is not None:
             os.close(self.link)
 
 
 def open_words() -> int:
-    """Returns a new file in memory for what a child prints on its standard error."""
+    """Returns a new file in memory for a child's standard error."""
     return os.memfd_create("stderr", os.MFD_CLOEXEC)

@@ -1,5 +1,5 @@
-"""What code mode lacks in marimo 0.25: `ctx.result`, what one `async with cm.get_context()` block did, and the options
-of the notebook's app."""
+"""The parts of code mode that marimo 0.25 lacks: `ctx.result`, the effects of one `async with cm.get_context()` block,
+and the options of the notebook's app."""
 
 import dataclasses
 
@@ -62,7 +62,7 @@ def get_app_options(self) -> dict:
 
 
 def _meta() -> dict:
-    """Returns what the server sent along with the command."""
+    """Returns the metadata that the server sent with the command."""
     request = HTTP_REQUEST_CTX.get(None)
     return request.meta if request else {}
 
@@ -117,7 +117,7 @@ def _find_excess(ops) -> str | None:
     """Returns which limit the changes of a block exceed; None when they can be sent to the server."""
     try:
         return find_excess(msgspec.json.encode(ops, enc_hook=str), BLOCK_LIMITS)
-    except UnicodeEncodeError:  # text that no UTF-8 can hold: marimo says what is wrong with it
+    except UnicodeEncodeError:  # text that UTF-8 cannot hold: marimo reports the error
         return None
 
 
@@ -133,8 +133,8 @@ def _apply_app_options(kernel, options):
 
 
 def fold(frames, known, moved) -> BlockResult:
-    """Returns what marimo reported while a block was applied, as one result. `known`: errors that cells had
-    before, and are repeated with every change of the graph."""
+    """Returns marimo's reports during a block as one result. `known`: earlier errors of cells, which marimo repeats
+    with every change of the graph."""
     result = BlockResult(revision=0, changed=[], deleted=[], run=[], outputs={}, console={}, errors=[], committed=False)
     for message in map(msgspec.json.decode, frames):
         if message["op"] == "notebook-document-transaction":

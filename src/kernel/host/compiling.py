@@ -1,6 +1,6 @@
-"""Cells that Python refuses with something else than a SyntaxError that has a place: nested too deeply for the compiler, or
-with a null byte in them. marimo shows those as unknown errors with a traceback of its own, or as the text "s". Here they
-are syntax errors like any other, whoever compiles.
+"""Cells that Python refuses without a located SyntaxError: nested too deeply for the compiler, or with a null byte in
+them. marimo shows those as unknown errors with a traceback of its own, or as the text "s". Here they are syntax errors
+like any other, for every caller of the compiler.
 """
 
 from marimo._ast.compiler import compile_cell as _compile
@@ -9,7 +9,7 @@ from marimo._runtime import runtime
 
 
 def compile_cell(code, *args, **kwargs):
-    """Compiles like marimo, except that every refusal is a SyntaxError that says what is wrong."""
+    """Compiles like marimo, except that every refusal is a SyntaxError that names its reason."""
     try:
         return _compile(code, *args, **kwargs)
     except SyntaxError as error:

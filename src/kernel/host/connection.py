@@ -3,7 +3,7 @@
 The order names a unix socket, which listens for this one process, and a token:
 
     from us    a frame with the token, and nothing else
-    to us      channel 6   JSON: the launch, which says for whom and on what this process works
+    to us      channel 6   JSON: the launch, which names the workspace and the task of this process
 
 The launch is the first time that this process learns of a workspace. The zygote never does: each kernel inherits its
 memory. The server takes the process that the zygote has reported, with the right token, and closes all other connections. It
@@ -70,8 +70,9 @@ class Connection:
 
 
 def report_failure():
-    """Called in a process that cannot begin to work, when it has printed why. Once it has its launch, it tells the server
-    itself and leaves the zygote, which reads the same file, nothing: the words may name a tenant's files."""
+    """Called in a process that cannot begin to work and has printed the reason. Once it has its launch, it reports the
+    reason to the server itself and leaves the file that the zygote reads empty, because the words may name a
+    tenant's files."""
     if Connection.current is None:
         return
     start = max(0, os.fstat(2).st_size - MAX_WORDS_BYTES)

@@ -1,25 +1,25 @@
-"""What cells print, on its way to the server: marimo's console without its faults.
+"""The console output of cells on its way to the server: marimo's console without its faults.
 
-- marimo adds every printed string to the one before it (10 MiB of small lines take seconds): here they are joined once
-  per batch.
+- marimo appends every printed string to the previous text (10 MiB of small lines take seconds): here they are joined
+  once per batch.
 - marimo makes an object and wakes a thread for each write: here a write joins the last one of its kind.
 - marimo queues without bound when the server does not read: here print() waits, and an interrupt ends that wait.
 - marimo waits for its writer after every cell, two changes of thread: here only when much was printed.
-- marimo lets every first line wait 10 ms for a second one: here it goes at once, and what follows within 10 ms of it goes
-  together.
-- marimo does not know whose output a plain thread prints: here it is that of the run which started the thread. Workers
-  of a pool, which outlive what they were started for, print for the run that is going on.
-- marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans
+- marimo lets every first line wait 10 ms for a second one: here it goes at once, and output within the next 10 ms is
+  sent together.
+- marimo cannot attribute the output of a plain thread: here it belongs to the run that started the thread. Workers of a
+  pool, which outlive the run that started them, print for the current run.
+- marimo stops forwarding the output of subprocesses at the first character that two reads share: here decoding spans
   reads.
-- marimo does not wait for what subprocesses have printed when their cell ends: here that belongs to the cell, and so does
-  what is in the buffers of `sys.stdout.buffer`, `sys.__stdout__` and C.
+- marimo does not wait for the output of subprocesses when their cell ends: here it belongs to the cell, and so do the
+  buffers of `sys.stdout.buffer`, `sys.__stdout__` and C.
 
-An interrupt may be raised between any two steps of the main thread. So that none leaves a lock taken behind it, which
-would hold up the writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by
-steps of Python.
+An interrupt may be raised between any two steps of the main thread. So that no interrupt leaves a lock held, which
+would block the writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by steps
+of Python.
 
-The rest is as it was: one batch every 10 ms, at once when the kernel asks for it, and what is merged is of one cell,
-stream, kind, run and execution.
+The rest is as in marimo: one batch every 10 ms, at once when the kernel asks for it, and only output of one cell,
+stream, kind, run and execution is merged.
 """
 
 import array
@@ -92,7 +92,7 @@ class Messages(collections.deque):
         return self.waiting_chars + self.sending_chars
 
     def append(self, message):
-        """What marimo puts here itself: long writes, prompts and the end."""
+        """Called by marimo itself, for long writes, prompts and the end."""
         if isinstance(message, ConsoleMsg):
             message.run_id = message.run_id or _find_run_id()
             self.add(kind_of(message), message.data)
@@ -193,9 +193,9 @@ def flush_console(self):
 
 
 def _send_without_writer(stream) -> bool:
-    """Sends what was printed, without the writer's thread: to wait for that takes two changes of thread. Called on the
-    main thread. Returns False and sends nothing while the writer sends, and when the socket may not take all of it at
-    once, because an interrupt would have to wait then."""
+    """Sends printed text from the calling thread, because waiting for the writer takes two thread switches. Called on
+    the main thread. Returns False and sends nothing while the writer sends, and when the socket may not take all of
+    it at once, because an interrupt would have to wait then."""
     messages = stream.console_msg_queue
     with SigintHandler.defer(), stream.console_msg_cv._lock:
         if messages.sending_chars or messages.waiting_chars > SHORT_CHARS or any(type(one) is not Printed for one in messages):
@@ -239,7 +239,8 @@ def _is_due(messages):
 
 
 def forward_file_descriptor(standard_stream, fd, should_exit):
-    """Runs in a watcher's thread: gives the running cell, or else the log, what subprocesses and C code write to fd 1 or 2."""
+    """Runs in a watcher's thread: passes output of subprocesses and C code on fd 1 or 2 to the running cell, or else to
+    the log."""
     decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)

@@ -1,16 +1,15 @@
-"""Notebook files: our serialization to and from .py, .ipynb and .md, and to .html, by marimo's own converters.
-
-Runs in a short-lived child of the zygote, because what it reads is untrusted: bounded in time and memory, confined like
-a kernel but with nothing that it may write and no network, and a crash of a parser ends only that child. It never runs
-notebook code. One conversion per process, over its connection to the server (connection.py), whose launch names the
-direction and the format:
+"""Converts notebook files: Troupe's serialization to and from .py, .ipynb and .md, and to .html, by marimo's own
+converters. Runs in a short-lived child of the zygote, because its input is untrusted: bounded in time and memory,
+confined like a kernel but without a writable path and without network, and a crash of a parser ends only that child. It
+never runs notebook code. One conversion per process, over its connection to the server (connection.py), whose launch
+names the direction and the format:
 
     from us    {"op":"convert-ready"}
     to us      {"content"}  or  {"serialization", "results"?, "title"?, "assetUrl"?}
     from us    {"op":"convert-done", "ok":true, "serialization"}   or, when it writes, {…, "ok":true, "content"}
                or {…, "ok":false, "error":{"code","message"}}
 
-Formats lose what they cannot hold: .md has no column, no format has our cell ids, mo.md("x") comes back as a
+Formats lose parts they cannot hold: .md has no column, no format has Troupe's cell ids, mo.md("x") comes back as a
 triple-quoted block.
 """
 
@@ -83,7 +82,7 @@ def convert(direction, format, body) -> dict:
         message = "it is too large or too complex"
     except ModuleNotFoundError as error:
         message = f"the Python environment lacks {error.name}"
-    except Exception as error:  # marimo's converters promise nothing about what they raise
+    except Exception as error:  # marimo's converters document no exceptions
         message = f"the converter failed: {type(error).__name__}: {error}"
     return {"ok": False, "error": {"code": code, "message": message}}
 

@@ -1,9 +1,9 @@
 """Embedded databases: SQLite and DuckDB over one file or folder of a workspace.
 
-Runs in a child of the zygote, because both are native code that executes statements of users on files of users: confined
-like a kernel, but with nothing except that workspace's files, without network and without a way to start programs
-(confinement/narrow.py). What a statement may do is decided a second time by the database itself: engine_sqlite.py and
-engine_duckdb.py hold what is allowed.
+Runs in a child of the zygote, because both are native code that executes statements of users on files of users:
+confined like a kernel, but with nothing except that workspace's files, without network and without a way to start
+programs (confinement/narrow.py). The database itself checks statements a second time: engine_sqlite.py and
+engine_duckdb.py define the permitted operations.
 
 Over its connection to the server (connection.py), whose launch names the database, one request at a time, each with one
 answer:
@@ -17,7 +17,7 @@ answer:
                the rows, as engine_rows.py encodes them; none at the end
                {"op":"failed","category","detail"}
 
-The database is opened anew when its file was replaced, so a process can be kept between statements.
+The database is opened again when its file was replaced, so a process can be kept between statements.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ OF_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
 
 
 def find_readable(launch) -> list[str]:
-    """Returns what the process may read in addition to the workspace."""
+    """Returns the paths that the process may read in addition to the workspace."""
     if PACKAGES[launch.engine] != "duckdb":
         return [*views.find_python(), *LIBRARIES]
     if os.path.exists(OF_DUCKDB[0]):
@@ -124,7 +124,7 @@ def load(launch, folder):
     package = PACKAGES[launch.engine]
     if importlib.util.find_spec(package) is None:
         return Missing(package)
-    sys.path.insert(0, kernel_process.HOST)  # the zygote's path has no modules of ours, for the sake of notebooks
+    sys.path.insert(0, kernel_process.HOST)  # the zygote's path lacks the modules of this host, for the sake of notebooks
     workspace = Workspace(folder)
     if launch.engine == "sqlite":
         from engine_sqlite import SqliteEngine

@@ -1,4 +1,5 @@
-"""The data files of a folder, each opened once and held open, so that what is read is what was judged."""
+"""The data files of a folder, each opened once and held open, so that the file that is read is the file that was
+checked."""
 
 import itertools
 import os
@@ -50,7 +51,7 @@ def open_all(place) -> list[DataFile]:
 
 
 def below(folder, depth=0) -> list[str]:
-    """Paths from there: the files of each folder by name, then those of the folders in it."""
+    """Yields paths relative to the folder: the files of each folder by name, then those of its subfolders."""
     try:
         descriptor = os.open(".", FOLDER, dir_fd=folder)
     except OSError:

@@ -1,8 +1,8 @@
 """DuckDB over a database file of a workspace, or over its data files as one view each.
 
-The database is opened for each statement and closed after it: an open one holds a lock on its file, and knows only what
-was there when it was opened. It is read-only, whatever is asked for: with a file system DuckDB lets statements read the
-database file by its path, and without one it can write nothing.
+The database is opened for each statement and closed after it: an open one holds a lock on its file, and sees only the
+contents at its opening. It is always read-only: with a file system DuckDB lets statements read the database file by its
+path, and without one it can write nothing.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from engine_duckdb_columns import column_of, exact, is_plain
 from engine_failure import SEVERAL, EngineFailure, refuse
 from engine_rows import NOTHING, Portions, read_parameters
 
-# Nothing but what was opened: no other files, no network, no extensions.
+# Access to the opened files only: no other files, no network, no extensions.
 CONFIGURATION = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -26,7 +26,7 @@ CONFIGURATION = {
     "memory_limit": "2GB",
     "threads": "2",
 }
-# `python_enable_replacements`: a name in a statement must not mean a variable of ours
+# `python_enable_replacements`: a name in a statement must not refer to a Python variable of this module
 CLOSED = "SET temp_directory = ''; SET python_enable_replacements = false; SET TimeZone = 'UTC'"
 NOTHING_ELSE = "SET enable_external_access = false"
 WITHOUT_FILES = "SET disabled_filesystems = 'LocalFileSystem'"
@@ -46,7 +46,7 @@ class DuckdbEngine:
     def __init__(self, workspace, path, is_files):
         self.workspace, self.path, self.is_files = workspace, path, is_files
         self.ahead = self.connection = self.portions = None
-        self.held = []  # what is to be closed with the connection
+        self.held = []  # resources to close with the connection
         self.unreadable = {}  # why a data file is no table, by the name that the table would have
 
     def open(self):
@@ -78,7 +78,7 @@ class DuckdbEngine:
         self.held = []
 
     def rest(self):
-        """Makes an instance for the next statement while nobody waits: that takes longer than opening a file."""
+        """Makes an instance for the next statement between requests: that takes longer than opening a file."""
         if self.ahead is None and self.connection is None:
             self.ahead = new_instance()
 
@@ -119,7 +119,7 @@ class DuckdbEngine:
             try:
                 self.connection.execute(f"CREATE VIEW {named(file.view)} AS SELECT * FROM {file.reader(quoted(file.path))}")
             except duckdb.Error as error:
-                # one file that is not what its name says must not take the others away
+                # one unreadable file must not make the other files unavailable
                 if place.name is not None:
                     raise EngineFailure("file_unusable") from None
                 said = str(error).split("\n")[0].replace(os.path.realpath(file.path), file.name).replace(file.path, file.name)
@@ -156,7 +156,7 @@ class DuckdbEngine:
         raise refuse("This database can only be read.")
 
     def _explains_reading(self, text, words):
-        """Returns whether what is explained only reads: EXPLAIN ANALYZE executes it."""
+        """Returns whether the explained statement only reads: EXPLAIN ANALYZE executes it."""
         rest = [word for word in words[1:] if word[2].lower() != "analyze"]
         if rest and rest[0][2] == "(" and len(rest) > 1 and rest[1][2].lower() in ("format", "analyze"):
             closing = next((at for at, word in enumerate(rest) if word[2] == ")"), len(rest))

@@ -1,8 +1,8 @@
 """Columns of DuckDB, and expressions that give their values exactly: its Python package rounds times of nanoseconds and
-loses the months of intervals, so what Python has no exact value for is made text by DuckDB itself.
+loses the months of intervals, so DuckDB itself makes text of values that Python cannot hold exactly.
 
-Nested values become JSON. In it, whole numbers beyond what a float holds exactly, decimals, times and bytes are text, as
-DuckDB writes them; a map is a list of keys and values, a union its tag and value, an interval its three parts.
+Nested values become JSON. In it, whole numbers beyond the exact range of a float, decimals, times and bytes are text,
+as DuckDB writes them; a map is a list of keys and values, a union its tag and value, an interval its three parts.
 """
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")

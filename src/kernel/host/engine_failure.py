@@ -2,8 +2,8 @@
 
 
 class EngineFailure(Exception):
-    """`category`: as the server knows it (src/datasource/failure.ts), or `package_missing`. `detail`: what the database
-    says of a statement, or the name of the package."""
+    """`category`: a category of src/datasource/failure.ts, or `package_missing`. `detail`: the database's message about
+    a statement, or the name of the package."""
 
     def __init__(self, category, detail=None):
         super().__init__(category)

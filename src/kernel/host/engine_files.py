@@ -40,8 +40,8 @@ class Workspace:
         self.folder = folder  # a real path
 
     def find(self, path, allow_folder=False) -> Place:
-        """Raises EngineFailure `file_missing` for what is not there, is not a file, or lies outside, and `file_unusable`
-        for what may not be read."""
+        """Raises EngineFailure `file_missing` for a path outside, without a file or to another kind of entry, and
+        `file_unusable` for a file that may not be read."""
         with contextlib.ExitStack() as opened:
             try:
                 walk = self._walk(path, opened)

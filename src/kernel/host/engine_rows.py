@@ -55,7 +55,7 @@ class Portions:
             rows += fetched
             parts.append(body)
             size += len(body)
-            # as many as are likely to fit, from what rows have had so far
+            # as many as are likely to fit, from the size of the rows so far
             likely = (PORTION_BYTES - size) * len(rows) // size
             group = max(1, min(group * 2, MAX_GROUP, likely))
         if not rows:
@@ -90,8 +90,8 @@ def cell_bytes(cell):
 
 
 def find_exceptions(rows, types):
-    """Columns in which a cell is not what JSON of its column's type can say; None when there is none. Looks at whole
-    columns at a time, which Python does without a step for each cell."""
+    """Returns the columns that have a cell which JSON of the column's type cannot express; None when there is none.
+    Looks at whole columns at a time, which Python does without a step for each cell."""
     found = set()
     for at, (kind, column) in enumerate(zip(types, zip(*rows))):
         present = set(map(type, column))
@@ -115,7 +115,7 @@ def is_safe(column, present):
 def is_finite(column, present):
     numbers = [one for one in column if isinstance(one, float)]
     total = sum(numbers)
-    return total - total == 0  # not so for infinities, NaN, and sums beyond what a float holds
+    return total - total == 0  # not so for infinities, NaN, and sums beyond the range of a float
 
 
 def encode_exactly(rows, types, exceptions) -> bytes:

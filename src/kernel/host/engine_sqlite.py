@@ -23,8 +23,8 @@ VFS = "folder"
 
 
 class FolderVfs(apsw.VFS):
-    """The files of one database in a folder that is known by its descriptor, and no others. Paths are not resolved:
-    SQLite would find the folder's name, and whatever has that name when a journal is made."""
+    """The files of one database in a folder known by its descriptor, and no others. Paths are not resolved: SQLite
+    would resolve the folder's name, which may lead to another folder by the time a journal is made."""
 
     def __init__(self):
         super().__init__(VFS, base="unix")
@@ -112,8 +112,8 @@ class SqliteEngine:
         return self._explained(self.portions.next)
 
     def end(self):
-        """Gives up the statement, and the connection too when a statement has changed more than rows: what it has made
-        (temporary tables, transactions) is not for the next one."""
+        """Ends the statement, and also the connection when a statement has changed more than rows, so that temporary
+        tables and transactions do not reach the next statement."""
         if self.cursor is not None:
             self.cursor.close(True)
             self.cursor = self.portions = None
@@ -171,7 +171,7 @@ class Statement:
 
     def __call__(self, cursor, statement, bindings) -> bool:
         if self.columns is not None:
-            return True  # what is left is blank
+            return True  # the rest is blank
         if not is_blank(self.sql[len(statement) :]):
             return False
         self.columns = [{"name": name, "type": type_of(declared)} for name, declared in cursor.get_description()]
@@ -199,7 +199,8 @@ def end_of(sql, mark, at) -> int:
 
 
 def type_of(declared) -> str:
-    """Columns have an affinity, not a type: what is declared is a hint, and none where a column is computed."""
+    """Returns the type for a column's declaration. SQLite columns have an affinity, not a type: a declaration is a
+    hint, and a computed column has none."""
     declared = (declared or "").upper()
     if "INT" in declared:
         return "integer"

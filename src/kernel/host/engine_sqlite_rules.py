@@ -1,5 +1,5 @@
-"""What statements on a SQLite database may do, as its authorizer is asked while they are compiled: lists of what is
-allowed, so that what a later SQLite adds is refused.
+"""The permitted operations of statements on a SQLite database, which its authorizer checks while they are compiled:
+allow-lists, so that additions of a later SQLite are refused.
 
 Expressions that a database file brings in its schema (CHECK, DEFAULT, generated columns, indexes) are not always asked
 about. For them functions that are not on the list are replaced, modules that are not on it are removed, and the schema

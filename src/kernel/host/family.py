@@ -12,7 +12,7 @@ MAX_ENDS_AT_ONCE = 256  # so that children which end without pause keep no order
 
 
 class Family:
-    """Reaps, reports each end once, and kills what dead kernels leave behind."""
+    """Reaps children, reports each end once, and kills the descendants that dead kernels leave."""
 
     def __init__(self, say, poll, wake):
         self.say = say
@@ -38,7 +38,8 @@ class Family:
                 child.signal(pid, number)
 
     def listen(self, ready):
-        """Reads what inits report. An init says how its kernel ended before it frees its memory, which takes long."""
+        """Reads the reports of inits. An init reports how its kernel ended before it frees its memory, which takes
+        long."""
         for link in self.links.keys() & ready:
             self._hear(link)
 
@@ -50,7 +51,7 @@ class Family:
             self.report(child, code)
 
     def report(self, child, code):
-        """Reports the end of a child, once: what init says comes before how init itself ended."""
+        """Reports the end of a child once: the report of init comes before the end of init itself."""
         if not child.has_ended and child.id is not None:
             child.has_ended = True
             number = -code if code < 0 else None
@@ -81,8 +82,8 @@ class Family:
         return child
 
     def kill_orphans(self, spared):
-        """Kills what dead kernels left behind (setsid, double fork), which has become a child of the zygote. `spared`: the
-        pids of children that are none of these."""
+        """Kills descendants of dead kernels (setsid, double fork), which have become children of the zygote. `spared`:
+        the pids of children that are none of these."""
         for pid in processes.children():
             if pid not in self.children and pid not in self.doomed and pid not in spared:
                 self.doomed.add(pid)

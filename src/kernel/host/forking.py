@@ -31,7 +31,7 @@ class Forks:
         self.shares = {}  # share -> (control group or None, key of the memory watch or None, pids that have it)
 
     def start(self, order):
-        """Starts what `order` asks for."""
+        """Starts the process that `order` asks for."""
         import orders
 
         if self.watching.counts(order.memory) and self.watching.watch is None:
@@ -123,7 +123,7 @@ class Forks:
         return group
 
     def bury(self, pid, child):
-        """Called when a child has ended: what limited it goes with the last process that had it."""
+        """Called when a child has ended: the group that limited it is removed after the last of its processes."""
         self.watching.forget(pid, child)
         group, key, pids = self.shares.pop(child.share, (child.group, None, set()))
         if left := pids - {pid}:
@@ -229,7 +229,8 @@ def leave_zygote():
 
 
 def within(order, group):
-    """Returns the order with what each process of a kernel may reserve: more than its group counts for all together."""
+    """Returns the order with the memory that each process of a kernel may reserve: more than the limit of the group,
+    which counts all of them."""
     if group:
         order.memory *= cgroups.RESERVED
     return order

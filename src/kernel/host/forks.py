@@ -1,7 +1,7 @@
-"""What notebook code forks (os.fork, multiprocessing) is a copy of the kernel, and must not act as one.
+"""A process that notebook code forks (os.fork, multiprocessing) is a copy of the kernel, and must not act as one.
 
 - It is cut off from the server: its answers would be taken for the kernel's.
-- What it prints goes straight to the descriptors, as that of every program that a cell starts.
+- Its output goes straight to the descriptors, like that of every program that a cell starts.
 - It ends where its cell ends, as a script would. marimo would go on in it with the kernel's work.
 """
 

@@ -1,10 +1,10 @@
 """The frames that a kernel and the server exchange over the kernel's unix socket.
 
-    u32le length of what follows · u8 channel · JSON
+    u32le length of the rest · u8 channel · JSON
 
-To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 4 which command is to be
-interrupted (u32le seq instead of JSON), 5 the answer to a call of notebook code, 6 the launch, which comes first.
-From the kernel: channel 0 for everything.
+To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 4 an interrupt of one command
+(u32le seq instead of JSON), 5 the answer to a call of notebook code, 6 the launch, which comes first. From the kernel:
+channel 0 for everything.
 """
 
 import io
@@ -21,7 +21,7 @@ NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in DEPTH_STEPS)
 
 
 class Limits(NamedTuple):
-    """What one frame to the server may have: its bytes, its values, and how deeply they are nested."""
+    """The limits of one frame to the server: its bytes, its values, and the depth of its nesting."""
 
     bytes: int
     values: int
@@ -34,7 +34,7 @@ LIMITS = Limits(bytes=60 << 20, values=1_000_000, depth=64)
 
 
 def find_excess(json: bytes, limits=LIMITS) -> str | None:
-    """Returns what the JSON has too much of, such as "65 levels, and the limit is 64"; None when the server takes it.
+    """Returns which limit the JSON exceeds, such as "65 levels, and the limit is 64"; None when the server takes it.
     Counts as the server does: each comma and each opening bracket outside strings is one value."""
     if len(json) > limits.bytes:
         return f"{len(json):,} bytes of JSON, and the limit is {limits.bytes:,}"

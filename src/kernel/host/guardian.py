@@ -21,7 +21,7 @@ ZYGOTE_END_S = 3  # how long the zygote may take to end its kernels in order
 def fork_zygote() -> tuple[int, set[int]]:
     """Returns in the zygote, never in the guardian: the end of a pipe that becomes readable when the guardian has gone,
     and the process and group ids of server, guardian and zygote, which no kernel may signal."""
-    descriptors.close_all_but()  # whatever the server, or who started it, has left open
+    descriptors.close_all_but()  # descriptors that the server or its parent has left open
     server = os.getppid()
     syscalls.become_subreaper()
     syscalls.set_dumpable(False)  # no process of the same user may look into either

@@ -11,18 +11,18 @@ _ZEROS = bytes(4096)
 
 
 class Inbox:
-    """Reads lines from a descriptor. Each byte is searched once and moved at most once, whatever the size of the lines."""
+    """Reads lines from a descriptor. Each byte is searched once and moved at most once, for lines of any size."""
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self._buffer = bytearray(2 * MAX_ORDER_BYTES)
         self._view = memoryview(self._buffer)
-        self._end = 0  # of what was read
+        self._end = 0  # of the bytes read
         self._searched = 0
         self._is_skipping = False  # the rest of a line that is too long
 
     def read(self) -> bool:
-        """Reads what is there. Returns False at the end of the input. To be called when `lines` has yielded all."""
+        """Reads the available bytes. Returns False at the end of the input. Call it after `lines` has yielded all."""
         count = os.readv(self._descriptor, [self._view[self._end :]])
         self._end += count
         return count > 0

@@ -1,9 +1,8 @@
-"""A child of the zygote that finds out which packages a notebook needs, or installs them into one folder with uv.
-
-What it reads is untrusted, and so is what an index sends. It is confined like a conversion: to plan, it reads Python and the
-system and nothing else; to install, it also writes that folder, and reaches the server's proxy, which leads to the index.
-Only wheels are installed, so nothing that comes from the index runs here. One question per process, over its connection to
-the server (connection.py):
+"""A child of the zygote that finds out which packages a notebook needs, or installs them into one folder with uv. Its
+input is untrusted, and so is everything an index sends. It is confined like a conversion: to plan, it reads Python and
+the system and nothing else; to install, it also writes that folder, and reaches the server's proxy, which leads to the
+index. Only wheels are installed, so nothing that comes from the index runs here. One question per process, over its
+connection to the server (connection.py):
 
     from us    {"op":"install-ready"}
     to us      {"step":"plan", "script", "workspace":[requirement], "index"}   or   {"step":"install", "requirements", "folder", "uv", "index", "proxy"}
@@ -65,9 +64,8 @@ def run(order, confinement, link):
 
 
 def plan(question) -> dict:
-    """Returns what is missing here, in a normal form, and a key for exactly that on exactly this Python.
-
-    What the notebook says of a package wins over what its workspace says of it.
+    """Returns the missing requirements in a normal form, and a key for exactly these on exactly this Python. The
+    notebook's requirement of a package wins over its workspace's.
     """
     metadata = read_script(question["script"])
     have, notes, wanted, is_missing = find_installed(), [], {}, False
@@ -110,7 +108,7 @@ def find_key(requirements, index, have):
 
 
 def read_script(text) -> dict:
-    """Returns what the inline metadata of a script ask for (PEP 723)."""
+    """Returns the requirements in the inline metadata of a script (PEP 723)."""
     found = SCRIPT.search(text + "\n")
     if found is None:
         return {"dependencies": [], "requires-python": None}
@@ -176,7 +174,7 @@ def install(question, say) -> dict:
     wanted, pinned, locked = (os.path.join(folder, name) for name in ("wanted.txt", "pinned.txt", "locked.txt"))
     write_lines(wanted, question["requirements"])
     write_lines(pinned, find_pinned(have))
-    # uv prefers the versions that are locked already: those of this Python, as far as they fit
+    # uv prefers the locked versions: the versions of this Python, as far as they fit
     write_lines(locked, [f"{name}=={version}" for name, version in sorted(have.items())])
     uv = Uv(question)
     say(op="install-progress", text=f"resolving {some_of(question['requirements'])}")

@@ -1,7 +1,7 @@
 """Interrupts of this kernel's work, each meant for one command.
 
 To interrupt a command the server first sends a frame with the command's seq and then, once the frame is in the kernel's
-socket, has SIGINT sent to the kernel's process group. The frame says what is meant; the signal reaches the children of a
+socket, has SIGINT sent to the kernel's process group. The frame names the command; the signal reaches the children of a
 cell, and native code that looks for signals while it holds the interpreter's lock. Therefore:
 
 - An interrupt that comes before its command runs anything is not lost: the first cell ends before its first line.
@@ -13,7 +13,8 @@ cell, and native code that looks for signals while it holds the interpreter's lo
   its output. Anywhere else the run stops before its next cell. Raised elsewhere it would end the kernel, or leave the
   graph and the server's document different.
 
-A SIGINT that no frame has announced is a notebook's own (os.kill, _thread.interrupt_main), and interrupts what runs.
+A SIGINT that no frame has announced is a notebook's own (os.kill, _thread.interrupt_main), and interrupts the running
+command.
 """
 
 import dataclasses
@@ -39,7 +40,7 @@ SEQ = struct.Struct("<I")
 MAX_WAIT_S = 1.0  # for a frame that was sent before its signal, and for a signal that a frame has announced
 POLL_S = 0.001
 FIRST_NUDGE_MS, MAX_NUDGE_MS = 2, 1000
-NUDGE = signal.SIGURG  # nobody waits for it, and by default it does nothing
+NUDGE = signal.SIGURG  # no code waits for it, and by default it does nothing
 FIRST_POLL_S = 0.00002  # the reader only needs the interpreter's lock, which it gets while this thread sleeps
 
 
@@ -142,8 +143,8 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-# Of the innermost of these functions on the stack: whether KeyboardInterrupt may be raised in what it has called, and
-# in itself.
+# By function, applied to the innermost one on the stack: whether KeyboardInterrupt may be raised in its callees, and in
+# the function itself.
 _EXPECTS = {}
 
 

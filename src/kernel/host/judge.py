@@ -8,10 +8,9 @@ from compiling import compile_cell
 
 
 def judge(graph, codes, cell_ids) -> dict[str, list]:
-    """Returns errors by cell, for `cell_ids` and all that they would depend on with `codes` in place. Does not change `graph`.
-
-    Every cell is compiled anew: registering a cell marks it stale, and the kernel's own cells must not notice.
-    """
+    """Returns errors by cell, for `cell_ids` and all that they would depend on with `codes` in place. Does not change
+    `graph`. Compiles every cell again, because registering a cell marks it stale, and the kernel's own cells must
+    stay unchanged."""
     imagined = DirectedGraph()
     for cell_id, code in {**{cell_id: cell.code for cell_id, cell in graph.cells.items()}, **codes}.items():
         try:

@@ -1,5 +1,5 @@
-"""What cells of Jupyter notebooks have that marimo's converter does not know: raw text, which is not code, and images that
-are attached to Markdown."""
+"""Features of Jupyter cells that marimo's converter lacks: raw text, which is not code, and images attached to
+Markdown."""
 
 import re
 from urllib.parse import unquote

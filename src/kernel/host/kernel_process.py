@@ -1,9 +1,10 @@
 """The life of one forked kernel process, from the fork to its end. None of these functions returns to the zygote's
 loop.
 
-Order matters: connect and learn what to do, confine, and only then threads and marimo, for Landlock and seccomp bind the
-calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null once it works,
-and nothing of the zygote's but its memory. Until then its standard error is a file that the zygote reads if it fails.
+Order matters: connect and receive the launch, confine, and only then threads and marimo, for Landlock and seccomp bind
+the calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null once it
+works, and nothing of the zygote but its memory. Until then its standard error is a file that the zygote reads if it
+fails.
 """
 
 import importlib
@@ -35,14 +36,14 @@ HOST = os.path.dirname(os.path.abspath(__file__))
 
 
 class Launch(msgspec.Struct, kw_only=True):
-    """What a kernel is started for."""
+    """The launch of a kernel."""
 
     cwd: str
     env: dict[str, str]
     user_config: MarimoConfig
     app_metadata: AppMetadata
     configs: dict[CellId_t, CellConfig] = {}
-    packages: str | None = None  # a folder of packages that wins over those of this Python
+    packages: str | None = None  # a folder of packages that win over the packages of this Python
 
 
 decode_launch = msgspec.json.Decoder(Launch).decode
@@ -65,10 +66,11 @@ def run(order, forked_at, host_modules, confinement, link):
     session = SessionPriority()
     if confinement:
         confinement.finish()
-    # A notebook chooses them, and libc opens what some of them name, such as TZ: never before confinement.
+    # A notebook chooses the variables, and libc opens files that some of them name, such as TZ: never before
+    # confinement.
     set_environment(launch.env | (confinement.variables if confinement else {}))
     processes.call_this("kernel")
-    # orphans of cells stay ours; when we die they become the zygote's, which kills them
+    # adopts the orphans of cells; when this process dies, the zygote gets them and kills them
     syscalls.become_subreaper()
     syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self
     warm.seed()
@@ -96,8 +98,8 @@ def reopen_stdio():
 
 
 def begin_work():
-    """Discards what is printed from here on, and what was printed before, which says nothing about a failure: the process
-    has started. Called before anything runs that comes from a notebook, so that none of it can write there."""
+    """Discards output from here on, and earlier output, which explains no failure because the process has started.
+    Called before notebook code runs, so that none of it can write there."""
     os.ftruncate(2, 0)
     os.dup2(1, 2)  # which is /dev/null
 
@@ -133,8 +135,9 @@ def yield_to_server(nice):
 
 
 def add_packages(folder):
-    """Makes the packages in this folder win over those of the interpreter: for this process here, and for the programs that it
-    starts by PYTHONPATH, which the server sets. What is loaded already stays, so none of it may be in the folder."""
+    """Makes the packages in this folder win over those of the interpreter, in this process. For the programs it starts,
+    PYTHONPATH does that, which the server sets. Modules that are loaded already stay, so the folder may hold none of
+    them."""
     at = next((i for i, path in enumerate(sys.path) if path.endswith("site-packages")), len(sys.path))
     sys.path.insert(at, folder)
     importlib.invalidate_caches()

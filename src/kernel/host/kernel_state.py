@@ -1,4 +1,4 @@
-"""What the bridge remembers about the one kernel of this process because marimo does not."""
+"""The bridge's state for the one kernel of this process, as far as marimo does not keep it."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from scratch_names import ScratchNames
 
 
 class Asked(msgspec.Struct):
-    """What a command carries for us, in addition to what it carries for marimo."""
+    """The members of a command that are for the bridge, not for marimo."""
 
     seq: int | None = None
     fresh: bool = False
@@ -27,10 +27,10 @@ class State:
         self.running = []  # Asked of the commands in flight: code mode nests them
         self.run_depth = 0  # how many runs of cells are under way: code mode nests them
         self.is_fork = False  # whether this process is a copy that notebook code has forked
-        self.is_traced = False  # whether TRACEPARENT is ours
+        self.is_traced = False  # whether the bridge has set TRACEPARENT
         self.interrupted = False  # whether an interrupt ended any of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
-        self.shown = None  # (data, value) of what was formatted last, until it is sent
+        self.shown = None  # (data, value) of the latest formatting, until it is sent
         self.shown_unrun = set()  # cells of the run under way that are shown although they did not run
         self.scratch_names = ScratchNames()
         self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo

@@ -2,7 +2,7 @@
 
 Arguments: the GGUF file, the socket, the size of the context. Standard input is a connection to the server, in frames:
 
-    to us      {"key"}                       what requests must carry
+    to us      {"key"}                       the key that requests must carry
     from us    {"op":"model-ready"}          the model is loaded
                {"op":"model-failed","message"}
 """

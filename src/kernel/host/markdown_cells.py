@@ -29,7 +29,7 @@ def show_cancelled_markdown(ctx):
 
 
 def _show(cell_id, cell, execution_id):
-    if execution_id is not None:  # else the server would not count what it shows among the results of the run
+    if execution_id is not None:  # otherwise the server would not count this output among the results of the run
         ExecutionAttempt(cell_id, execution_id).start()
     mimetype, data = md(cell.markdown)._mime_()
     cell.set_runtime_state("idle")

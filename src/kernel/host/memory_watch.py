@@ -1,16 +1,17 @@
-"""The memory watch: a process that tells the zygote which kernels use more memory than they may, where no control group
+"""The memory watch: a process that reports to the zygote the kernels above their memory limit, where no control group
 counts it. The zygote starts it with the first such kernel, and again if it ends.
 
     to the watch    key, pid, limit and size of /tmp and /dev/shm; a limit of 0 means that the process has ended. Processes
                     with one key are counted together
     from the watch  the key of a kernel that is above its limit
 
-It looks at a kernel only after the machine has given out as much memory as that kernel had left when it was last looked
-at: no kernel can have grown by more. So kernels that are idle, or far below their limit, cost one short read a second.
-A kernel that goes above its limit is reported within MAX_PAUSE_S and the time that one look at all kernels takes.
+It measures a kernel only after the machine has allocated as much memory as that kernel had left at its last
+measurement: no kernel can have grown by more. So kernels that are idle, or far below their limit, cost one short read a
+second. A kernel that goes above its limit is reported within MAX_PAUSE_S and the time that one look at all kernels
+takes.
 
-A look adds up cheap counters, which count what processes share once for each of them. Only when their sum is above the
-limit it has the system walk the page tables, which takes some 15 ms for each GiB, for what the kernel really uses.
+A measurement adds up cheap counters, which count shared memory once for each process. Only when their sum is above the
+limit it has the system walk the page tables, which takes some 15 ms for each GiB, for the real use of the kernel.
 """
 
 import os
@@ -86,7 +87,7 @@ class MemoryWatch:
 
 
 class Kernel:
-    """What the watch knows of one kernel, or of processes that share one limit."""
+    """The watch's record of one kernel, or of processes that share one limit."""
 
     def __init__(self, limit, given_out):
         self.limit = limit
@@ -190,13 +191,14 @@ def count(kernel) -> int:
 
 
 def count_cheaply(pid) -> int:
-    """Returns at least what a process uses. Files are not counted: the system takes their memory back."""
+    """Returns a lower bound of the memory that a process uses. Files are not counted: the system takes their memory
+    back."""
     return sum(map(int, CHEAP.findall(read(f"/proc/{pid}/status")))) * KIB
 
 
 def count_exactly(pid, devices) -> int:
-    """Returns the share of a process in what it uses, without what it maps of the files on `devices`. A process that
-    nobody may look into is counted cheaply."""
+    """Returns the share of a process in its memory, without its mappings of files on `devices`. A process whose details
+    cannot be read is counted cheaply."""
     rollup = read(f"/proc/{pid}/smaps_rollup")
     if not rollup:
         return count_cheaply(pid)
@@ -209,8 +211,8 @@ def count_exactly(pid, devices) -> int:
 
 
 def count_kept(pids, tmp_bytes) -> tuple[int, set[int]]:
-    """Returns what the files in a session's /tmp and /dev/shm take, and their devices. Without a process that lets us
-    look they count as full."""
+    """Returns the size of the files in a session's /tmp and /dev/shm, and their devices. If no process allows a look at
+    them, they count as full."""
     for pid in pids:
         try:
             folders = [f"/proc/{pid}/root{path}" for path in ("/tmp", "/dev/shm")]
@@ -224,7 +226,7 @@ def count_kept(pids, tmp_bytes) -> tuple[int, set[int]]:
 
 
 def read(path) -> bytes:
-    """Returns what is in a file; nothing when it cannot be read."""
+    """Returns the contents of a file; an empty string when it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()

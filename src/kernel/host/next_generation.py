@@ -1,8 +1,9 @@
-"""The next generation of the zygote. To import libraries takes seconds, in steps that cannot be divided, and a process that
-imports forks nothing meanwhile. So the zygote forks a process that loads them while the zygote goes on. From the moment that it
-has them, it forks what orders ask for, and the first generation passes on orders and reports.
+"""The next generation of the zygote. Importing libraries takes seconds, in steps that cannot be divided, and an
+importing process cannot fork meanwhile. So the zygote forks a process that loads them while the zygote goes on. Once it
+has them, it does the forks that orders ask for, and the first generation passes on orders and reports.
 
-The first generation stays: the server, the guardian and the kernels that it has forked know it. When either ends, all ends.
+The first generation stays: the server, the guardian and the kernels that it has forked depend on it. When either
+generation ends, everything ends.
 """
 
 import os
@@ -23,7 +24,8 @@ END_S = 1.0  # how long it may take to end its kernels in order
 
 
 class NextGeneration:
-    """What the first generation knows of the next. A queue of orders that is not empty stops the reading of more."""
+    """The first generation's record of the next. While its queue holds orders, the first generation reads no more of
+    them."""
 
     def __init__(self, pid, orders, reports_):
         self.pid = pid
@@ -47,7 +49,7 @@ class NextGeneration:
                 del self.queue[: os.write(self.orders, self.queue)]
 
     def pass_on_reports(self) -> bool:
-        """Passes on what it reports. Returns False at the end of its reports. Its first report is that it has loaded all."""
+        """Passes on its reports. Returns False at their end. The first report says that it has loaded all libraries."""
         data = os.read(self.reports, 1 << 16)
         lines, end, self.inbox = (self.inbox + data).rpartition(b"\n")
         if end:
@@ -93,8 +95,8 @@ def fork_next(libraries: list[str], live) -> NextGeneration:
 
 
 def load(libraries: list[str]):
-    """Imports the libraries and reports that. Takes what processor time others leave: in a thread, because each thread has a
-    priority of its own, and that of a process cannot be raised again without privileges."""
+    """Imports the libraries and reports that. Uses only spare processor time: in a thread, because each thread has a
+    priority of its own, and the priority of a process cannot be raised again without privileges."""
     began_at = time.perf_counter()
     thread = threading.Thread(target=import_niced, args=(libraries,))
     thread.start()

@@ -1,5 +1,4 @@
-"""Reading notebook files that somebody brings: .py (marimo's, or any script), .ipynb, .md. What cannot be read says
-where it is broken."""
+"""Reading uploaded notebook files: .py (marimo's, or any script), .ipynb, .md. An error says where the file is broken."""
 
 import ast
 import json
@@ -17,11 +16,12 @@ FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
 
 
 class UnreadableNotebook(Exception):
-    """Raised for a file that cannot be read. The message is for the person who brought the file."""
+    """Raised for a file that cannot be read. The message is for the person who uploaded the file."""
 
 
 def read_notebook(content, format) -> dict:
-    """Returns our serialization of the file's text. Raises UnreadableNotebook when it is not what its format says."""
+    """Returns Troupe's serialization of the file's text. Raises UnreadableNotebook when the text does not fit the
+    format."""
     if not isinstance(content, str):
         raise UnreadableNotebook("the content is not text")
     text = content.removeprefix("\ufeff")  # as programs of Windows write it

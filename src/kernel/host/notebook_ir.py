@@ -1,11 +1,10 @@
-"""Our serialization of a notebook and marimo's: from one to the other, and written as a file.
+"""Conversion between Troupe's serialization of a notebook and marimo's, and to a file.
 
-Ours: {version, app: {options}, cells: [{cell_id, code, options}], valid, ui_values}. The name of a cell is
+Troupe's: {version, app: {options}, cells: [{cell_id, code, options}], valid, ui_values}. The name of a cell is
 options.name; of its other options only those that differ from the default are kept. marimo calls the setup cell by its
 name, `setup`.
 
-What an option says is anybody's: one that marimo does not know, or that has another type than it expects, is passed
-over.
+Options are untrusted: an option that marimo does not know, or of another type than it expects, is ignored.
 """
 
 import ast
@@ -19,7 +18,7 @@ from marimo._schemas.serialization import AppInstantiation, CellDef, Header, Not
 DEFAULTS = {"hide_code": False, "disabled": False, "column": None, "expand_output": False}
 MAX_HEADER_CHARS = 1 << 16
 SETUP, UNNAMED = "setup", "_"
-UNTITLED = "---\ntitle: Notebook\n"  # what marimo calls one without a title; read back, it would be one
+UNTITLED = "---\ntitle: Notebook\n"  # marimo's front matter for an untitled notebook; reading it would set a title
 FILE_OPTIONS = ("layout_file", "css_file", "html_head_file")
 APP_OPTIONS = ("width", "app_title", "sql_output", *FILE_OPTIONS)
 
@@ -90,7 +89,7 @@ def from_ir(ir) -> dict:
 
 
 def _header_option(ir):
-    """What stands above the notebook in a file, such as its requirements, its licence or comments, is kept among the options
+    """Keeps the text above the notebook in a file, such as its requirements, its licence or comments, among the options
     of the app."""
     header = codegen._extract_header_comments(ir)
     return {"header": header.strip("\n")} if header and _is_header(header) else {}
@@ -169,8 +168,8 @@ def write_html(notebook, results, title, asset_url) -> str:
     from marimo._schemas.export_options import HTMLExportOptions
 
     class Pages(Exporter):
-        """A notebook's options and outputs may name files. This is not a kernel, and what it can read is not the
-        notebook's."""
+        """Replaces marimo's function, and inlines nothing. A notebook's options and outputs may name files, and this
+        process, which is not a kernel, can read files that are not the notebook's."""
 
         def _inline_public_files(self, session_snapshot, public_dir):
             pass

@@ -1,7 +1,7 @@
 """The orders that the server may give the zygote, one JSON document per line of its stdin. All else is refused.
 
-An order says what kind of process to fork, within which limits, and where that process connects. Everything that belongs to a
-workspace comes over that connection (connection.py): later kernels inherit the memory in which orders are read.
+An order names the kind of process to fork, its limits, and the socket to which it connects. Everything that belongs to
+a workspace comes over that connection (connection.py): later kernels inherit the memory in which orders are read.
 """
 
 import resource
@@ -23,7 +23,7 @@ class Order(msgspec.Struct, kw_only=True):
     memory: int | None = None
     # processes whose orders have the same one use that memory together, as much as the first of them may
     share: Id | None = None
-    # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
+    # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also memory that is only reserved
     limits: dict[str, int] = {}
     nice: int = 0  # how much processor time it leaves to others, from 0 to 19
     confine: Wanted | None = None  # null leaves it unconfined

@@ -1,9 +1,9 @@
 """The kernel's end of its socket, in the shape of the queue that marimo puts its notifications into.
 
-Every write blocks while the server does not read: that is the back-pressure on a cell that prints faster than anyone
-takes it. A burst of notifications that marimo's main thread makes between two bits of notebook code is gathered and
-sent at once; nothing is ever held while notebook code runs, and whatever another thread sends takes all that was
-gathered along, in order.
+Every write blocks while the server does not read: that is the back-pressure on a cell that prints faster than the
+server reads. A burst of notifications that marimo's main thread makes between two bits of notebook code is gathered and
+sent at once; nothing is held back while notebook code runs, and a send of another thread first sends everything
+gathered, in order.
 """
 
 import threading
@@ -14,8 +14,9 @@ from marimo._utils.signals import SigintHandler
 
 from frames import FROM_KERNEL, LIMITS, find_excess, frame
 
-# The notifications that the server reads, or that answer what it asked. The others (tables of variables, messages of
-# widgets, lists of connections) hold values of notebook code in shapes and sizes of its own, which no reader would look at.
+# The notifications that the server reads, or that answer its questions. The others (tables of variables, messages of
+# widgets, lists of connections) hold values of notebook code in arbitrary shapes and sizes, which no reader would look
+# at.
 READ = tuple(
     f'{{"op":"{name}"'.encode()
     for name in """
@@ -44,8 +45,8 @@ class Outbox:
         self._gathering = False
 
     def put(self, data, block=True, timeout=None):
-        """Takes one encoded notification from marimo, which has deferred interrupts already. Discards what the server
-        does not read, or would not take."""
+        """Takes one encoded notification from marimo, which has deferred interrupts already. Discards notifications
+        that the server does not read, or would not take."""
         if not data.startswith(READ) or len(data) > self._limits.bytes:
             return
         # A value takes at least one byte, so a notification with fewer bytes than there may be values is not counted.
@@ -70,11 +71,11 @@ class Outbox:
             self._send()
 
     def gather(self):
-        """Lets what the main thread puts wait for release() from here on."""
+        """Holds the main thread's notifications back until release()."""
         self._gathering = True
 
     def release(self):
-        """Sends what was gathered; from here on everything is sent at once. Called before notebook code runs."""
+        """Sends the gathered notifications; later ones are sent at once. Called before notebook code runs."""
         self._gathering = False
         if self._parts:
             with SigintHandler.defer(), self._lock:

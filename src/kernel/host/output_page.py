@@ -164,7 +164,7 @@ class _Words(HTMLParser):
 
 
 def _value(attributes, name):
-    """Returns what marimo has put into an attribute, which is JSON."""
+    """Returns the value in an attribute that marimo has set, which is JSON."""
     try:
         return json.loads(attributes.get(f"data-{name}") or "null")
     except ValueError:

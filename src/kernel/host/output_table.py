@@ -18,10 +18,9 @@ SAFE_INTEGER = 2**53 - 1
 
 
 def describe(value) -> dict | None:
-    """{"columns": [{"name", "type"}], "rows": [[…]], "rowCount", "columnCount"}, or None when it is not a table.
-
-    Integers beyond 2**53, decimals, dates and what else JSON does not have are text; NaN and missing values are null.
-    """
+    """Returns {"columns": [{"name", "type"}], "rows": [[…]], "rowCount", "columnCount"}, or None for a value that is
+    not a table. Values that JSON lacks, such as integers beyond 2**53, decimals and dates, are text; NaN and missing
+    values are null."""
     value = getattr(getattr(value, "_searched_manager", None), "data", value)
     value = _unwrap(value)
     read = {"pandas": _read_pandas, "polars": _read_polars, "pyarrow": _read_arrow}.get(_library(value))

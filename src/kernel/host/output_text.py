@@ -1,4 +1,4 @@
-"""What an output is as text, as `text/plain` is in Jupyter: of a value its `repr`, of a page its words."""
+"""Outputs as text, like `text/plain` in Jupyter: the `repr` of a value, the words of a page."""
 
 import html
 
@@ -16,8 +16,8 @@ LAZY = {"duckdb", "_duckdb", "ibis", "pyspark", "snowflake", "datafusion", "sqlf
 
 
 def describe(mimetype, data, value=None) -> str:
-    """Returns the text of an output. `value`: what is shown, or None where only the output is known. Calls repr(value), which
-    may raise."""
+    """Returns the text of an output. `value`: the shown value, or None where only the output is known. Calls
+    repr(value), which may raise."""
     if mimetype == "text/plain":
         return cut(data)
     begin, end = PLAIN
@@ -45,7 +45,7 @@ def _bundle_text(data):
 
 
 def _value_text(mimetype, data, value):
-    """Returns what the value itself is as text; None when its repr says less than what is shown."""
+    """Returns the text of the value itself; None when its repr says less than the output."""
     kind = type(value)
     if isinstance(source := getattr(value, "_markdown_text", None), str) and kind.__module__ == "marimo._output.md":
         return source

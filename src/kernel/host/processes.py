@@ -1,6 +1,6 @@
-"""Processes: the name and the standard streams of this one, who its children are, and their end."""
+"""Processes: the name and the standard streams of this one, its children, and their end."""
 
-import encodings.ascii  # what is read at the death of the zygote is in it: nothing should be loaded then
+import encodings.ascii  # needed at the death of the zygote, when no module should be loaded
 import os
 import signal
 
@@ -57,8 +57,8 @@ def exit_code(status: int) -> int | None:
 
 
 def kill_children():
-    """Kills every child, and every orphan that becomes one by that, until none is left but those of other users.
-    Blocks until they are reaped."""
+    """Kills every child, and every orphan that this process adopts in consequence, until only children of other users
+    are left. Blocks until they are reaped."""
     while True:
         found = children()
         if found and not any([kill_tree(pid) for pid in found]):
@@ -70,8 +70,8 @@ def kill_children():
 
 
 def kill_tree(pid: int) -> bool:
-    """Sends SIGKILL to a child of ours and to the process group that it leads. Returns False when the child belongs to
-    another user, as what a set-uid program runs does."""
+    """Sends SIGKILL to a child of this process and to the process group that it leads. Returns False when the child
+    belongs to another user, such as a process of a set-uid program."""
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)
@@ -83,7 +83,7 @@ def kill_tree(pid: int) -> bool:
 
 
 def call_this(name: str):
-    """Sets what `ps` and `top` call this process: "troupe-" and the name, 15 bytes in all."""
+    """Sets the name of this process in `ps` and `top`: "troupe-" and the name, 15 bytes in all."""
     prctl(PR_SET_NAME, f"troupe-{name}".encode())
 
 

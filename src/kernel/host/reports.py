@@ -1,4 +1,4 @@
-"""What the kernel host tells the server: one JSON document per line of its standard output."""
+"""The kernel host's reports to the server: one JSON document per line of its standard output."""
 
 import json
 import os
@@ -9,7 +9,7 @@ def say(**message):
 
 
 def write(lines: bytes):
-    """Writes whole lines. Without a server nobody reads them, and the end of stdin comes next."""
+    """Writes whole lines. Without a server the lines are lost, and the end of stdin follows."""
     try:
         while lines:
             lines = lines[os.write(1, lines) :]

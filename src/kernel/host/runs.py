@@ -1,11 +1,11 @@
-"""How cells run, where marimo's way would mislead a server.
+"""Changes to how cells run, where marimo's way would mislead a server.
 
 - Failed, cancelled, interrupted and never-run ancestors run again with their dependent.
 - `"fresh": true` on execute-cells: all ancestors run again.
 - Cells that an interrupt or a failure kept from running are stale, and say so.
 - Cells whose `mo.state` was set run again within the run.
 - Code in the scratchpad that keeps its names gets the globals of earlier such code (scratch_names.py).
-- What was gathered to be sent goes out before notebook code runs.
+- Gathered notifications are sent before notebook code runs.
 - Tracebacks show no frames of this host: they are of no use to a reader, and name a path of the server.
 """
 
@@ -58,8 +58,8 @@ def _run_cells(run):
 
 def _rerun_for_state(run):
     async def run_cells_internal(self, roots):
-        """A cell that has run, and whose `mo.state` was set by a later one, runs again, and what depends on it does: a lazy
-        marimo only marks it stale. Bounded: a cell may set its own state for ever."""
+        """Runs a cell again, together with its dependents, when a later cell has set its `mo.state`; a lazy marimo only
+        marks it stale. Bounded, because a cell may set its own state for ever."""
         changed = await run(self, roots)
         for _ in range(MAX_STATE_ROUNDS):
             again = _with_dependents(self.graph, changed)
@@ -76,7 +76,7 @@ def _rerun_for_state(run):
 
 
 def _with_dependents(graph, cell_ids):
-    """Those of the cells, and of the cells that depend on them, that have run in this kernel and may run again."""
+    """Returns those of the cells and their dependents that have run in this kernel and may run again."""
     dependents = set().union(*(graph.descendants(cell_id) for cell_id in cell_ids))
     return {
         i

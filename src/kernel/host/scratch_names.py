@@ -1,4 +1,4 @@
-"""The names that code calls with `keep` have made: the globals of their code, beside those of the notebook.
+"""The names that code calls with `keep` have made: the globals of their code, in addition to those of the notebook.
 
 - The code of all such calls has one dictionary as its globals, so functions of an earlier call see later definitions.
 - It has the notebook's names as they are when a call begins. The code may define them again for later calls; a cell that
@@ -21,7 +21,7 @@ class ScratchNames:
         return self._names
 
     def follow(self, notebook: dict):
-        """Takes over what cells have defined or deleted since, so that no value outlives its cell here."""
+        """Takes over the names that cells have defined or deleted since, so that no value outlives its cell here."""
         names, seen = self._names, self._seen
         if names is None:
             return

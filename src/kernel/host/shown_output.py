@@ -1,7 +1,7 @@
-"""What cells show, as it goes to the server: marimo's output, and in addition what it is as text and as a table.
+"""Outputs of cells as the server gets them: marimo's output, and in addition its text and table.
 
 Text and table are made here, where the value is, once it is formatted; they are bounded, and a value that cannot be
-described has neither. Nothing of the notebook's is called for it but `repr`.
+described has neither. `repr` is the only notebook code called for them.
 """
 
 import html
@@ -19,7 +19,7 @@ MAX_MESSAGE_CHARS = 1 << 17
 
 
 class ShownOutput(CellOutput):
-    """Returns an output with what it is as text (`text/plain`), and its rows if it is a table."""
+    """An output together with its text (`text/plain`), and its rows if it is a table."""
 
     text: str | None = None
     table: dict | None = None
@@ -44,7 +44,7 @@ def of_value(channel, mimetype, data, value=None):
 
 
 def of_traceback(channel, mimetype, data):
-    """The traceback that marimo has coloured; its text is what is between the tags."""
+    """Returns the output of a traceback that marimo has coloured; its text is the text between the tags."""
     text = html.unescape(TAG.sub("", data)).rstrip() + "\n"
     return ShownOutput(channel=channel, mimetype=mimetype, data=data, text=output_text.cut(text))
 

@@ -1,8 +1,7 @@
-"""A session's init that is cloned ahead. To make namespaces and to join a control group takes the
-system longer than the rest of a start, and both are the same for every kernel of one policy.
-
-It waits for one order and becomes the init of that kernel; without one it ends with the zygote, whose end of their
-socket nobody else may have.
+"""A session's init that is cloned ahead. Making namespaces and joining a control group takes the system longer than the
+rest of a start, and both are the same for every kernel of one policy. The spare waits for one order and becomes the
+init of that kernel; without one it ends with the zygote, and no other process may have the zygote's end of their
+socket.
 """
 
 import os
@@ -19,7 +18,7 @@ MAKE_AFTER_S = 0.03
 
 
 class Policy(NamedTuple):
-    """What kernels must have in common to get the same spare."""
+    """The properties that kernels must share to get the same spare."""
 
     confine: object  # as the order wants it
     memory: int | None
@@ -95,7 +94,7 @@ class Spares:
 
 
 class GivenOrder(msgspec.Struct):
-    """What a spare needs to know of the order for its kernel; its confinement it has already."""
+    """The parts of the order for its kernel that a spare needs; it is confined already."""
 
     connection: bytes
     limits: dict[str, int]

@@ -1,4 +1,4 @@
-"""The buffers of this process before its first two descriptors: those of Python's first streams, and that of C."""
+"""The buffers before the first two descriptors of this process: those of Python's first streams, and C's own."""
 
 import contextlib
 import ctypes

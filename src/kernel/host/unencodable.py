@@ -22,7 +22,7 @@ def _serialize(serialize):
 
 
 def readable(value):
-    """Returns the same value with what cannot be encoded shown as it is written in Python."""
+    """Returns the same value, with characters that UTF-8 cannot encode replaced by their Python escapes."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What uv says of a failure, as it is told to people."""
+"""Messages for people from the errors of uv."""
 
 import re
 import signal
@@ -10,8 +10,8 @@ DISK_FULL = "No space left on device"
 
 
 def explain(text, code) -> str:
-    """Returns it on one line, without its decoration. An index may name files with a password, or with a signature in the
-    query: addresses lose both."""
+    """Returns uv's error on one line, without its decoration. An index may name files with a password, or with a
+    signature in the query: URLs lose both."""
     if DISK_FULL in text:
         return "The disk of the server is full, so the packages cannot be installed."
     if code == -signal.SIGKILL:  # by the limit of memory: the server ends the installer, and uv with it

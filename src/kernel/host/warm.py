@@ -1,6 +1,6 @@
-"""What the zygote loads so that no kernel has to. What marimo itself needs is loaded before the zygote says hello, so that a
-session opens as fast then as later; libraries are loaded by the next generation. Nothing here may leave a thread behind: a
-lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
+"""The modules that the zygote loads so that no kernel has to. Those of marimo itself are loaded before the zygote says
+hello, so that a session opens as fast then as later; libraries are loaded by the next generation. Nothing here may
+leave a thread behind: a lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
 """
 
 import functools
@@ -21,7 +21,7 @@ LATE_IMPORTS = """
     marimo._data._external_storage.storage pygments.lexers.python pygments.formatters.html
 """
 LIBRARIES = "numpy pyarrow pandas duckdb sqlglot altair matplotlib.pyplot"
-# what marimo or the library itself imports when a cell first shows one of its values
+# modules that marimo or the library itself imports when a cell first shows one of its values
 FOLLOWING = {
     "pandas": """
         pyarrow.pandas_compat narwhals._pandas_like.dataframe narwhals._pandas_like.group_by
@@ -38,7 +38,7 @@ FOLLOWING = {
 
 
 def prepare():
-    """Does what every kernel would do first."""
+    """Does the common first steps of every kernel ahead of time."""
     # pyarrow's allocator would start a thread
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     cache_entry_points()
@@ -68,8 +68,8 @@ def import_late():
 
 
 def use_first():
-    """Builds what is built on first use: markdown, the compiler's tables, the regular expressions of highlighted
-    tracebacks."""
+    """Builds parts that are otherwise built on first use: markdown, the compiler's tables, the regular expressions of
+    highlighted tracebacks."""
     import marimo
     from marimo._ast.compiler import compile_cell
     from marimo._messaging.tracebacks import _highlight_traceback

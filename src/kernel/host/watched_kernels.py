@@ -1,4 +1,4 @@
-"""The zygote's part in counting memory: which kernels the memory watch looks at, and what happens when it reports one."""
+"""The zygote's part in counting memory: the kernels that the memory watch looks at, and the handling of its reports."""
 
 import select
 import signal

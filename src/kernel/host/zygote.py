@@ -8,7 +8,7 @@ One JSON document per line:
                                                                  hello. pid: of the process that forks from now on
           {"op":"pong"}                                          as an answer to ping
           {"op":"forked","id","pid","init"}   {"op":"refused","id","error"}     init: whether it is the init of its namespaces
-          {"op":"exited","id","code","signal","out_of_memory","words"}     words: what it printed before it began to work
+          {"op":"exited","id","code","signal","out_of_memory","words"}     words: its output before it began to work
 
 It stays single-threaded when it forks, runs no user code, and owns every process it forks: it reports how each one ended, and leaves
 no descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
@@ -33,7 +33,7 @@ from inbox import MAX_ORDER_BYTES, Inbox
 from next_generation import fork_next
 from watched_kernels import WatchedKernels
 
-# what notebooks may import from their server: the only modules of ours that they find
+# the modules that notebooks may import from their server: the only modules of Troupe on their path
 NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "notebook_modules")
 
 
@@ -96,7 +96,7 @@ class Zygote:
                 self.forks.spares.make()
 
     def patience_ms(self):
-        """Returns how long to wait for something to happen before doing what can wait."""
+        """Returns how long to wait for events before doing work that can wait."""
         patience = self.forks.spares.patience_s()
         return None if patience is None else patience * 1000
 
@@ -244,7 +244,7 @@ def main():
         # not for notebooks to import from
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]
         warm.prepare()
-    wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # what all kernels are to have
+    wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # the confinement wanted for all kernels
     found = detect.detect(wanted.get("uid"))
     groups = None if "cgroups" in detect.switched_off() else cgroups.find()
     reports.say(

@@ -1,4 +1,4 @@
-"""The start-up line: which layers there are, and what is not covered. First word: full | partial | none."""
+"""The start-up line: the layers that this machine has, and the gaps. First word: full | partial | none."""
 
 
 from confinement import landlock

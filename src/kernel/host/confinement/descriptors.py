@@ -7,7 +7,7 @@ STDIO = (0, 1, 2)
 
 
 def close_all_but(*kept: int | None):
-    """Closes every descriptor but standard input, output and error and those of `kept` that are not None."""
+    """Closes every descriptor but standard input, output and error and the members of `kept` that are not None."""
     for descriptor in {int(name) for name in os.listdir("/proc/self/fd")}.difference(STDIO, kept):
         try:
             os.close(descriptor)

@@ -1,8 +1,8 @@
-"""What this machine offers, found out once in the zygote before the first fork. Namespaces are tried for real, in a
-child (4 ms), and so is a change of user.
+"""Finds the layers that this machine offers, once, in the zygote before the first fork. Namespaces are tried for real,
+in a child (4 ms), and so is a change of user.
 
-TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp,cgroups (any of them, or landlock:2 for a kernel whose newest ABI is 2) plays
-a machine that lacks them, so that tests see the fallbacks.
+TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp,cgroups (any of them, or landlock:2 for a kernel whose newest ABI is
+2) simulates a machine that lacks them, so that tests see the fallbacks.
 """
 
 import json
@@ -25,7 +25,7 @@ class Found:
         self.seccomp = seccomp
         self.namespaces = without_namespaces_why is None
         self.why = without_namespaces_why
-        self.notes = notes  # what the view of the disk lacks here, for people
+        self.notes = notes  # for people: the parts that the view of the disk lacks here
         self.uid_why = uid_why  # why kernels cannot have the uid that they were meant to have; None: they can
         self.counts_pids = counts_pids  # a session's processes can be limited, also root's
 
@@ -35,7 +35,7 @@ def switched_off() -> list[str]:
 
 
 def detect(uid: int | None = None) -> Found:
-    """`uid`: what kernels of a server that is root are to run as."""
+    """Returns the layers of this machine. `uid`: the user for kernels of a server that runs as root."""
     without = switched_off()
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
     views.find_foreign()  # it is remembered: here and not in every child
@@ -89,7 +89,7 @@ def can_write_pid_max():
 
 
 def find_obstacle(uid):
-    """Becomes that user, who must be able to run this Python. Why it is not, or None."""
+    """Becomes that user, who must be able to run this Python. Returns the obstacle, or None."""
     capabilities.become(uid)
     for path in dict.fromkeys([sys.executable, os.__file__, *filter(os.path.isabs, sys.path)]):
         try:

@@ -43,7 +43,8 @@ def find_rights(abi: int) -> int:
 
 
 class Ruleset:
-    """A list of what is allowed, until it is enforced. Rules name what lies at a path now, wherever it is mounted later."""
+    """A list of permissions, until it is enforced. A rule applies to the file or folder now at its path, even if that
+    is mounted elsewhere later."""
 
     def __init__(self, abi: int, has_tcp_ports: bool):
         """`has_tcp_ports`: TCP is restricted, too, where that can be had."""

@@ -45,8 +45,9 @@ def clone(with_user: bool, with_network: bool) -> int:
 
 
 def settle_in(with_user: bool, uid: int, gid: int):
-    """In init, before anything else: leads a session, and keeps in its user namespace the ids that it has outside. Until
-    then both ids are 65534 for everything that asks, and no file can be made. Nobody may trace it meanwhile or later."""
+    """Called in init before anything else: leads a session, and maps its ids in its user namespace to themselves.
+    Before that every process sees both ids as 65534, and no file can be made. No process may trace init, now or
+    later."""
     os.setsid()
     if not with_user:
         return
@@ -79,7 +80,8 @@ def fork_kernel(link, drop_privileges):
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     if kernel := os.fork():
         try:
-            close_all_but(link)  # what is the kernel's must end with the kernel: the server waits for the end of its socket
+            # The kernel's descriptors must close with the kernel, because the server waits for the end of its socket.
+            close_all_but(link)
             processes.call_this("init")
             drop_privileges()
             set_dumpable(False)  # the kernel may not look into it

@@ -1,6 +1,6 @@
-"""What a process gives up beyond a kernel's confinement when it needs one folder and nothing else: the rest of the
-disk, new sockets, other programs and processes. Binds the calling thread and what it starts; call it when everything is
-loaded that lies elsewhere, and after Confinement.finish()."""
+"""Confines a process that needs one folder and nothing else further than a kernel: it loses the rest of the disk, new
+sockets, other programs and processes. Binds the calling thread and its children; call it when everything from elsewhere
+is loaded, and after Confinement.finish()."""
 
 import errno
 import functools
@@ -38,8 +38,8 @@ CLONE, CLONE_THREAD = (56, 220), 0x10000
 
 
 def narrow(found, readable, folder, writes):
-    """`found`: the layers that this machine has. `readable`: what else may be read than `folder`, which `writes` allows
-    to be written."""
+    """Confines to `folder` and the paths in `readable`. `found`: the layers that this machine has. `writes`: whether
+    `folder` may be written."""
     if found.landlock:
         ruleset = landlock.Ruleset(found.landlock, has_tcp_ports=False)
         ruleset.allow(landlock.READ, readable)

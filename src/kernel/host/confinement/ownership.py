@@ -5,8 +5,9 @@ import os
 
 
 def give(folder: str, uid: int):
-    """Makes the user own the folder and everything in it, unless it does already. Follows no links, which notebook code may
-    have left there. The folder itself comes last, so that the next start continues what was interrupted."""
+    """Gives the user the folder and everything in it, unless the folder has the right owner already. Follows no links,
+    which notebook code may have left there. The folder itself comes last, so that the next start resumes an
+    interrupted change."""
     if not os.path.isdir(folder) or os.stat(folder).st_uid == uid:
         return  # the kernel, which enters it, reports that it is missing
     for _, folders, files, descriptor in os.fwalk(folder, follow_symlinks=False):

@@ -38,14 +38,14 @@ SHARE_A_PORT, STEER_CONNECTIONS = 15, (51, 52, 68)  # SO_ATTACH_REUSEPORT_CBPF, 
 TO_A_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 PRIORITY = {"setpriority": 0, "ioprio_set": 1}  # and the first argument that means one process, not a group or a user
-# Who is signalled when a file becomes ready, by the names of fcntl and of ioctl.
+# Sets the process to signal when a file becomes ready, by the names of fcntl and of ioctl.
 SET_OWNER = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
 FILTER_MODE = 2
 
 
-def step(what, value, if_true=0, if_false=0):
+def step(code, value, if_true=0, if_false=0):
     """Returns one BPF instruction. The last two arguments say how many to skip."""
-    return struct.pack("<HBBI", what, if_true, if_false, value & 0xFFFFFFFF)
+    return struct.pack("<HBBI", code, if_true, if_false, value & 0xFFFFFFFF)
 
 
 def give(code: int):
@@ -85,7 +85,7 @@ def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, 
     denied = [*NEVER, *(["truncate"] if no_truncate else []), *(HOLD_MEMORY if no_held_memory else [])]
     for name in denied:
         program += on(name, give(errno.EPERM))
-    for name in ("clone3", "openat2"):  # what they are asked is out of a filter's reach; callers then use older ones
+    for name in ("clone3", "openat2"):  # a filter cannot see their arguments; callers fall back to older calls
         program += on(name, give(errno.ENOSYS))
     program += on("clone", load(0), *deny_bits(NEW_NAMESPACE | TO_THE_PARENT))
     program += on("unshare", load(0), *deny_bits(NEW_NAMESPACE))
@@ -115,7 +115,7 @@ def _shield(ids):
     program = []
     for name in TO_A_PROCESS:
         program += on(name, load(0), *deny_values([*(number for id in ids for number in (id, -id)), -1]))
-    # These take ids of threads, which are not known, or what stands for a process, such as its folder in /proc.
+    # These take ids of threads, which are not known, or a stand-in for a process, such as its folder in /proc.
     for name in ("tkill", "pidfd_open", "pidfd_send_signal"):
         program += on(name, give(errno.EPERM))
     for name, commands in SET_OWNER.items():

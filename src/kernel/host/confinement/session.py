@@ -1,7 +1,7 @@
 """One session's confinement: the layers of this machine, in their order, in the process that becomes the kernel."""
 
 import contextlib
-import encodings.ascii  # noqa: F401  what is written in /proc; not for each kernel to load
+import encodings.ascii  # noqa: F401  for files in /proc; loaded once here, not in each kernel
 import os
 import resource
 import stat
@@ -15,11 +15,11 @@ NETWORKS = ("open", "none", "least")
 
 
 class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What an order says about confinement."""
+    """The confinement part of an order."""
 
     hidden: list[str] = []  # the server's directories and files; the kernel's own may lie inside
-    read: list[str] = []  # what else may be read
-    write: list[str] = []  # what else may be read and written
+    read: list[str] = []  # additional paths that may be read
+    write: list[str] = []  # additional paths that may be read and written
     # "none": only a loopback of its own, or none at all without namespaces; "least": none where that can be had
     network: str = "open"
     uid: int | None = None  # of the kernel, for a server that is root
@@ -39,9 +39,9 @@ def choose_network(network, found):
 
 
 class Confinement:
-    """fork() in the zygote; in its child settle() before anything else, then reach() and start(), which comes back in the
-    kernel; there finish(), before its first thread. What reach() adds belongs to one process, and is not known in the
-    zygote."""
+    """The confinement of one process. Call order: fork() in the zygote; in its child settle() before anything else,
+    then reach() and start(), which returns in the kernel; there finish(), before its first thread. The additions of
+    reach() belong to one process, and the zygote does not know them."""
 
     def __init__(self, found, wanted, shield, no_held_memory=False):
         """`no_held_memory`: the kernel may not keep memory that none of its processes maps, because nothing counts
@@ -55,9 +55,9 @@ class Confinement:
         self.shield = {*shield, *wanted.shield}
         # Root owns most of the system, and the owner of a file reads it without any capability.
         self.is_owner = found.root and self.kernel_uid is None
-        self.ruleset = None  # what prepare() has made before
+        self.ruleset = None  # the rules that prepare() has made ahead of time
         self.own_group = None  # the folder of its control group
-        self.variables = {}  # after finish(): what the environment of the kernel must have
+        self.variables = {}  # after finish(): variables that the environment of the kernel must have
         self.hidden = real_paths(wanted.hidden)
         self.opened = real_paths(wanted.read)
         self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
@@ -66,9 +66,9 @@ class Confinement:
         self.added, self.sockets, self.tcp_ports = [], [], None
 
     def reach(self, work=None, read=(), write=(), sockets=(), tcp_ports=None):
-        """Adds what this process may reach: its working directory, other files and folders, folders in which unix sockets may
-        be made and nothing else, and, from Landlock 4 on, the only ports to connect to. Without `work` and `write` nothing on
-        the disk can be written."""
+        """Adds paths and ports that this process may reach: its working directory, other files and folders, folders
+        only for unix sockets, and, from Landlock 4 on, the only ports to connect to. Without `work` and `write`
+        nothing on the disk can be written."""
         self.added, self.sockets, self.tcp_ports = real_paths(read), real_paths(sockets), tcp_ports
         self.read += self.added
         if work is not None:
@@ -90,7 +90,7 @@ class Confinement:
             namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
 
     def prepare(self):
-        """In an init that has no order yet: does what every kernel of its policy needs."""
+        """Called in an init that has no order yet: does the steps that are the same for every kernel of its policy."""
         views.find_bare(views.plan(views.find_covers(self.hidden, set(self.read)), set(self.read)), ())
         self.ruleset = self._allow_reading() if self.found.landlock else None
 
@@ -129,7 +129,8 @@ class Confinement:
             capabilities.drop_capabilities()
 
     def finish(self):
-        """Confines the kernel for good. What it needs from outside is open by now, and it is in its directory."""
+        """Confines the kernel for good. Call it when everything it needs from outside is open and it is in its
+        directory."""
         tmp = self._find_tmp()
         if self.found.namespaces and self.with_user and self.wanted.processes is not None:
             # Outside of a user namespace it would count every process of this user.
@@ -141,9 +142,9 @@ class Confinement:
             seccomp.restrict(self.filter)
 
     def _find_tmp(self):
-        """Returns the folders for temporary files outside of the working directory. Without namespaces /tmp is
-        everyone's, and there is one in the working directory, which may be written anyway: what notebook code left at
-        its place, such as a link, must not lead anywhere else."""
+        """Returns the folders for temporary files outside of the working directory. Without namespaces /tmp is shared
+        by all users, so the working directory gets a folder of its own for them. A link or file that notebook code
+        left in its place must not lead anywhere else."""
         if not self.work:
             return []
         if self.found.namespaces:

@@ -1,7 +1,7 @@
-"""A session's view of the disk: the system is read-only, what it may write is as it is, and everything else is empty.
-
-A read-only mount does not stop a connection to a socket, and other programs keep sockets that are open to everybody below
-/var, /srv, /opt or folders of their own. So only the folders of the system stay, and what was asked for by name.
+"""A session's view of the disk: the system is read-only, its writable paths are unchanged, and everything else is
+empty. A read-only mount does not stop a connection to a socket, and other programs keep sockets that any user may
+connect to below /var, /srv, /opt or folders of their own. So only the folders of the system and the requested paths
+stay.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ DEVICE_LINKS = {
     "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
     "ptmx": "pts/ptmx",
 }  # fmt: skip
-# what root alone may look into, and a kernel of root could without any capability
+# folders only root may read, and a kernel that runs as root could without any capability
 OF_ROOT = ("/sys/firmware", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/fs/bpf", "/sys/fs/pstore")
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", *DEVICES)
-# what libraries look for elsewhere: an index of fonts, and certificates, where /etc only leads to them
+# folders that libraries need elsewhere: an index of fonts, and certificates to which /etc only links
 NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
 CONFIGURATION = "/etc"
 MAX_INODES = 16_384  # of a tmpfs that can be written: each file takes a KiB, however small it is
@@ -51,16 +51,17 @@ def find_resolver() -> list[str]:
 
 
 def build(hidden, read, write, tmp_mb, follows_host=False, of_root=(), own_group=None) -> list[str]:
-    """Builds the view in a new mount namespace. Returns what could not be had, for people. All paths are real paths;
-    `hidden`, `read` and `write` may lie in each other, and the innermost counts.
+    """Builds the view in a new mount namespace. Returns descriptions, for people, of the parts that failed. All paths
+    are real paths; `hidden`, `read` and `write` may lie in each other, and the innermost counts.
 
-    With `follows_host` what the machine unmounts goes away here, too, unless it is one of these paths; otherwise a kernel
-    that lives keeps the file system in use. What the machine mounts later then appears here as well, which only Landlock keeps closed.
+    With `follows_host` a file system that the machine unmounts goes away here, too, unless it is one of these paths;
+    otherwise a living kernel keeps it in use. Later mounts of the machine then appear here as well, and only Landlock
+    keeps them closed.
 
-    `of_root`: OF_ROOT where the server is root; then close_proc() is to follow. `own_group`: the folder of the kernel's control group, which
-    appears in the place of the folder that holds those of all kernels.
+    `of_root`: OF_ROOT where the server is root; then close_proc() is to follow. `own_group`: the folder of the kernel's
+    control group, which appears in place of the folder with the groups of all kernels.
     """
-    os.umask(0o022)  # a kernel with a uid of its own walks through what is made here
+    os.umask(0o022)  # a kernel with a uid of its own walks through the folders made here
     mount(None, "/", flags=RECURSIVE | (SLAVE if follows_host else PRIVATE))
     write = [path for path in write if os.path.exists(path)]
     for path in write:
@@ -98,7 +99,7 @@ def build(hidden, read, write, tmp_mb, follows_host=False, of_root=(), own_group
 
 
 def furnish_devices():
-    """Completes the /dev of a session: names of its open files, and terminals that nobody else has."""
+    """Completes the /dev of a session: names of its open files, and terminals of its own."""
     for name, target in DEVICE_LINKS.items():
         os.symlink(target, f"/dev/{name}")
     os.mkdir("/dev/pts")
@@ -107,8 +108,8 @@ def furnish_devices():
 
 
 def close_proc():
-    """In a session with a /proc of its own: makes all of it that is the machine's read-only, and what only root may read unreadable: root owns it,
-    and its owner needs no capability to write most of it."""
+    """For a session with a /proc of its own: makes the machine's part of it read-only, and the files only root may read
+    unreadable, because root owns them and an owner can write most of them without any capability."""
     with os.scandir("/proc") as entries:
         found = [one for one in entries if not one.name.isdigit() and not one.is_symlink()]
     for entry in found:
@@ -124,7 +125,7 @@ def close_proc():
 
 
 def find_covers(hidden, kept) -> set[str]:
-    """Returns the places that become empty, but for what is kept in them."""
+    """Returns the paths to cover, whose contents disappear except for the paths in `kept`."""
     covers = {path for path in (*hidden, *COVERED) if os.path.exists(path) and not os.path.islink(path)}
     if "/" not in kept:
         covers.update(find_foreign())
@@ -143,9 +144,9 @@ def _find_foreign(_):
 
 
 def plan(covers, kept) -> list[tuple[str, bool]]:
-    """Returns what to mount, from the outside in: (path, whether it is a cover). What would change nothing is left out."""
+    """Returns the mounts to make, from the outside in: (path, whether it is a cover). Leaves out mounts without effect."""
     steps, outer = [], [("/", False)]
-    for path in sorted({*covers, *kept}, key=lambda path: path.split("/")):  # what a path lies in comes just before it
+    for path in sorted({*covers, *kept}, key=lambda path: path.split("/")):  # parents come before their contents
         is_cover = path in covers
         while not is_under(path, outer[-1][0]):
             outer.pop()
@@ -157,7 +158,7 @@ def plan(covers, kept) -> list[tuple[str, bool]]:
 
 def find_bare(steps, folders) -> list[str]:
     """Returns the covers in which nothing is mounted: one empty folder serves for all of them, which is faster."""
-    following = [*(path for path, _ in steps[1:]), ""]  # what lies in a path comes after it
+    following = [*(path for path, _ in steps[1:]), ""]  # the contents of a path follow it
     return [
         path
         for (path, is_cover), after in zip(steps, following)
@@ -190,7 +191,7 @@ def leave_out(hidden, path):
 
 
 def find_configuration() -> list[str]:
-    """Returns paths that hold all of the configuration of the system but what only its owner or group may read, such
+    """Returns paths that hold all of the system's configuration except files only their owner or group may read, such
     as keys and passwords."""
     folders, paths = _walk_configuration()
     if any(mtime != find_mtime(folder) for folder, mtime in folders.items()):

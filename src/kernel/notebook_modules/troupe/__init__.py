@@ -1,4 +1,4 @@
-"""What notebooks can ask of their server.
+"""The server's services for notebooks.
 
     from troupe import datasource
     connection = datasource("sales")        # a DB-API 2.0 connection (PEP 249)
@@ -13,5 +13,5 @@ __all__ = ["Connection", "connect", "datasource"]
 
 
 def datasource(slug: str) -> Connection:
-    """A connection to the datasource of this slug. It is opened by its first statement, whose errors say what is wrong."""
+    """Returns a connection to the datasource with this slug. Its first statement opens it and raises its errors."""
     return connect(slug)

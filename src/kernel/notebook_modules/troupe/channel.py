@@ -8,7 +8,8 @@ class NoServer(RuntimeError):
 
 
 class TooLarge(ValueError):
-    """The question has more than the server takes, and was not asked. The text names what there is too much of."""
+    """Raised for a question that is larger than the server takes, before it is sent. The text names the limit it
+    exceeds."""
 
 
 def provide(ask):

@@ -221,7 +221,7 @@ class Cursor:
         except channel.TooLarge as excess:
             self._remote = None  # the server was not asked, and has nothing to close
             raise DataError(f"the statement and its parameters are too large: {excess}") from None
-        except BaseException:  # an interrupt, too: the server must not go on for nobody
+        except BaseException:  # also on an interrupt: the server must not continue a query without a reader
             self._drop()
             raise
 

@@ -1,4 +1,4 @@
-"""Cells as they travel, turned into Python values: what JSON has no value for comes as text."""
+"""Cells of query results, turned into Python values: values that JSON cannot express come as text."""
 
 import base64
 import datetime
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-# What the values of a column are. Whatever else is found there is read one by one.
+# The types of values by column type. Values of any other type are decoded one by one.
 TYPES = {
     "boolean": bool,
     "integer": int,
@@ -44,7 +44,7 @@ class RowReader:
     def __init__(self, kinds):
         self._kinds = kinds
         columns = tuple((TYPES[kind] | None) if kind in TYPES else Any for kind in kinds)
-        # Not strict: a whole number beyond what JSON holds everywhere, and not-a-number, are text.
+        # Not strict: whole numbers that some JSON readers would round, and not-a-number, are text.
         self._decoder = msgspec.json.Decoder(list[tuple[columns]], strict=False)
         self._late = [(index, READERS[kind]) for index, kind in enumerate(kinds) if kind in READERS and kind not in TYPES]
 
@@ -91,8 +91,8 @@ def _is_not_a_time(value):
 
 
 def write_parameter(value):
-    """A parameter as it travels; TypeError for what no database takes. Values of derived types, such as numpy.float64 and
-    numpy.str_, become plain ones: msgspec encodes no others."""
+    """Returns a parameter in its JSON form. Raises TypeError for a value that no database takes. Values of derived
+    types, such as numpy.float64 and numpy.str_, become plain ones: msgspec encodes no others."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -1,8 +1,8 @@
 """Worker processes of notebooks (`multiprocessing` with `spawn` and `forkserver`).
 
-Such a worker is a new Python that imports the main program's file to find its functions. A notebook is no such file:
-what its cells define goes to workers by value. Nothing else than functions and classes of cells is treated so, and only
-once a notebook has started such a worker; with `fork` everything is there already.
+Such a worker is a new Python that imports the main program's file to find its functions. A notebook is not such a file,
+so definitions of its cells go to workers by value. Only functions and classes of cells are treated so, and only once a
+notebook has started such a worker; with `fork` everything is there already.
 """
 
 import importlib
@@ -23,7 +23,7 @@ def install():
     def get_preparation_data(name):
         ForkingPickler.reducer_override = _reduce
         data = prepare(name)
-        data.pop("init_main_from_path", None)  # it is not there, or not what has run
+        data.pop("init_main_from_path", None)  # the file is missing, or differs from the code that ran
         data.pop("init_main_from_name", None)
         return data
 
@@ -45,7 +45,7 @@ def _reduce(_pickler, value):
 
 
 def _reduce_member(value):
-    """What classes have among their members and no pickler takes."""
+    """Reduces members of classes that no pickler takes."""
     if isinstance(value, (staticmethod, classmethod)):
         return type(value), (value.__func__,)
     if type(value) is property:
@@ -53,7 +53,7 @@ def _reduce_member(value):
     if isinstance(value, types.MappingProxyType):
         return make_mapping, (dict(value),)
     if type(value).__module__ == "dataclasses" and type(value).__name__ in ("_FIELD_BASE", "_MISSING_TYPE"):
-        name = getattr(value, "name", "MISSING")  # there is one of each, which is known by what it is
+        name = getattr(value, "name", "MISSING")  # each is a singleton, known by its name
         return getattr, (sys.modules["dataclasses"], name)
     return NotImplemented
 
@@ -78,7 +78,7 @@ def _names_in(code):
 
 
 def make_function(code, name, qualname, cells):
-    """In the worker: the function without what it refers to, which may refer to it."""
+    """Called in the worker: returns the function without its globals, defaults and closure, which may refer to it."""
     main = sys.modules[MAIN]
     closure = tuple(types.CellType() for _ in range(cells))
     function = types.FunctionType(marshal.loads(code), vars(main), name, None, closure or None)
@@ -107,12 +107,12 @@ def fill_class(made, members):
 
 
 def make_mapping(members):
-    """In the worker: a mapping that nobody changes; its type has no name that a pickler finds."""
+    """Called in the worker: returns a read-only mapping; its type has no name that a pickler finds."""
     return types.MappingProxyType(members)
 
 
 def _known(made):
-    """What the worker sends back refers to it by its name."""
+    """Makes the function or class known by its name, by which results sent back from the worker refer to it."""
     if "." not in made.__qualname__:
         setattr(sys.modules[MAIN], made.__name__, made)
     return made
