@@ -11,7 +11,6 @@ import { endWork } from './app/end-work.ts';
 import { joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
-import { openHttp10Port } from './app/open-http10.ts';
 import { openLocalModel } from './app/open-local-model.ts';
 import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
 import { openOperations } from './app/open-operations.ts';
@@ -27,7 +26,6 @@ import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
-import { INHERITED } from './cluster/messages.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
@@ -67,7 +65,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const { directory, host, metrics } = prerequisites;
   const owns = (workspaceId: string, id?: string) => cluster.owns(workspaceId, id);
   let port: number | undefined;
-  const ownPorts = () => [port, config.http10Port].filter((one) => one !== undefined);
+  const ownPorts = () => (port === undefined ? [] : [port]);
   let draining = false;
   /** Load balancers are to send nothing new any more; what they send is still answered. */
   let isLeaving = false;
@@ -234,17 +232,6 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     stack,
   );
   const connections = new ConnectionLimit(config.maxConnections, cluster.size);
-  const http10 = {
-    host: config.host,
-    port: config.http10Port,
-    descriptor: member === undefined ? undefined : INHERITED.http10,
-    connections,
-    cluster,
-    log,
-  };
-  const target = () => (port === undefined ? undefined : { host: config.host, port });
-  // Opened before the server, so that it closes after it: the last replies still pass through.
-  const relay = await openHttp10Port({ ...http10, target }, stack);
   const warnings = () => [...storage.warnings(), ...auditWarnings(), ...clusterWarnings(cluster)];
   const readiness = () => {
     host.attend();
@@ -338,7 +325,6 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       isLeaving = true;
       if (config.drainS > 0) await new Promise((resolve) => setTimeout(resolve, config.drainS * 1000));
       draining = true;
-      relay?.stopListening();
       server.stopListening();
       await endWork({
         planes: [agents.plane, notebooks.plane],

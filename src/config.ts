@@ -2,7 +2,13 @@
 import { CONFIG_FILE, readConfigFile } from './config/file.ts';
 import type { Place } from './config/kinds.ts';
 import type { Setting } from './config/setting.ts';
-import { isSettingName, SETTING_NAMES, SETTINGS, type SettingName } from './config/settings.ts';
+import {
+  isSettingName,
+  REMOVED_SETTINGS,
+  SETTING_NAMES,
+  SETTINGS,
+  type SettingName,
+} from './config/settings.ts';
 import { nearest } from './config/spelling.ts';
 import { PACKAGE_ROOT } from './core/package-root.ts';
 
@@ -45,14 +51,12 @@ export function loadConfig(
 
   const values: Record<string, unknown> = {};
   const sources: Partial<Record<SettingName, Source>> = {};
-  const calledBy: Partial<Record<SettingName, string>> = {};
   // The data directory is read first, because other defaults are paths in it.
   let dataDir = '';
   for (const name of new Set<SettingName>(['dataDir', ...SETTING_NAMES])) {
     const setting: Setting<unknown> = SETTINGS[name];
     const given = pick(setting, name, env, file);
     sources[name] = given.source;
-    calledBy[name] = given.source === 'default' ? setting.env : given.calledBy;
     values[name] =
       given.text === undefined ? defaultOf(setting, place, dataDir) : setting.kind.parse(given.text, place);
     if (given.text !== undefined && values[name] === undefined) {
@@ -60,8 +64,6 @@ export function loadConfig(
     }
     if (name === 'dataDir') dataDir = String(values[name]);
   }
-  if (values.http10Port !== undefined && values.http10Port === values.port)
-    problems.push(`${calledBy.http10Port} must not be the same port as ${calledBy.port}.`);
   if (problems.length > 0 || !isComplete<Config>(values) || !isComplete<LoadedConfig['sources']>(sources))
     throw new ConfigError(problems);
   return Object.freeze({ config: Object.freeze(values), sources: Object.freeze(sources) });
@@ -100,12 +102,19 @@ function unknownNames(env: Environment, file: ReadonlyMap<string, string>): stri
   );
   const unknownMembers = [...file.keys()].filter((name) => !isSettingName(name));
   return [
-    ...unknownEnv.map((name) => `${name} is not a setting.${suggestion(name, known)}`),
+    ...unknownEnv.map((name) => removal(name, name) ?? `${name} is not a setting.${suggestion(name, known)}`),
     ...unknownMembers.map((name) => {
       const meant = SETTING_NAMES.find((candidate) => SETTINGS[candidate].env === name);
-      return `${name} in ${CONFIG_FILE} is not a setting.${suggestion(meant ?? name, SETTING_NAMES)}`;
+      const named = `${name} in ${CONFIG_FILE}`;
+      return removal(name, named) ?? `${named} is not a setting.${suggestion(meant ?? name, SETTING_NAMES)}`;
     }),
   ];
+}
+
+/** Returns what is wrong with a setting of earlier releases; undefined when none had that name. */
+function removal(name: string, named: string): string | undefined {
+  const removed = REMOVED_SETTINGS.find((setting) => setting.env === name || setting.member === name);
+  return removed && `${named} was removed; ${removed.instead}`;
 }
 
 function suggestion(name: string, known: readonly string[]): string {

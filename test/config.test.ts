@@ -55,7 +55,6 @@ test('with nothing set, every setting has its default', (t) => {
   assert.deepEqual(config, {
     host: '127.0.0.1',
     port: 8787,
-    http10Port: undefined,
     publicUrl: undefined,
     corsOrigins: [],
     workers: automaticWorkers(process.platform, usableProcessors()),
@@ -170,17 +169,14 @@ test('all bad values are reported together, each by the name the user wrote, and
   ]);
 });
 
-test('the port for HTTP/1.0 cannot be the port of the server, whether given or the default', (t) => {
-  assert.deepEqual(problemsOf(t, { TROUPE_PORT: '9000', TROUPE_HTTP10_PORT: '9000' }), [
-    'TROUPE_HTTP10_PORT must not be the same port as TROUPE_PORT.',
+test('a setting of earlier releases is an error that says how to do without it', (t) => {
+  const instead = 'have the proxy speak HTTP/1.1 to TROUPE_PORT (nginx: `proxy_http_version 1.1`).';
+  assert.deepEqual(problemsOf(t, { TROUPE_HTTP10_PORT: '8788' }), [
+    `TROUPE_HTTP10_PORT was removed; ${instead}`,
   ]);
-  assert.deepEqual(problemsOf(t, { TROUPE_HTTP10_PORT: '8787' }), [
-    'TROUPE_HTTP10_PORT must not be the same port as TROUPE_PORT.',
+  assert.deepEqual(problemsOf(t, {}, { http10Port: 8788 }), [
+    `http10Port in troupe.config.json was removed; ${instead}`,
   ]);
-  assert.deepEqual(problemsOf(t, { TROUPE_PORT: '9000' }, { http10Port: 9000 }), [
-    'http10Port in troupe.config.json must not be the same port as TROUPE_PORT.',
-  ]);
-  assert.equal(load(t, { TROUPE_PORT: '0', TROUPE_HTTP10_PORT: '9000' }).config.http10Port, 9000);
 });
 
 test('a file that is not a JSON object is an error, and its content is not quoted', (t) => {

@@ -10,9 +10,9 @@ export const WORKER_ARGUMENT = '--worker';
 
 /**
  * The descriptors that a worker inherits, behind those of its standard streams and its channel: the claim on the data directory,
- * the socket for clients, and the one for HTTP/1.0 where that has a port.
+ * and the socket for clients.
  */
-export const INHERITED = { claim: 4, listener: 5, http10: 6 } as const;
+export const INHERITED = { claim: 4, listener: 5 } as const;
 
 /** The kernel host, and the one that has only marimo loaded. */
 export type HostName = 'usual' | 'plain';

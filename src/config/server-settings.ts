@@ -32,12 +32,6 @@ export const SERVER_SETTINGS = {
     default: '8787',
     description: 'Port to listen on. With 0 the system chooses a free port, which is printed.',
   }),
-  http10Port: optional({
-    env: 'TROUPE_HTTP10_PORT',
-    kind: integer(1, 65_535),
-    description:
-      'An additional port for proxies that speak HTTP/1.0 to this server, as nginx before 1.29.7 does by default; it must not be TROUPE_PORT. Unset: no such port.',
-  }),
   publicUrl: optional({
     env: 'TROUPE_PUBLIC_URL',
     kind: httpUrl,

@@ -1,9 +1,6 @@
 /** Why this machine does not let a program listen on an address, with advice. */
 import { createServer } from 'node:net';
 
-/** The setting of a port, which an advice names. */
-export type PortSetting = 'TROUPE_PORT' | 'TROUPE_HTTP10_PORT';
-
 interface Address {
   readonly host: string;
   readonly port: number;
@@ -23,12 +20,11 @@ export function probeListening(host: string, port: number): Promise<string | und
 export function explainListening(
   code: string | undefined,
   { host, port }: Address,
-  setting: PortSetting,
 ): { readonly why: string; readonly advice: string } {
   if (code === 'EADDRINUSE')
     return {
       why: 'another program uses the port',
-      advice: `Stop that program (ss -ltnp shows it), or set ${setting} to another port.`,
+      advice: `Stop that program (ss -ltnp shows it), or set TROUPE_PORT to another port.`,
     };
   if (code === 'EADDRNOTAVAIL')
     return {
@@ -38,7 +34,7 @@ export function explainListening(
   if (code === 'EACCES')
     return {
       why: `this user may not listen on port ${port}`,
-      advice: `Set ${setting} to a port above 1023, or allow this one (net.ipv4.ip_unprivileged_port_start).`,
+      advice: `Set TROUPE_PORT to a port above 1023, or allow this one (net.ipv4.ip_unprivileged_port_start).`,
     };
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return {
@@ -52,12 +48,12 @@ export function explainListening(
     };
   return {
     why: code === undefined ? 'the system refused it, but allows it now' : code,
-    advice: `Start the server again, or set TROUPE_HOST and ${setting} to an address and a port that it may use.`,
+    advice: `Start the server again, or set TROUPE_HOST and TROUPE_PORT to an address and a port that it may use.`,
   };
 }
 
 /** Returns one line that says why the server cannot listen, with advice. */
-export function listenFailure(code: string | undefined, address: Address, setting: PortSetting): string {
-  const { why, advice } = explainListening(code, address, setting);
+export function listenFailure(code: string | undefined, address: Address): string {
+  const { why, advice } = explainListening(code, address);
   return `Cannot listen on ${address.host}:${address.port}: ${why}. ${advice}`;
 }

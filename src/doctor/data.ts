@@ -140,7 +140,7 @@ export async function checkPort({ host, port, dataDir }: Config): Promise<Findin
     );
   if (code === 'EADDRINUSE' && existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir)))
     return ok('port', `${shown} is in use, as is the data directory: the server is running`);
-  const { why, advice } = explainListening(code, { host, port }, 'TROUPE_PORT');
+  const { why, advice } = explainListening(code, { host, port });
   return problem('port', `the server cannot listen on ${shown}: ${why}`, advice);
 }
 

@@ -66,7 +66,7 @@ export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddre
       stop: () => uws.us_listen_socket_close(listening),
     };
   // uWebSockets.js does not say why: Node.js is asked to listen in its place.
-  throw new Error(listenFailure(await probeListening(host, port), { host, port }, 'TROUPE_PORT'));
+  throw new Error(listenFailure(await probeListening(host, port), { host, port }));
 }
 
 function listen(app: TemplatedApp, host: string, port: number): us_listen_socket | undefined {
@@ -83,7 +83,7 @@ async function listenTogether(
   { host, port, descriptor }: ListenAddress & { readonly descriptor: number },
 ): Promise<Listening> {
   await listenOnInherited(descriptor).catch((cause: NodeJS.ErrnoException) => {
-    throw new Error(listenFailure(cause.code, { host, port }, 'TROUPE_PORT'), { cause });
+    throw new Error(listenFailure(cause.code, { host, port }), { cause });
   });
   const inherited = await loadInheritedListener(descriptor);
   const listening = listen(app, LOOPBACK, 0);

@@ -44,9 +44,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
     drain({ app, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
   );
-  for (const port of [Number(new URL(app.url).port || HTTP_PORT), config.http10Port]) {
-    if (port) await holdLocalhost(log, config.host, port);
-  }
+  await holdLocalhost(log, config.host, Number(new URL(app.url).port || HTTP_PORT));
   announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });
   compileEarly();
   const { confinement } = await app.kernelsReady;

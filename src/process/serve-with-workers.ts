@@ -8,7 +8,7 @@ import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messa
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
-import { listenFailure, type PortSetting } from '#src/core/listen-failure.ts';
+import { listenFailure } from '#src/core/listen-failure.ts';
 import { SocketDirectory } from '#src/kernel/socket-directory.ts';
 import { type BoundSocket, bindListener } from '#src/os/listening-socket.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
@@ -27,7 +27,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const startedAt = performance.now();
   const directory = await claimDirectory(config);
   const claim = requireInheritable(directory);
-  const bound = await bindSockets(config);
+  const bound = await bindSocket(config);
   const writersWake = loadWakeWriters(directory.storePath);
   const sockets = new SocketDirectory(directory.runPath);
   const hosts = new SharedHosts({
@@ -41,7 +41,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     size: config.workers,
     program,
     claim,
-    sockets: bound.map(({ descriptor }) => descriptor),
+    sockets: [bound.descriptor],
     socketFolder: sockets.path,
     log,
     took: (worker, message) => {
@@ -69,10 +69,10 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     primary.send(worker, { op: 'answer', request, answer: await answers[question]() });
   await protectMemory(log);
   warnOfLauncher(log, secrets);
-  for (const { port } of bound) await holdLocalhost(log, config.host, port);
+  await holdLocalhost(log, config.host, bound.port);
   const { prepareStore } = await import('./first-start.ts'); // while Python and the workers start
   const bootstrapped = await prepareStore({ config, directory, log });
-  const url = await primary.open(bound[0]!.port);
+  const url = await primary.open(bound.port);
   onSignals(['SIGTERM', 'SIGINT'], options, async (signal) => {
     const isStored = await primary.drain(signal);
     model?.[Symbol.dispose]();
@@ -104,18 +104,12 @@ function requireInheritable({ claimDescriptor }: DataDirectory): number {
   );
 }
 
-/** Binds the sockets that workers inherit. Rejects with one line when a port cannot be had. */
-async function bindSockets({ host, port, http10Port }: Config): Promise<BoundSocket[]> {
-  const sockets = [await bind(host, port, 'TROUPE_PORT')];
-  if (http10Port !== undefined) sockets.push(await bind(host, http10Port, 'TROUPE_HTTP10_PORT'));
-  return sockets;
-}
-
-async function bind(host: string, port: number, setting: PortSetting): Promise<BoundSocket> {
+/** Binds the socket that workers inherit. Rejects with one line when the port cannot be had. */
+async function bindSocket({ host, port }: Config): Promise<BoundSocket> {
   try {
     return await bindListener(host, port);
   } catch (cause) {
     const { code } = cause as { readonly code?: string };
-    throw new Error(listenFailure(code, { host, port }, setting), { cause });
+    throw new Error(listenFailure(code, { host, port }), { cause });
   }
 }

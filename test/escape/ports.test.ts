@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -12,7 +11,7 @@ import { answerOf } from './attacks.ts';
 const REQUESTS = 60;
 
 /** Listens beside the server in every way that Linux has, and has the system direct connections to it. */
-const takeOver = (ports: readonly number[], workers: number) => `
+const takeOver = (port: number, workers: number) => `
 import ctypes, errno, json, socket, threading
 taken, kept = [], []
 class Instruction(ctypes.Structure):
@@ -44,10 +43,9 @@ ways = {
     "::1": ("::1", [SHARE, REUSE]), "all of IPv6": ("::", [ONLY6, SHARE, REUSE]),
 }
 answer = {}
-for port in json.loads("${JSON.stringify(ports)}"):
-    for name, way in ways.items():
-        try: listen(port, *way); answer[f"{port} {name}"] = None
-        except OSError as error: answer[f"{port} {name}"] = errno.errorcode[error.errno]
+for name, way in ways.items():
+    try: listen(${port}, *way); answer[name] = None
+    except OSError as error: answer[name] = errno.errorcode[error.errno]
 print("ANSWER" + json.dumps(answer))
 `;
 
@@ -64,16 +62,6 @@ function ask(url: string, headers: Record<string, string>): Promise<number | str
   });
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) =>
-    server.listen({ port: 0, host: '127.0.0.1', exclusive: true }, resolve),
-  );
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 const PLACES: readonly (Required<Pick<AttackOptions, 'user' | 'without'>> & { readonly workers: number })[] =
   [
     { user: 'this user', without: '', workers: 3 },
@@ -87,27 +75,24 @@ for (const { user, without, workers } of PLACES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
   const name = `no request to a server of ${user} with ${workers} worker(s) reaches a notebook that listens on its port, ${layers}`;
   test(name, { skip: obstacle(user) ?? false }, async (t) => {
-    const http10 = await freePort();
-    const settings = { TROUPE_WORKERS: String(workers), TROUPE_HTTP10_PORT: String(http10) };
+    const settings = { TROUPE_WORKERS: String(workers) };
     const server = await startAttacked(t, { user, without, settings });
     const port = Number(new URL(server.baseUrl).port);
-    const attacker = await openNotebook(server, { take: takeOver([port, http10], workers), taken: TAKEN });
+    const attacker = await openNotebook(server, { take: takeOver(port, workers), taken: TAKEN });
     const answer = await answerOf(attacker, 'take');
     for (const [way, error] of Object.entries(answer))
       assert.match(String(error), /^(EADDRINUSE|EPERM|EPROTONOSUPPORT|EACCES|EAFNOSUPPORT)$/, way);
 
     const { accessToken } = JSON.parse(readFileSync(join(server.dataDir, 'bootstrap.json'), 'utf8'));
     const headers = { Authorization: `Bearer ${accessToken}` };
-    for (const at of [port, http10]) {
-      const statuses = await Promise.all(
-        Array.from({ length: REQUESTS }, () => ask(`http://127.0.0.1:${at}/api/v3/me`, headers)),
-      );
-      assert.deepEqual(new Set(statuses), new Set([200]));
-      assert.match(
-        String(await ask(`http://[::1]:${at}/api/v3/me`, headers)),
-        /^(ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT)$/,
-      );
-    }
+    const statuses = await Promise.all(
+      Array.from({ length: REQUESTS }, () => ask(`http://127.0.0.1:${port}/api/v3/me`, headers)),
+    );
+    assert.deepEqual(new Set(statuses), new Set([200]));
+    assert.match(
+      String(await ask(`http://[::1]:${port}/api/v3/me`, headers)),
+      /^(ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT)$/,
+    );
     assert.deepEqual(await answerOf(attacker, 'taken'), { taken: [] });
   });
 }

@@ -4,77 +4,60 @@ import { createClient } from '#src/client/client.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { freePort, lacks, startNginx } from '#test/support/reverse-proxies.ts';
+import { lacks, startNginx } from '#test/support/reverse-proxies.ts';
 import { OWNER, type Owner, startServer } from '#test/support/server-fixture.ts';
 
 const READ_TIMEOUT_S = 1;
-/** Debian's nginx speaks HTTP/1.0 to the servers behind it unless it is told otherwise. */
-const WAYS = [
-  { name: 'nginx that is told to speak HTTP/1.1', location: 'proxy_http_version 1.1;', http10: false },
-  { name: 'nginx with its defaults', location: '', http10: true },
-] as const;
-type Way = (typeof WAYS)[number];
-
 const skip = lacks('nginx');
 
 /** A server with nginx in front of it, on a free port; answers both once nginx answers. */
-async function startBehindNginx(owner: Owner, way: Way, settings: Readonly<Record<string, string>> = {}) {
-  const http10Port = String(await freePort());
-  const server = await startServer(owner, {
-    ...settings,
-    ...(way.http10 ? { TROUPE_HTTP10_PORT: http10Port } : {}),
-  });
-  const target = way.http10 ? `http://127.0.0.1:${http10Port}` : server.baseUrl;
-  const silence = `proxy_read_timeout ${READ_TIMEOUT_S}s;`;
-  return {
-    server,
-    baseUrl: await startNginx(owner, `${way.location} ${silence} proxy_pass ${target};`),
-  };
+async function startBehindNginx(owner: Owner, settings: Readonly<Record<string, string>> = {}) {
+  const server = await startServer(owner, settings);
+  const ways = `proxy_http_version 1.1; proxy_read_timeout ${READ_TIMEOUT_S}s;`;
+  return { server, baseUrl: await startNginx(owner, `${ways} proxy_pass ${server.baseUrl};`) };
 }
 
-for (const way of WAYS) {
-  test(`behind ${way.name}, events arrive as they happen and a silent run is not cut off`, {
-    skip,
-  }, async (t) => {
-    const { baseUrl } = await startBehindNginx(t, way, { TROUPE_HEARTBEAT_S: '0.3' });
-    const { token: accessToken, workspaceId } = OWNER;
-    const client = createClient({ baseUrl, accessToken, workspaceId });
-    const notebook = await openNotebook(
-      { client },
-      {
-        a: `import time\nfor n in range(3):\n  print(n, flush=True)\n  time.sleep(0.3)\ntime.sleep(${READ_TIMEOUT_S * 2.5})`,
-      },
+test('behind nginx, events arrive as they happen and a silent run is not cut off', {
+  skip,
+}, async (t) => {
+  const { baseUrl } = await startBehindNginx(t, { TROUPE_HEARTBEAT_S: '0.3' });
+  const { token: accessToken, workspaceId } = OWNER;
+  const client = createClient({ baseUrl, accessToken, workspaceId });
+  const notebook = await openNotebook(
+    { client },
+    {
+      a: `import time\nfor n in range(3):\n  print(n, flush=True)\n  time.sleep(0.3)\ntime.sleep(${READ_TIMEOUT_S * 2.5})`,
+    },
+  );
+  await using events = await EventLog.open(client, notebook.id);
+  const runId = await notebook.submit(['a']);
+  for (const n of ['0', '1', '2']) {
+    await events.until(({ type, data }) => type === 'console-output' && data.text.includes(n));
+    assert.equal((await client.runs.get(runId)).status, 'running', `${n} came while it ran`);
+  }
+  await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
+  assert.equal(events.dataOf('session.snapshot').length, 1, 'it was one connection');
+  const long = `import time\ntime.sleep(${READ_TIMEOUT_S * 2.5})\nprint("done")`;
+  assert.equal((await callCode(client, notebook.id, long)).stdout, 'done\n', 'nor is code');
+  assert.equal((await notebook.close()).status, 'closed');
+  await events.ended;
+  assert.equal(events.types.at(-1), 'session.closed');
+});
+
+test('behind nginx, a response is byte for byte that of the server', { skip }, async (t) => {
+  const { server, baseUrl } = await startBehindNginx(t);
+  const { client } = server;
+  const { id } = await client.notebooks.create({
+    serialization: { cells: [{ cell_id: 'a', code: 'é'.repeat(100_000) }] },
+  });
+  const headers = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
+  for (const path of [`/api/v3/notebooks/${id}`, '/api/v3/notebooks', '/api/v3/nothing', '/healthz']) {
+    const [near, far] = await Promise.all(
+      [server.baseUrl, baseUrl].map((url) => fetch(url + path, { headers })),
     );
-    await using events = await EventLog.open(client, notebook.id);
-    const runId = await notebook.submit(['a']);
-    for (const n of ['0', '1', '2']) {
-      await events.until(({ type, data }) => type === 'console-output' && data.text.includes(n));
-      assert.equal((await client.runs.get(runId)).status, 'running', `${n} came while it ran`);
-    }
-    await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
-    assert.equal(events.dataOf('session.snapshot').length, 1, 'it was one connection');
-    const long = `import time\ntime.sleep(${READ_TIMEOUT_S * 2.5})\nprint("done")`;
-    assert.equal((await callCode(client, notebook.id, long)).stdout, 'done\n', 'nor is code');
-    assert.equal((await notebook.close()).status, 'closed');
-    await events.ended;
-    assert.equal(events.types.at(-1), 'session.closed');
-  });
-
-  test(`behind ${way.name}, a response is byte for byte that of the server`, { skip }, async (t) => {
-    const { server, baseUrl } = await startBehindNginx(t, way);
-    const { client } = server;
-    const { id } = await client.notebooks.create({
-      serialization: { cells: [{ cell_id: 'a', code: 'é'.repeat(100_000) }] },
-    });
-    const headers = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
-    for (const path of [`/api/v3/notebooks/${id}`, '/api/v3/notebooks', '/api/v3/nothing', '/healthz']) {
-      const [near, far] = await Promise.all(
-        [server.baseUrl, baseUrl].map((url) => fetch(url + path, { headers })),
-      );
-      assert.deepEqual([far!.status, await stable(far!)], [near!.status, await stable(near!)], path);
-    }
-  });
-}
+    assert.deepEqual([far!.status, await stable(far!)], [near!.status, await stable(near!)], path);
+  }
+});
 
 /** The body without what differs from request to request. */
 async function stable(response: Response): Promise<string> {

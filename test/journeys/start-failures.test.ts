@@ -98,17 +98,11 @@ test('a port that is in use is named, with the setting to change', async (t) => 
   );
 });
 
-for (const workers of ['1', '2']) {
-  test(`a port for HTTP/1.0 that is in use is named, with its own setting, by a server of ${workers}`, async (t) => {
-    const port = await takenPort(t);
-    const settings = { TROUPE_HTTP10_PORT: port, TROUPE_WORKERS: workers };
-    const { line } = await failToStart(t, copyOfUsed(t), settings);
-    assert.match(
-      line,
-      new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_HTTP10_PORT to`),
-    );
-  });
-}
+test('a server with workers names a port that is in use, too', async (t) => {
+  const port = await takenPort(t);
+  const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_PORT: port, TROUPE_WORKERS: '2' });
+  assert.match(line, new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_PORT to`));
+});
 
 test('a keyring setting that names a directory has the same line when there is no store yet', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'troupe-start-'));

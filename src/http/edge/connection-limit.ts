@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 /** The share of the process's open files that clients may take. */
 const CLIENT_SHARE = 0.75;
 
-/** Counts the descriptors that connections of clients take, on all ports of the server together. */
+/** Counts the connections of clients of this process. */
 export class ConnectionLimit {
   readonly limit: number;
   #open = 0;
@@ -21,9 +21,9 @@ export class ConnectionLimit {
     this.limit = limit === 0 ? affordableConnections() : Math.max(1, Math.floor(limit / workers));
   }
 
-  /** Counts `descriptors` more, or fewer when negative. Returns whether all of them are within the limit. */
-  count(descriptors: number): boolean {
-    this.#open += descriptors;
+  /** Counts `change` more connections, or fewer when negative. Returns whether all of them are within the limit. */
+  count(change: number): boolean {
+    this.#open += change;
     return this.#open <= this.limit;
   }
 }

@@ -33,7 +33,7 @@ export interface WriteOptions extends ReplyStamp {
 export const MAX_WHOLE_BODY_BYTES = 256 * 1024;
 
 /** Sent with every reply that does not set its own. An API serves no pages, so nothing may be loaded or framed. */
-export const GENERAL_HEADERS = {
+const GENERAL_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
