@@ -61,7 +61,7 @@ import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
-import type { Readiness } from '#src/wire/operations.ts';
+import type { Readiness } from '#src/wire/health.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 import type { StoredUsageCounter } from './stored-usage.ts';

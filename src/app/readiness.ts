@@ -1,7 +1,7 @@
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
-import type { Readiness } from '#src/wire/operations.ts';
+import type { Readiness } from '#src/wire/health.ts';
 
 export interface ReadinessFacts {
   /** Load balancers are to send nothing new any more. */

@@ -7,7 +7,7 @@ import type {
   DatasourceReplacement,
   NewDatasource,
 } from '#src/wire/datasource.ts';
-import type { KeyList } from '#src/wire/operations.ts';
+import type { KeyList } from '#src/wire/health.ts';
 import type { Page } from '#src/wire/shape.ts';
 import { ApiError } from './api-error.ts';
 import {

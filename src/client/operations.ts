@@ -8,7 +8,7 @@ import type {
 } from '#src/wire/actor.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/finding.ts';
-import type { Health, Readiness } from '#src/wire/operations.ts';
+import type { Health, Readiness } from '#src/wire/health.ts';
 import type { KernelList, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
 import type { Page } from '#src/wire/shape.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';

@@ -2,31 +2,20 @@
  * The declaration of an operation: its request, its responses, who may call it, and its handler. The server mounts it,
  * admission checks requests against it, and the OpenAPI document is made from it.
  */
-import type { Static, TObject, TSchema, TUndefined } from 'typebox';
+import type { Static, TSchema, TUndefined } from 'typebox';
 import type { ErrorCode } from '#src/core/errors.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { QuerySchema, ResponseSpec } from '#src/wire/operations/operation.ts';
+import type { Method, ParamNames } from '#src/wire/paths.ts';
 import type { Wire } from '#src/wire/shape.ts';
 import type { BytesReply, EmptyReply, Reply } from './reply/reply.ts';
 
 /** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** `token`: every holder of a valid access token, whatever the workspace. */
 export type Access = 'public' | 'token' | { readonly action: string };
-
-export interface ResponseSpec {
-  readonly description: string;
-  /** The schema of the JSON body, or for `text/event-stream` of the JSON in each `data:` line. */
-  readonly schema?: TSchema;
-  /** Defaults to `application/json`. Several when the request decides, a media range when the content does. */
-  readonly contentType?: string | readonly string[];
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** The schema of a query: an object, whose properties may all be optional. */
-export type QuerySchema = Omit<TObject, 'required'> & { readonly required: readonly string[] | undefined };
 
 /** A request as its handler sees it. Everything is copied, so it outlives the connection. */
 export interface RouteRequest<
@@ -210,14 +199,6 @@ export interface Route extends Declaration<string, Access, string> {
   resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;
 }
-
-type ParamNames<Path extends string> = Path extends `${string}:${infer Rest}`
-  ? Rest extends `${infer Name}/${infer Tail}`
-    ? Name | ParamNames<Tail>
-    : Rest extends `${infer Name}*`
-      ? Name
-      : Rest
-  : never;
 
 /** Returns the names of the parameters of a path, in order. */
 export function paramNamesOf(path: string): string[] {

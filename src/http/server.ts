@@ -4,6 +4,7 @@
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
+import type { Method } from '#src/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
 import { createClientAddress } from './edge/client-address.ts';
@@ -18,7 +19,7 @@ import { servePeers } from './peer/serve-peers.ts';
 import type { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
-import type { Method, Route } from './route.ts';
+import type { Route } from './route.ts';
 import { type ListenAddress, listenOn, loadUws } from './uws.ts';
 import type { WireRequest } from './wire-exchange.ts';
 

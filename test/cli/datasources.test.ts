@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { Datasource } from '#src/wire/datasource.ts';
-import type { Key } from '#src/wire/operations.ts';
+import type { Key } from '#src/wire/health.ts';
 import { addMember } from '#test/support/members.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';

@@ -3,10 +3,11 @@ import http from 'node:http';
 import test from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { acceptsGzip, MIN_COMPRESSED_BYTES } from '#src/http/reply/compress.ts';
-import { READ_CONDITION, unlessKnown } from '#src/http/reply/entity-tag.ts';
+import { unlessKnown } from '#src/http/reply/entity-tag.ts';
 import { defer, ok, type Reply, raw } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
+import { READ_CONDITION } from '#src/wire/operations/parts.ts';
 import { GOOD, serve } from './test-server.ts';
 
 const TEXT = 'a cell and its output, '.repeat(30_000);

@@ -4,7 +4,7 @@ import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { createServer } from '#src/http/server.ts';
-import type { Readiness } from '#src/wire/operations.ts';
+import type { Readiness } from '#src/wire/health.ts';
 import { auth, deferred, RawConnection, send, serve } from './test-server.ts';
 import { docs } from './thing-routes.ts';
 

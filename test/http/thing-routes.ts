@@ -1,7 +1,8 @@
 import Type from 'typebox';
 import { created, ok, type Reply } from '#src/http/reply/reply.ts';
-import { defineRoute, type Method } from '#src/http/route.ts';
+import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
+import type { Method } from '#src/wire/paths.ts';
 import { mapOf } from '#src/wire/shape.ts';
 
 /** What a route needs besides its own: documentation, and a right that everybody has. */

@@ -2,7 +2,8 @@
 import type { TSchema } from 'typebox';
 import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
 import type { Auth, Requirements } from '#src/core/principal.ts';
-import type { ResponseSpec, Route } from '../route.ts';
+import type { ResponseSpec } from '#src/wire/operations/operation.ts';
+import type { Route } from '../route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
 import { usualHeaderName } from './header-names.ts';

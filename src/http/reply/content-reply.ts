@@ -1,14 +1,8 @@
 /** Replies with content whose hash is known: all of it, one range of it, or 304 when the caller already has it. */
 import { AppError } from '#src/core/errors.ts';
-import { isKnown, READ_CONDITION } from './entity-tag.ts';
+import type { CONTENT_HEADERS } from '#src/wire/operations/parts.ts';
+import { isKnown } from './entity-tag.ts';
 import { type BytesReply, type EmptyReply, type FileReply, raw } from './reply.ts';
-
-/** The request headers that `contentReply` reads, with their documentation, for a route to declare. */
-export const CONTENT_HEADERS = {
-  ...READ_CONDITION,
-  range: 'One range of bytes. The whole content is sent when several are requested.',
-  'if-range': 'An entity tag. The range is ignored unless the tag is current.',
-} as const;
 
 export interface Content {
   readonly bytes: Uint8Array;

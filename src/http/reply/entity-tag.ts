@@ -4,30 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
+import type { READ_CONDITION, WRITE_CONDITIONS } from '#src/wire/operations/parts.ts';
 import { invalidRequest } from '../edge/violations.ts';
 import type { BytesReply, EmptyReply, JsonReply } from './reply.ts';
-
-/** The request headers that `unlessKnown` reads, for a route to declare. */
-export const READ_CONDITION = {
-  'if-none-match': 'Entity tags of what the caller has. The reply is 304 when one of them is current.',
-} as const;
-
-/** The request headers that `requireState` reads, for a route to declare. */
-export const WRITE_CONDITIONS = {
-  'if-match':
-    'Entity tags of what the caller has read. The reply is 412, and nothing has changed, unless one of them is current.',
-  'if-none-match': 'Entity tags. The reply is 412, and nothing has changed, when one of them is current.',
-} as const;
-
-/** The response header that carries the tag, for a route to declare. */
-export const ETAG_HEADER = {
-  etag:
-    'The entity tag of this state, for `If-None-Match` and `If-Match`. It ends in `-gzip` when the body is compressed; both ' +
-    'forms name the same state.',
-} as const;
-
-/** The response of a route that reads `READ_CONDITION`. */
-export const NOT_MODIFIED = { description: 'The caller already has this state.', headers: ETAG_HEADER };
 
 /** Returns the tag of a record that has a version. It must be visible ASCII without quotes. */
 export function versionTag(version: string): string {

@@ -7,18 +7,9 @@ import type { ActorDetail } from '#src/actors/inspected-actor.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
-import {
-  ActorDetailSchema,
-  ActorEventsQuery,
-  ActorListQuery,
-  ActorPageSchema,
-  ActorStreamEventSchema,
-  ChartQuery,
-  ChartSchema,
-} from '#src/wire/actor.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { json, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { STREAM_HEADERS_READ } from './event-streams.ts';
 import { homeOfRun } from './runs.ts';
 
 const CURSOR = /^[\w-]+\/[\w-]+$/;
@@ -49,9 +40,7 @@ export function actorRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/actors/events',
-      operationId: 'followActors',
+      ...OPERATIONS.followActors,
       summary: 'Follow what happens to the actors of the workspace',
       description:
         'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a second. What an actor ' +
@@ -63,15 +52,6 @@ export function actorRoutes(
         'are told by type, never with what they carried.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
-      headers: STREAM_HEADERS_READ,
-      query: ActorEventsQuery,
-      responses: {
-        200: {
-          description: 'The event stream.',
-          schema: ActorStreamEventSchema,
-          contentType: 'text/event-stream',
-        },
-      },
       errors: ['quota_exceeded'],
       async handle({ principal, headers, query }) {
         const lastEventId = headers['last-event-id'] || query.lastEventId;
@@ -82,17 +62,13 @@ export function actorRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/actors',
-      operationId: 'inspectActors',
+      ...OPERATIONS.inspectActors,
       summary: 'List the live actors of the workspace',
       description:
         'The environments, sessions and runs that are in memory, by kind and id, with their state and the last events they ' +
         'received.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
-      query: ActorListQuery,
-      responses: { 200: { description: 'A page of actors.', schema: ActorPageSchema } },
       errors: ['invalid_cursor'],
       homeOf: () => undefined, // every worker asks the others
       async handle({ principal, query }) {
@@ -104,15 +80,12 @@ export function actorRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/actors/:kind/:id',
-      operationId: 'inspectActor',
+      ...OPERATIONS.inspectActor,
       summary: 'Read what an actor is doing, and what it takes and refuses',
       description:
         'Reading restores and wakes nothing. Events are shown by type, never with what they carried.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
-      responses: { 200: { description: 'The actor.', schema: ActorDetailSchema } },
       homeOf({ principal, params: { kind, id } }) {
         if (kind === 'environment') return undefined; // every worker reads it from the store
         return kind === 'run' ? homeOfRun(runs)({ principal, params: { runId: id } }) : { id };
@@ -125,23 +98,13 @@ export function actorRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/charts/:machine',
-      operationId: 'getChart',
+      ...OPERATIONS.getChart,
       summary: 'Read the statechart of a kind of actor',
       description:
         'A request that names the `version` of the chart gets an answer that caches may keep for ever.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       readsStoreOnly: true,
-      query: ChartQuery,
-      responses: {
-        200: {
-          description: 'The statechart.',
-          schema: ChartSchema,
-          headers: { 'cache-control': 'How long the chart may be kept.' },
-        },
-      },
       handle({ params: { machine }, query }) {
         const root = actors.chart(machine);
         if (root === undefined) throw notFound();

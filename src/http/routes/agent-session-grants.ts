@@ -1,9 +1,5 @@
 import type { ConversationAccess } from '#src/agent/conversation-access.ts';
-import {
-  AgentSessionGrantListSchema,
-  AgentSessionGrantSchema,
-  NewAgentSessionGrantSchema,
-} from '#src/wire/agent.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -13,27 +9,17 @@ const tags = ['Agent sessions'];
 export function agentSessionGrantRoutes(access: ConversationAccess): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/agent-sessions/:sessionId/grants',
-      operationId: 'listAgentSessionGrants',
+      ...OPERATIONS.listAgentSessionGrants,
       summary: 'List the members a conversation is shared with',
       description:
         'In addition to them, its owner can use it. Owners of the workspace can read, share and hand it over.',
       tags,
       access: { action: 'agent.read' },
       readsStoreOnly: true,
-      responses: {
-        200: {
-          description: 'All grants.',
-          schema: AgentSessionGrantListSchema,
-        },
-      },
       handle: ({ principal, params }) => ok({ items: access.grants(principal, params.sessionId) }),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/agent-sessions/:sessionId/grants',
-      operationId: 'grantAgentSession',
+      ...OPERATIONS.grantAgentSession,
       summary: 'Share a conversation with a member',
       description:
         'The member can then read, prompt and close the conversation, with its whole history. Its owner and the owners of the ' +
@@ -41,14 +27,6 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       tags,
       access: { action: 'agent.share' },
       sharedTurn: true, // members are removed in the home of the workspace
-      body: NewAgentSessionGrantSchema,
-      responses: {
-        201: {
-          description: 'The conversation is shared.',
-          schema: AgentSessionGrantSchema,
-          headers: { location: 'The path of the grant.' },
-        },
-      },
       errors: ['conversation_read_only'],
       checkAccess: ({ principal, params }) => access.checkSharing(principal, params.sessionId),
       handle({ principal, params: { sessionId }, body }) {
@@ -58,14 +36,11 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/agent-sessions/:sessionId/grants/:userId',
-      operationId: 'revokeAgentSessionGrant',
+      ...OPERATIONS.revokeAgentSessionGrant,
       summary: 'Stop sharing a conversation',
       description: 'Those who can share it can do this, and the member it is shared with.',
       tags,
       access: { action: 'agent.read' },
-      responses: { 204: { description: 'The conversation is no longer shared.' } },
       errors: ['conversation_read_only'],
       handle({ principal, params }) {
         access.revoke(principal, params.sessionId, params.userId);

@@ -1,36 +1,12 @@
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
 import type { AgentSessionRecord } from '#src/agent/agent-session-record.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
-import {
-  AgentSessionSchema,
-  AgentSessionSummarySchema,
-  NewAgentSessionGrantSchema,
-  OpenAgentSessionSchema,
-} from '#src/wire/agent.ts';
-import { AgentStreamEventSchema } from '#src/wire/events.ts';
-import { AgentSessionListQuery, SessionRunsQuery } from '#src/wire/finding.ts';
-import { AgentRunSchema, PromptRequestSchema, WaitQuery } from '#src/wire/run.ts';
-import { pageSchema } from '#src/wire/shape.ts';
-import {
-  contentTag,
-  ETAG_HEADER,
-  NOT_MODIFIED,
-  READ_CONDITION,
-  requireState,
-  unlessKnown,
-  WRITE_CONDITIONS,
-} from '../reply/entity-tag.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { contentTag, requireState, unlessKnown } from '../reply/entity-tag.ts';
 import { accepted, created, encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import {
-  STREAM_DESCRIPTION,
-  STREAM_HEADERS_READ,
-  StreamQuery,
-  streamReply,
-  streamRequestOf,
-  streamResponses,
-} from './event-streams.ts';
-import { type RunWaiting, submittedResponses } from './run-waiting.ts';
+import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from './event-streams.ts';
+import type { RunWaiting } from './run-waiting.ts';
 
 const tags = ['Agent sessions'];
 
@@ -42,9 +18,7 @@ export function agentSessionRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/agent-sessions',
-      operationId: 'openAgentSession',
+      ...OPERATIONS.openAgentSession,
       summary: 'Open an agent conversation',
       description:
         'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook and the ' +
@@ -54,21 +28,9 @@ export function agentSessionRoutes(
       tags,
       access: { action: 'agent.open' },
       sharedTurn: true,
-      body: OpenAgentSessionSchema,
       homeInBody: true,
       // A new conversation can be made in any worker. The id of the request chooses one, which all workers agree on.
       homeOf: ({ body, requestId }) => ({ id: body.notebookSessionId ?? body.id ?? requestId }),
-      responses: {
-        200: {
-          description: 'The conversation was already open in this environment, with this binding.',
-          schema: AgentSessionSchema,
-        },
-        201: {
-          description: 'The conversation was opened.',
-          schema: AgentSessionSchema,
-          headers: { location: 'The path of the session.' },
-        },
-      },
       errors: [
         'unknown_model',
         'not_found',
@@ -90,36 +52,20 @@ export function agentSessionRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/agent-sessions',
-      operationId: 'listAgentSessions',
+      ...OPERATIONS.listAgentSessions,
       summary: 'List the conversations you can read, by the time at which they were created',
       tags,
       access: { action: 'agent.read' },
       readsStoreOnly: true,
-      query: AgentSessionListQuery,
-      responses: {
-        200: {
-          description: 'A page of conversations.',
-          schema: pageSchema('AgentSessionPage', AgentSessionSummarySchema),
-        },
-      },
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) =>
         ok(await sessions.list(principal, { ...query, signal })),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/agent-sessions/:sessionId',
-      operationId: 'getAgentSession',
+      ...OPERATIONS.getAgentSession,
       summary: 'Read a conversation with its entries, configuration and context',
       tags,
       access: { action: 'agent.read' },
-      headers: READ_CONDITION,
-      responses: {
-        200: { description: 'The conversation.', schema: AgentSessionSchema, headers: ETAG_HEADER },
-        304: NOT_MODIFIED,
-      },
       handle: ({ principal, params: { sessionId }, headers }) =>
         sessions.whenReadable(principal, sessionId, () => {
           const record = sessions.record(principal, sessionId);
@@ -127,15 +73,11 @@ export function agentSessionRoutes(
         }),
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/agent-sessions/:sessionId',
-      operationId: 'closeAgentSession',
+      ...OPERATIONS.closeAgentSession,
       summary: 'Close an agent session',
       description: 'The history is kept. A notebook session that the conversation is bound to stays open.',
       tags,
       access: { action: 'agent.close' },
-      headers: WRITE_CONDITIONS,
-      responses: { 200: { description: 'The closed session.', schema: AgentSessionSchema } },
       errors: ['session_closed', 'conversation_read_only', 'precondition_failed'],
       handle: ({ principal, params: { sessionId }, headers }) =>
         sessions.whenReadable(principal, sessionId, () => {
@@ -146,9 +88,7 @@ export function agentSessionRoutes(
         }),
     }),
     defineRoute({
-      method: 'PUT',
-      path: '/api/v3/agent-sessions/:sessionId/owner',
-      operationId: 'handOverAgentSession',
+      ...OPERATIONS.handOverAgentSession,
       summary: 'Hand a conversation over to another member',
       description:
         'The member becomes its owner, with its whole history. The owner until then can still use it, as if it were shared ' +
@@ -156,18 +96,12 @@ export function agentSessionRoutes(
       tags,
       access: { action: 'agent.share' },
       sharedTurn: true, // members are removed in the home of the workspace
-      body: NewAgentSessionGrantSchema,
-      responses: {
-        200: { description: 'The conversation, without its entries.', schema: AgentSessionSummarySchema },
-      },
       errors: ['conversation_read_only'],
       handle: ({ principal, params, body }) =>
         ok(sessions.handOver(principal, params.sessionId, body.userId)),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/agent-sessions/:sessionId/runs',
-      operationId: 'submitPrompt',
+      ...OPERATIONS.submitPrompt,
       summary: 'Prompt an agent',
       description:
         'Returns 202 as soon as the run is stored. What the agent writes and does is sent on the event stream and stored ' +
@@ -176,9 +110,6 @@ export function agentSessionRoutes(
         'once it has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
       tags,
       access: { action: 'agent.prompt' },
-      body: PromptRequestSchema,
-      query: WaitQuery,
-      responses: submittedResponses(AgentRunSchema),
       errors: [
         'session_busy',
         'session_closed',
@@ -199,25 +130,17 @@ export function agentSessionRoutes(
       resume: (request, first) => waiting.resumed(request, first),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/agent-sessions/:sessionId/runs',
-      operationId: 'listPrompts',
+      ...OPERATIONS.listPrompts,
       summary: "List a conversation's prompts, oldest first unless the order says otherwise",
       tags,
       access: { action: 'agent.read' },
       readsStoreOnly: true,
-      query: SessionRunsQuery,
-      responses: {
-        200: { description: 'A page of runs.', schema: pageSchema('AgentRunPage', AgentRunSchema) },
-      },
       errors: ['invalid_cursor'],
       handle: async ({ principal, params, query, signal }) =>
         encodedJson(await prompts.list(principal, params.sessionId, { ...query, signal })),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/agent-sessions/:sessionId/events',
-      operationId: 'followAgentSession',
+      ...OPERATIONS.followAgentSession,
       summary: 'Follow an agent session',
       description:
         `Sends server-sent events. ${STREAM_DESCRIPTION} The state is the history as \`agent-entry\` events and the text so ` +
@@ -225,9 +148,6 @@ export function agentSessionRoutes(
         'the agent gave up the answer.',
       tags,
       access: { action: 'agent.read' },
-      headers: STREAM_HEADERS_READ,
-      query: StreamQuery,
-      responses: streamResponses(AgentStreamEventSchema),
       errors: ['quota_exceeded'],
       handle: ({ principal, params: { sessionId }, headers, query }) =>
         sessions.whenReadable(principal, sessionId, () =>

@@ -1,7 +1,5 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import { AuditEntrySchema } from '#src/wire/audit.ts';
-import { AuditListQuery } from '#src/wire/finding.ts';
-import { pageSchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -9,9 +7,7 @@ import { defineRoute, type Route } from '../route.ts';
 export function auditRoutes(audit: AuditTrail): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/audit',
-      operationId: 'listAudit',
+      ...OPERATIONS.listAudit,
       summary: 'List who did what in the workspace',
       description:
         'Records changes of members, roles, tokens, workspaces, keys, datasources and of what is shared, and queries of ' +
@@ -21,10 +17,6 @@ export function auditRoutes(audit: AuditTrail): readonly Route[] {
       tags: ['Operations'],
       access: { action: 'audit.read' },
       readsStoreOnly: true,
-      query: AuditListQuery,
-      responses: {
-        200: { description: 'A page of entries.', schema: pageSchema('AuditPage', AuditEntrySchema) },
-      },
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) =>
         ok(await audit.list(principal.workspaceId, { ...query, signal })),

@@ -2,7 +2,8 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { CodeCalls } from '#src/notebook/code-calls.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
-import { CodeRequestSchema, type CodeResult, CodeResultSchema } from '#src/wire/session.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { CodeResult } from '#src/wire/session.ts';
 import { defer } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -36,9 +37,7 @@ function namedSession({
 export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/cee/kernel/execute',
-      operationId: 'executeCode',
+      ...OPERATIONS.executeCode,
       summary: 'Run Python in a live notebook session',
       description:
         'The session, which the header `Service-Session-Id` names, must be ready and in edit mode. The code runs in the ' +
@@ -50,11 +49,7 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
       tags: ['Live editing'],
       access: { action: 'code.execute' },
       whileFull: true, // it is how files of a workspace are deleted
-      headers: { 'service-session-id': 'The id of the notebook session.' },
-      requiredHeaders: ['service-session-id'],
       homeOf: ({ headers }) => ({ id: headers['service-session-id'] }),
-      body: CodeRequestSchema,
-      responses: { 200: { description: 'The result of the code.', schema: CodeResultSchema } },
       errors: [
         'missing_session',
         'not_found',

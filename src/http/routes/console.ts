@@ -1,6 +1,8 @@
 import { notFound } from '#src/core/errors.ts';
+import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import type { ConsoleFile, ConsoleFiles } from '../console-files.ts';
-import { isKnown, READ_CONDITION } from '../reply/entity-tag.ts';
+import { isKnown } from '../reply/entity-tag.ts';
 import { type BytesReply, type EmptyReply, raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -30,52 +32,35 @@ const FILE_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
 /** The browser console. Its files hold nothing secret: what it shows, it asks the API for, with the token of its user. */
 export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
   const common = {
-    method: 'GET',
     tags: ['Server'],
     access: 'public',
-    headers: READ_CONDITION,
     errors: ['unavailable'],
   } as const;
   return [
     defineRoute({
+      ...OPERATIONS.getConsole,
       ...common,
-      path: '/console',
       isPage: true,
-      operationId: 'getConsole',
       summary: 'Open the console in a browser',
       description: 'A web page on which the holder of an access token sees what the server does.',
-      responses: {
-        200: { description: 'The page.', contentType: 'text/html' },
-        304: { description: 'The browser already has this page.' },
-      },
       handle: async ({ headers }) => answer(await files.read(PAGE), PAGE_HEADERS, headers),
     }),
     defineRoute({
-      method: 'GET',
+      ...OPERATIONS.redirectToConsole,
       tags: ['Server'],
       access: 'public',
-      path: '/console/',
       isPage: true,
       isAlias: true,
-      operationId: 'redirectToConsole',
       summary: 'Go to the console',
       description: 'The links of the page are relative to `/console`, without a slash at its end.',
-      responses: {
-        308: { description: 'To the page.', headers: { Location: 'The page, relative to this address.' } },
-      },
       // Relative, because the server may be below a path of a proxy.
       handle: () => ({ kind: 'empty', status: 308, headers: { location: '../console' } }),
     }),
     defineRoute({
+      ...OPERATIONS.getConsoleFile,
       ...common,
-      path: '/console/:file',
-      operationId: 'getConsoleFile',
       summary: 'Read a file of the console',
       description: 'A script, a style sheet or a picture. Its name changes with its content.',
-      responses: {
-        200: { description: 'The file. It can be cached for ever.', contentType: '*/*' },
-        304: { description: 'The browser already has this file.' },
-      },
       handle: async ({ params, headers }) => {
         // The page has its own path, with its own policy; its name stays when its content changes.
         if (params.file === PAGE) throw notFound();

@@ -1,9 +1,5 @@
 import type { DatasourceGrants } from '#src/datasource/grants.ts';
-import {
-  DatasourceGrantListSchema,
-  DatasourceGrantSchema,
-  NewDatasourceGrantSchema,
-} from '#src/wire/datasource.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { auditContextOf } from './audited-routes.ts';
@@ -12,40 +8,22 @@ import { auditContextOf } from './audited-routes.ts';
 export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/datasources/:slug/grants',
-      operationId: 'listDatasourceGrants',
+      ...OPERATIONS.listDatasourceGrants,
       summary: 'List the subjects a datasource is shared with',
       description: 'In addition to them, its creator and the owners of the workspace can use it.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       readsStoreOnly: true,
-      responses: {
-        200: {
-          description: 'All grants.',
-          schema: DatasourceGrantListSchema,
-        },
-      },
       handle: ({ principal, params }) => ok({ items: grants.list({ principal }, params.slug) }),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/datasources/:slug/grants',
-      operationId: 'grantDatasource',
+      ...OPERATIONS.grantDatasource,
       summary: 'Share a datasource',
       description: 'Whoever it is shared with can query, test, replace and delete the datasource.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       audited: true,
       sameOrigin: true,
-      body: NewDatasourceGrantSchema,
-      responses: {
-        201: {
-          description: 'The datasource is shared.',
-          schema: DatasourceGrantSchema,
-          headers: { location: 'The path of the grant.' },
-        },
-      },
       checkAccess: ({ principal, params }) => grants.checkSharing(principal, params.slug),
       handle(request) {
         const { slug } = request.params;
@@ -55,15 +33,12 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/datasources/:slug/grants/:subject',
-      operationId: 'revokeDatasourceGrant',
+      ...OPERATIONS.revokeDatasourceGrant,
       summary: 'Stop sharing a datasource',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       audited: true,
       sameOrigin: true,
-      responses: { 204: { description: 'The datasource is no longer shared.' } },
       handle(request) {
         grants.remove(auditContextOf(request), request.params.slug, request.params.subject);
         return noContent();

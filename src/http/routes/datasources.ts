@@ -1,23 +1,8 @@
 import type { Datasources, Saved } from '#src/datasource/datasources.ts';
 import type { ProbeResult } from '#src/datasource/probe.ts';
-import {
-  ConnectionTestSchema,
-  DatasourceReplacementSchema,
-  DatasourceSchema,
-  DeletedDatasourceSchema,
-  NewDatasourceSchema,
-} from '#src/wire/datasource.ts';
-import { EmptyBodySchema, MAX_WHOLE_LIST, pageSchema, WholeListQuery } from '#src/wire/shape.ts';
-import {
-  ETAG_HEADER,
-  NOT_MODIFIED,
-  READ_CONDITION,
-  requireState,
-  tagged,
-  unlessKnown,
-  versionTag,
-  WRITE_CONDITIONS,
-} from '../reply/entity-tag.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { MAX_WHOLE_LIST } from '#src/wire/shape.ts';
+import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { created, encodedJson, type JsonReply, json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { auditContextOf } from './audited-routes.ts';
@@ -25,18 +10,11 @@ import { auditContextOf } from './audited-routes.ts';
 /** The body limit of every route that takes a connection. */
 export const DATASOURCE_BODY_LIMIT_BYTES = 512 * 1024;
 
-const TEST_FAILED = {
-  description: 'The connection test failed, so nothing was saved.',
-  schema: ConnectionTestSchema,
-};
-
 /** Datasources. */
 export function datasourceRoutes(datasources: Datasources): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/datasources',
-      operationId: 'listDatasources',
+      ...OPERATIONS.listDatasources,
       summary: 'List the datasources you can use, by slug',
       description:
         'Returns all of them, unless `limit` asks for a page. Of more than 10,000 the first 10,000 are returned, and ' +
@@ -44,21 +22,12 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
       readsStoreOnly: true,
-      query: WholeListQuery,
-      responses: {
-        200: {
-          description: 'The datasources.',
-          schema: pageSchema('DatasourcePage', DatasourceSchema),
-        },
-      },
       errors: ['invalid_cursor'],
       handle: async ({ principal, query: { after, limit = MAX_WHOLE_LIST }, signal }) =>
         encodedJson(await datasources.list(principal, { after, limit, signal })),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/datasources',
-      operationId: 'createDatasource',
+      ...OPERATIONS.createDatasource,
       summary: 'Create a datasource',
       description: 'The connection is stored encrypted and is never returned.',
       tags: ['Datasources'],
@@ -66,15 +35,6 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       audited: true,
       sameOrigin: true,
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
-      body: NewDatasourceSchema,
-      responses: {
-        201: {
-          description: 'The datasource was created.',
-          schema: DatasourceSchema,
-          headers: { location: 'The path of the datasource.', ...ETAG_HEADER },
-        },
-        400: TEST_FAILED,
-      },
       errors: ['already_exists'],
       async handle(request) {
         const saved = await datasources.create(auditContextOf(request), request.body);
@@ -82,27 +42,18 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/datasources/:slug',
-      operationId: 'getDatasource',
+      ...OPERATIONS.getDatasource,
       summary: 'Read the metadata of a datasource',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
       readsStoreOnly: true,
-      headers: READ_CONDITION,
-      responses: {
-        200: { description: 'The metadata.', schema: DatasourceSchema, headers: ETAG_HEADER },
-        304: NOT_MODIFIED,
-      },
       handle({ principal, params, headers }) {
         const metadata = datasources.get(principal, params.slug);
         return unlessKnown(ok(metadata), tagOf(metadata), headers);
       },
     }),
     defineRoute({
-      method: 'PUT',
-      path: '/api/v3/datasources/:slug',
-      operationId: 'replaceDatasource',
+      ...OPERATIONS.replaceDatasource,
       summary: "Replace a datasource's connection",
       description:
         'The new connection must be complete and may be of another kind. An omitted name stays as it is; null removes it. ' +
@@ -112,12 +63,6 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       audited: true,
       sameOrigin: true,
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
-      headers: WRITE_CONDITIONS,
-      body: DatasourceReplacementSchema,
-      responses: {
-        200: { description: 'The connection was replaced.', schema: DatasourceSchema, headers: ETAG_HEADER },
-        400: TEST_FAILED,
-      },
       errors: ['datasource_changed', 'precondition_failed'],
       async handle(request) {
         const { params, body, headers } = request;
@@ -128,22 +73,13 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/datasources/:slug',
-      operationId: 'deleteDatasource',
+      ...OPERATIONS.deleteDatasource,
       summary: 'Delete a datasource',
       description: 'Deletes its connection and its grants. Files of embedded databases stay.',
       tags: ['Datasources'],
       access: { action: 'datasource.delete' },
       audited: true,
       sameOrigin: true,
-      headers: WRITE_CONDITIONS,
-      responses: {
-        200: {
-          description: 'The datasource was deleted.',
-          schema: DeletedDatasourceSchema,
-        },
-      },
       errors: ['precondition_failed'],
       handle(request) {
         const { slug } = request.params;
@@ -154,20 +90,12 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       },
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/datasources/:slug/test',
-      operationId: 'testDatasource',
+      ...OPERATIONS.testDatasource,
       summary: 'Test a saved connection',
       tags: ['Datasources'],
       access: { action: 'datasource.test' },
       audited: true,
       sameOrigin: true,
-      body: EmptyBodySchema,
-      optionalBody: true,
-      responses: {
-        200: { description: 'The connection works.', schema: ConnectionTestSchema },
-        400: { description: 'The connection does not work.', schema: ConnectionTestSchema },
-      },
       errors: ['datasource_changed'],
       checkAccess: ({ principal, params }) => void datasources.readable(principal, params.slug),
       handle: async (request) =>

@@ -1,6 +1,7 @@
 import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun } from './run-waiting.ts';
@@ -17,9 +18,7 @@ export interface Deletions {
 export function deletionRoutes({ runs, deletion, conversations, guard }: Deletions): readonly Route[] {
   return [
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/runs/:runId',
-      operationId: 'deleteRun',
+      ...OPERATIONS.deleteRun,
       summary: 'Delete a run',
       description:
         'Deletes the run with its output and its assets. It must have ended; a run that is `stale` is cancelled first. The ' +
@@ -28,7 +27,6 @@ export function deletionRoutes({ runs, deletion, conversations, guard }: Deletio
       tags: ['Runs'],
       access: { action: 'run.delete' },
       homeOf: homeOfRun(runs),
-      responses: { 204: { description: 'The run was deleted.' } },
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
         guard(principal, params.runId, 'delete');
@@ -37,16 +35,13 @@ export function deletionRoutes({ runs, deletion, conversations, guard }: Deletio
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/runs/:runId/assets/:assetId',
-      operationId: 'deleteRunAsset',
+      ...OPERATIONS.deleteRunAsset,
       summary: 'Delete an asset of a run',
       description:
         'The run must have ended. It stays, and still names the asset, which can no longer be read.',
       tags: ['Runs'],
       access: { action: 'run.delete' },
       homeOf: homeOfRun(runs),
-      responses: { 204: { description: 'The asset was deleted.' } },
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
         guard(principal, params.runId, 'delete');
@@ -55,16 +50,13 @@ export function deletionRoutes({ runs, deletion, conversations, guard }: Deletio
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/agent-sessions/:sessionId/conversation',
-      operationId: 'deleteConversation',
+      ...OPERATIONS.deleteConversation,
       summary: 'Delete a conversation',
       description:
         'Closes the session and deletes the conversation for ever: its entries, its grants, and its prompts with their ' +
         'outputs and assets. Its owner and owners of the workspace may do so, while no prompt runs in it.',
       tags: ['Agent sessions'],
       access: { action: 'agent.delete' },
-      responses: { 204: { description: 'The conversation was deleted.' } },
       errors: ['session_busy', 'conversation_read_only'],
       handle({ principal, params }) {
         conversations.delete(principal, params.sessionId);

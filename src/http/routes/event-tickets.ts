@@ -1,8 +1,7 @@
 import { timestamp } from '#src/core/clock.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { EventTicketSchema } from '#src/wire/event-ticket.ts';
-import { EmptyBodySchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { json } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -24,16 +23,14 @@ export function eventTicketRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
+      ...OPERATIONS.createNotebookEventTicket,
       ...shared(tickets, 'session.read', '/api/v3/notebook-sessions', isClosed.notebook),
-      path: '/api/v3/notebook-sessions/:sessionId/event-tickets',
-      operationId: 'createNotebookEventTicket',
       summary: 'Get a ticket for the events of a notebook session',
       tags: ['Notebook sessions'],
     }),
     defineRoute({
+      ...OPERATIONS.createAgentEventTicket,
       ...shared(tickets, 'agent.read', '/api/v3/agent-sessions', isClosed.agent),
-      path: '/api/v3/agent-sessions/:sessionId/event-tickets',
-      operationId: 'createAgentEventTicket',
       summary: 'Get a ticket for the events of an agent session',
       tags: ['Agent sessions'],
     }),
@@ -47,7 +44,6 @@ interface TicketRequest {
 
 function shared(tickets: TicketIssuer, action: string, root: string, isClosed: IsClosed) {
   return {
-    method: 'POST',
     description:
       '`EventSource` in browsers sends no headers. Open it with the `url` of the ticket instead: it works once, within a ' +
       'minute, for this stream only, with your rights, and the stream ends when your token does. `EventSource` cannot ' +
@@ -55,9 +51,6 @@ function shared(tickets: TicketIssuer, action: string, root: string, isClosed: I
       'nothing will happen in it any more.',
     access: { action },
     secretAnswer: true,
-    body: EmptyBodySchema,
-    optionalBody: true,
-    responses: { 201: { description: 'The ticket. It is shown once.', schema: EventTicketSchema } },
     errors: ['not_found', 'session_closed', 'quota_exceeded'],
     checkAccess({ principal, params }: TicketRequest) {
       isClosed(principal, params.sessionId);

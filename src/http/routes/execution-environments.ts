@@ -1,7 +1,6 @@
 import type { Principal } from '#src/core/principal.ts';
 import type { EnvironmentRecord, Environments } from '#src/sessions/environments.ts';
-import { EnvironmentSchema } from '#src/wire/session.ts';
-import { EmptyBodySchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -15,24 +14,13 @@ export function executionEnvironmentRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/execution-environments',
-      operationId: 'createExecutionEnvironment',
+      ...OPERATIONS.createExecutionEnvironment,
       summary: 'Create an execution environment',
       description:
         'An environment holds at most one active notebook session. The body is an empty object, or none.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
       sharedTurn: true,
-      body: EmptyBodySchema,
-      optionalBody: true,
-      responses: {
-        201: {
-          description: 'The environment was created.',
-          schema: EnvironmentSchema,
-          headers: { location: 'The path of the environment.' },
-        },
-      },
       errors: ['not_found'],
       handle({ principal }) {
         const record = environments.create(principal.workspaceId);
@@ -40,28 +28,22 @@ export function executionEnvironmentRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/execution-environments/:environmentId',
-      operationId: 'getExecutionEnvironment',
+      ...OPERATIONS.getExecutionEnvironment,
       summary: 'Read an execution environment',
       description: 'Closed environments can still be read.',
       tags: ['Execution environments'],
       access: { action: 'environment.read' },
       readsStoreOnly: true,
-      responses: { 200: { description: 'The environment.', schema: EnvironmentSchema } },
       handle: ({ principal, params }) =>
         ok(shownTo(principal, environments.record(principal.workspaceId, params.environmentId))),
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/execution-environments/:environmentId',
-      operationId: 'closeExecutionEnvironment',
+      ...OPERATIONS.closeExecutionEnvironment,
       summary: 'Close an execution environment',
       description: 'Refused while sessions are attached to it. Files of the workspace are never deleted.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
       sharedTurn: true,
-      responses: { 200: { description: 'The closed environment.', schema: EnvironmentSchema } },
       errors: ['environment_in_use', 'environment_closed'],
       handle: ({ principal, params }) =>
         ok(shownTo(principal, environments.close(principal.workspaceId, params.environmentId))),

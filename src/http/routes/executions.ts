@@ -1,12 +1,10 @@
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { SessionRunsQuery } from '#src/wire/finding.ts';
-import { ExecutionRequestSchema, NotebookRunSchema, WaitQuery } from '#src/wire/run.ts';
-import { pageSchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { accepted, encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { type RunWaiting, submittedResponses } from './run-waiting.ts';
+import type { RunWaiting } from './run-waiting.ts';
 
 /** Executions of cells. */
 export function executionRoutes(
@@ -17,9 +15,7 @@ export function executionRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/notebook-sessions/:sessionId/executions',
-      operationId: 'submitExecution',
+      ...OPERATIONS.submitExecution,
       summary: 'Execute cells',
       description:
         'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
@@ -31,9 +27,6 @@ export function executionRoutes(
       tags: ['Executions'],
       access: { action: 'run.submit' },
       bodyLimitBytes: 16 * 1024 * 1024,
-      body: ExecutionRequestSchema,
-      query: WaitQuery,
-      responses: submittedResponses(NotebookRunSchema),
       errors: [
         'unknown_cell',
         'duplicate_cell',
@@ -57,17 +50,11 @@ export function executionRoutes(
       resume: (request, first) => waiting.resumed(request, first),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebook-sessions/:sessionId/executions',
-      operationId: 'listExecutions',
+      ...OPERATIONS.listExecutions,
       summary: "List a session's executions, oldest first unless the order says otherwise",
       tags: ['Executions'],
       access: { action: 'run.read' },
       readsStoreOnly: true,
-      query: SessionRunsQuery,
-      responses: {
-        200: { description: 'A page of runs.', schema: pageSchema('NotebookRunPage', NotebookRunSchema) },
-      },
       errors: ['invalid_cursor'],
       async handle({ principal, params: { sessionId }, query, signal }) {
         sessions.known(principal.workspaceId, sessionId);

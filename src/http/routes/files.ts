@@ -1,46 +1,29 @@
 import { listFiles } from '#src/files/file-list.ts';
 import type { OpenFile, WorkspaceFiles } from '#src/files/workspace-files.ts';
-import { FileEntrySchema, FileListQuery } from '#src/wire/files.ts';
-import { pageSchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { attachment, describeFile } from '../reply/content-headers.ts';
-import { CONTENT_HEADERS, fileReply } from '../reply/content-reply.ts';
-import { ETAG_HEADER, NOT_MODIFIED, requireState, tagged, WRITE_CONDITIONS } from '../reply/entity-tag.ts';
+import { fileReply } from '../reply/content-reply.ts';
+import { requireState, tagged } from '../reply/entity-tag.ts';
 import { json, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-
-const PATH = '/api/v3/files/:path*';
-
-const HEADERS = {
-  ...ETAG_HEADER,
-  'content-disposition': '`inline` for plain images and plain text, otherwise `attachment`.',
-  'accept-ranges': '`bytes`: ranges can be requested.',
-};
 
 /** The files of a workspace: what notebooks find in their working directory, and what they leave there. */
 export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/files',
-      operationId: 'listFiles',
+      ...OPERATIONS.listFiles,
       summary: 'List the files of a folder, by name',
       description:
         'A page has the files and folders in one folder. Links, pipes and devices are left out. A page may have fewer ' +
         'items than `limit` and still a `nextCursor`.',
       tags: ['Files'],
       access: { action: 'file.read' },
-      query: FileListQuery,
-      responses: {
-        200: { description: 'A page of the folder.', schema: pageSchema('FilePage', FileEntrySchema) },
-      },
       errors: ['invalid_cursor', 'not_found', 'file_inaccessible'],
       handle: async ({ principal, query, signal }) =>
         ok(await listFiles(files, principal.workspaceId, query, signal)),
     }),
     defineRoute({
-      method: 'GET',
-      path: PATH,
-      operationId: 'getFile',
+      ...OPERATIONS.getFile,
       summary: 'Read a file',
       description:
         'Sends the bytes of the file. The media type follows from the ending of its name. A file that becomes shorter while ' +
@@ -48,16 +31,6 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       tags: ['Files'],
       access: { action: 'file.read' },
       readsStoreOnly: true,
-      headers: CONTENT_HEADERS,
-      responses: {
-        200: { description: 'The whole file.', contentType: '*/*', headers: HEADERS },
-        206: {
-          description: 'The requested range.',
-          contentType: '*/*',
-          headers: { ...HEADERS, 'content-range': 'Which bytes these are, and how many there are in total.' },
-        },
-        304: NOT_MODIFIED,
-      },
       errors: ['range_not_satisfiable', 'not_a_file', 'file_inaccessible', 'stale_update'],
       async handle({ principal, params, headers, headOnly }) {
         const file = await files.open(principal.workspaceId, params.path);
@@ -65,26 +38,14 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       },
     }),
     defineRoute({
-      method: 'PUT',
-      path: PATH,
-      operationId: 'putFile',
+      ...OPERATIONS.putFile,
       summary: 'Store a file',
       description:
         'The body is the bytes of the file, of any type. They replace the file that is there, if any, at once and as a ' +
         'whole; missing folders are made. With `If-None-Match: *` nothing is replaced.',
       tags: ['Files'],
       access: { action: 'file.write' },
-      takesBytes: true,
       bodyLimitBytes: maxFileBytes,
-      headers: WRITE_CONDITIONS,
-      responses: {
-        200: { description: 'The file was replaced.', schema: FileEntrySchema, headers: ETAG_HEADER },
-        201: {
-          description: 'The file is new.',
-          schema: FileEntrySchema,
-          headers: { ...ETAG_HEADER, location: 'The path of the file in this API.' },
-        },
-      },
       errors: [
         'not_a_file',
         'file_inaccessible',
@@ -102,16 +63,12 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: PATH,
-      operationId: 'deleteFile',
+      ...OPERATIONS.deleteFile,
       summary: 'Delete a file, or an empty folder',
       description:
         'A path that ends in a slash deletes the folder, which must be empty. A link is deleted, not followed.',
       tags: ['Files'],
       access: { action: 'file.write' },
-      headers: WRITE_CONDITIONS,
-      responses: { 204: { description: 'The file was deleted.' } },
       errors: ['not_a_file', 'file_inaccessible', 'precondition_failed'],
       async handle({ principal, params, headers }) {
         await files.delete(principal.workspaceId, params.path, (etag, isTaken) =>

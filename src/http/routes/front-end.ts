@@ -1,4 +1,5 @@
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -10,28 +11,22 @@ export function frontEndPath(version: string): string {
 /** The files of marimo's front end. */
 export function frontEndRoutes(files: FrontEndFiles): readonly Route[] {
   const common = {
-    method: 'GET',
     description:
       "A file of marimo's front end, for HTML pages that were exported from notebooks. Such pages can be opened from " +
       'anywhere, including from a local file, so any origin may load it.',
     tags: ['Front end'],
     access: 'public',
-    responses: {
-      200: { description: 'The file. It never changes, so it can be cached for ever.', contentType: '*/*' },
-    },
   } as const;
   return [
     defineRoute({
+      ...OPERATIONS.getFrontEndFile,
       ...common,
-      path: '/marimo/:version/:file',
-      operationId: 'getFrontEndFile',
       summary: 'Read a file of the front end',
       handle: ({ params }) => answer(files, params.version, params.file),
     }),
     defineRoute({
+      ...OPERATIONS.getFrontEndAsset,
       ...common,
-      path: '/marimo/:version/assets/:file',
-      operationId: 'getFrontEndAsset',
       summary: 'Read an asset of the front end',
       handle: ({ params }) => answer(files, params.version, `assets/${params.file}`),
     }),

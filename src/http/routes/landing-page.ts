@@ -1,5 +1,6 @@
 /** What a person sees who opens the server's address in a browser: what it is, how to begin, and every operation. */
 import { createHash } from 'node:crypto';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { TAGS } from '../openapi/tags.ts';
 import { raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -18,14 +19,11 @@ export function landingPageRoute({ version, routes }: LandingPageOptions): Route
     'cache-control': 'no-cache',
   };
   return defineRoute({
-    method: 'GET',
-    path: '/',
-    operationId: 'getLandingPage',
+    ...OPERATIONS.getLandingPage,
     summary: 'Read what this server is, as a web page',
     tags: ['Server'],
     access: 'public',
     isPage: true,
-    responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     handle: () => raw('text/html; charset=utf-8', page, headers),
   });
 }

@@ -2,13 +2,7 @@ import type { ModelKeys } from '#src/agent/models/model-keys.ts';
 import type { ModelTestResult } from '#src/agent/models/model-test.ts';
 import type { Models } from '#src/agent/models/models.ts';
 import { notFound } from '#src/core/errors.ts';
-import {
-  ModelKeyRequestSchema,
-  ModelKeySchema,
-  ModelListSchema,
-  ModelTestRequestSchema,
-  ModelTestSchema,
-} from '#src/wire/models.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -24,43 +18,32 @@ export interface ModelRoutesOptions {
 export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/models',
-      operationId: 'listModels',
+      ...OPERATIONS.listModels,
       summary: 'List the model providers, and which of them this workspace can use',
       description: 'API keys are never returned.',
       tags,
       access: { action: 'model.read' },
       readsStoreOnly: true,
-      responses: { 200: { description: 'All providers.', schema: ModelListSchema } },
       handle: ({ principal }) =>
         ok({ defaultModel: models.defaultModel, items: models.states(principal.workspaceId) }),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/models/test',
-      operationId: 'testModel',
+      ...OPERATIONS.testModel,
       summary: 'Test a model by asking it for one word',
       tags,
       access: { action: 'model.test' },
-      body: ModelTestRequestSchema,
-      responses: { 200: { description: 'Whether the model answered.', schema: ModelTestSchema } },
       errors: ['unknown_model', 'no_model_configured', 'model_not_configured'],
       handle: async ({ principal, body, signal }) =>
         ok(await test(principal.workspaceId, body.model ?? null, signal)),
     }),
     defineRoute({
-      method: 'PUT',
-      path: '/api/v3/models/keys/:provider',
-      operationId: 'setModelKey',
+      ...OPERATIONS.setModelKey,
       summary: "Set the workspace's own API key for a provider",
       description:
         'For `anthropic`, `openai` or `openai-compatible`. The key is stored encrypted and is never returned.',
       tags,
       access: { action: 'model.manage' },
       sameOrigin: true,
-      body: ModelKeyRequestSchema,
-      responses: { 200: { description: 'The key was stored.', schema: ModelKeySchema } },
       handle({ principal, params: { provider }, body }) {
         const known = models.keyedProvider(provider);
         if (known === undefined) throw notFound();
@@ -68,14 +51,11 @@ export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonl
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/models/keys/:provider',
-      operationId: 'deleteModelKey',
+      ...OPERATIONS.deleteModelKey,
       summary: "Delete the workspace's own API key for a provider",
       tags,
       access: { action: 'model.manage' },
       sameOrigin: true,
-      responses: { 204: { description: 'The key was deleted.' } },
       handle({ principal, params: { provider } }) {
         const known = models.keyedProvider(provider);
         if (known === undefined) throw notFound();

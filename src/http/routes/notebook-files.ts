@@ -1,6 +1,6 @@
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
-import { NotebookExportQuery, NotebookImportSchema, NotebookSchema } from '#src/wire/notebook.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { attachment } from '../reply/content-headers.ts';
 import { encodedJson, raw } from '../reply/reply.ts';
@@ -25,9 +25,7 @@ export interface NotebookFileOptions {
 export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileOptions): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/notebooks/import',
-      operationId: 'importNotebook',
+      ...OPERATIONS.importNotebook,
       summary: 'Create a notebook from a file, or replace the cells of one',
       description:
         'Accepts a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with Python ' +
@@ -35,17 +33,8 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: 16 * 1024 * 1024,
-      body: NotebookImportSchema,
       homeInBody: true,
       homeOf: ({ body }) => ({ id: body.replaces?.notebookId }),
-      responses: {
-        200: { description: 'The notebook was changed.', schema: NotebookSchema },
-        201: {
-          description: 'The notebook was created.',
-          schema: NotebookSchema,
-          headers: { location: 'The path of the notebook.' },
-        },
-      },
       errors: ['unreadable_notebook', 'duplicate_cell', 'stale_update', 'session_open'],
       async handle({ principal: { workspaceId, userId }, body }) {
         if (body.replaces !== undefined)
@@ -55,9 +44,7 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebooks/:notebookId/export',
-      operationId: 'exportNotebook',
+      ...OPERATIONS.exportNotebook,
       summary: 'Export a notebook as a file',
       description:
         'Exports the saved notebook, even while a session is open on it. `ipynb` and `html` include the last output of ' +
@@ -65,18 +52,6 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
       readsStoreOnly: true,
-      headers: {
-        host: 'The address that links in an `html` page point to, unless a public address is configured.',
-        'x-forwarded-proto': '`https` when the proxy in front received the request over TLS.',
-      },
-      query: NotebookExportQuery,
-      responses: {
-        200: {
-          description: 'The file.',
-          contentType: Object.values(CONTENT_TYPES).map((type) => type.split(';', 1)[0] ?? type),
-          headers: { 'content-disposition': "A file name made from the notebook's title, or from its id." },
-        },
-      },
       errors: ['unwritable_notebook'],
       async handle({ principal, params, query: { format, frontEnd: source }, headers }) {
         const origin = () => publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);

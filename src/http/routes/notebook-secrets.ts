@@ -1,37 +1,27 @@
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
-import {
-  NewNotebookSecretSchema,
-  NotebookSecretListSchema,
-  NotebookSecretSchema,
-  VARIABLE_NAME,
-} from '#src/wire/notebook.ts';
+import { VARIABLE_NAME } from '#src/wire/notebook.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-const PATH = '/api/v3/notebooks/:notebookId/secrets/:name';
 const tags = ['Notebooks'];
 
 /** Secret environment variables of notebooks. */
 export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebooks/:notebookId/secrets',
-      operationId: 'listNotebookSecrets',
+      ...OPERATIONS.listNotebookSecrets,
       summary: 'List the secret variables of a notebook, by name',
       description: 'The values are never returned.',
       tags,
       access: { action: 'notebook.read' },
       readsStoreOnly: true,
-      responses: { 200: { description: 'All secret variables.', schema: NotebookSecretListSchema } },
       handle: ({ principal, params }) =>
         ok({ items: secrets.list(principal.workspaceId, params.notebookId) }),
     }),
     defineRoute({
-      method: 'PUT',
-      path: PATH,
-      operationId: 'setNotebookSecret',
+      ...OPERATIONS.setNotebookSecret,
       summary: 'Set a secret variable of a notebook',
       description:
         "The next kernel of the notebook has it as an environment variable; it wins over one of the notebook's `variables`. The " +
@@ -40,8 +30,6 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
       tags,
       access: { action: 'notebook.write' },
       sameOrigin: true,
-      body: NewNotebookSecretSchema,
-      responses: { 200: { description: 'The secret was stored.', schema: NotebookSecretSchema } },
       errors: ['quota_exceeded'],
       handle({ principal: { workspaceId, userId }, params: { notebookId, name }, body: { value } }) {
         if (!new RegExp(VARIABLE_NAME).test(name)) throw invalidName();
@@ -49,15 +37,12 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: PATH,
-      operationId: 'deleteNotebookSecret',
+      ...OPERATIONS.deleteNotebookSecret,
       summary: 'Delete a secret variable of a notebook',
       description: 'A kernel that is running keeps it until it ends.',
       tags,
       access: { action: 'notebook.write' },
       sameOrigin: true,
-      responses: { 204: { description: 'The secret was deleted.' } },
       handle({ principal, params }) {
         secrets.remove(principal.workspaceId, params.notebookId, params.name);
         return noContent();

@@ -1,18 +1,9 @@
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
-import { NotebookStreamEventSchema } from '#src/wire/events.ts';
-import { NotebookSessionSchema, OpenNotebookSessionSchema } from '#src/wire/session.ts';
-import { EmptyBodySchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { accepted, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import {
-  STREAM_DESCRIPTION,
-  STREAM_HEADERS_READ,
-  StreamQuery,
-  streamReply,
-  streamRequestOf,
-  streamResponses,
-} from './event-streams.ts';
+import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from './event-streams.ts';
 
 /** Notebook sessions. `admit` rejects when the workspace may open none, because its files have reached their quota. */
 export function notebookSessionRoutes(
@@ -21,9 +12,7 @@ export function notebookSessionRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/notebook-sessions',
-      operationId: 'openNotebookSession',
+      ...OPERATIONS.openNotebookSession,
       summary: 'Open a notebook as a live session',
       description:
         'The session has the id of its notebook. It starts at once; its event stream and a GET show when it is ready. ' +
@@ -31,16 +20,8 @@ export function notebookSessionRoutes(
       tags: ['Notebook sessions'],
       access: { action: 'session.open' },
       sharedTurn: true,
-      body: OpenNotebookSessionSchema,
       homeInBody: true,
       homeOf: ({ body }) => ({ id: body.notebookId }),
-      responses: {
-        202: {
-          description: 'The session is starting.',
-          schema: NotebookSessionSchema,
-          headers: { location: 'The path of the session.' },
-        },
-      },
       errors: [
         'environment_occupied',
         'environment_closed',
@@ -69,38 +50,30 @@ export function notebookSessionRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebook-sessions/:sessionId',
-      operationId: 'getNotebookSession',
+      ...OPERATIONS.getNotebookSession,
       summary: 'Read a notebook session',
       description:
         'Reading an open session whose kernel is gone, for example after a restart of the server, starts a new kernel. ' +
         'A closed session stays closed.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
-      responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
       errors: ['at_capacity', 'quota_exceeded'],
       handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
         sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.record(workspaceId, sessionId))),
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/notebook-sessions/:sessionId',
-      operationId: 'closeNotebookSession',
+      ...OPERATIONS.closeNotebookSession,
       summary: 'Close a notebook session',
       description:
         'Stops the kernel and closes the agent session that is bound to it. Saved content and history are kept.',
       tags: ['Notebook sessions'],
       access: { action: 'session.close' },
-      responses: { 200: { description: 'The closed session.', schema: NotebookSessionSchema } },
       errors: ['session_closed'],
       handle: async ({ principal, params }) =>
         ok(await sessions.close(principal.workspaceId, params.sessionId)),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/notebook-sessions/:sessionId/hibernate',
-      operationId: 'hibernateNotebookSession',
+      ...OPERATIONS.hibernateNotebookSession,
       whileFull: true,
       summary: 'Put a notebook session to sleep',
       description:
@@ -108,17 +81,12 @@ export function notebookSessionRoutes(
         '`wake`, starts another kernel. A session that sleeps already is left as it is.',
       tags: ['Notebook sessions'],
       access: { action: 'inspect.control' },
-      body: EmptyBodySchema,
-      optionalBody: true,
-      responses: { 200: { description: 'The session, without a kernel.', schema: NotebookSessionSchema } },
       errors: ['session_busy', 'session_not_ready', 'session_failed', 'session_closed'],
       handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
         sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.hibernate(workspaceId, sessionId))),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/notebook-sessions/:sessionId/wake',
-      operationId: 'wakeNotebookSession',
+      ...OPERATIONS.wakeNotebookSession,
       whileFull: true,
       summary: 'Wake a notebook session',
       description:
@@ -126,24 +94,16 @@ export function notebookSessionRoutes(
         'is awake is left as it is.',
       tags: ['Notebook sessions'],
       access: { action: 'inspect.control' },
-      body: EmptyBodySchema,
-      optionalBody: true,
-      responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
       errors: ['session_failed', 'session_closed', 'at_capacity', 'quota_exceeded'],
       handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
         sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.wake(workspaceId, sessionId))),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebook-sessions/:sessionId/events',
-      operationId: 'followNotebookSession',
+      ...OPERATIONS.followNotebookSession,
       summary: 'Follow a notebook session',
       description: `Sends server-sent events. ${STREAM_DESCRIPTION}`,
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
-      headers: STREAM_HEADERS_READ,
-      query: StreamQuery,
-      responses: streamResponses(NotebookStreamEventSchema),
       errors: ['at_capacity', 'quota_exceeded'],
       handle: ({ principal: { workspaceId }, params: { sessionId }, headers, query }) =>
         sessions.whenReadable(workspaceId, sessionId, () =>

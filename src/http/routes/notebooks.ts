@@ -1,24 +1,8 @@
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { NotebookListQuery } from '#src/wire/finding.ts';
-import {
-  NotebookChangeSchema,
-  NotebookFieldsSchema,
-  NotebookSchema,
-  NotebookSummarySchema,
-} from '#src/wire/notebook.ts';
-import { pageSchema } from '#src/wire/shape.ts';
-import {
-  ETAG_HEADER,
-  NOT_MODIFIED,
-  READ_CONDITION,
-  requireState,
-  tagged,
-  unlessKnown,
-  versionTag,
-  WRITE_CONDITIONS,
-} from '../reply/entity-tag.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { encodedJson, noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -28,22 +12,12 @@ const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDeletion): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/notebooks',
-      operationId: 'createNotebook',
+      ...OPERATIONS.createNotebook,
       summary: 'Create a notebook',
       description: 'All members are optional: an empty object creates an empty notebook.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      body: NotebookFieldsSchema,
-      responses: {
-        201: {
-          description: 'The notebook was created.',
-          schema: NotebookSchema,
-          headers: { location: 'The path of the notebook.', ...ETAG_HEADER },
-        },
-      },
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
         const { document, json } = await notebooks.create(principal.workspaceId, body, principal.userId);
@@ -52,46 +26,28 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebooks',
-      operationId: 'listNotebooks',
+      ...OPERATIONS.listNotebooks,
       summary: 'List notebooks, by the time at which they were created',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
       readsStoreOnly: true,
-      query: NotebookListQuery,
-      responses: {
-        200: {
-          description: 'A page of summaries.',
-          schema: pageSchema('NotebookPage', NotebookSummarySchema),
-        },
-      },
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) =>
         encodedJson(await notebooks.list(principal.workspaceId, { ...query, signal })),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebooks/:notebookId',
-      operationId: 'getNotebook',
+      ...OPERATIONS.getNotebook,
       summary: 'Read a notebook',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
       readsStoreOnly: true,
-      headers: READ_CONDITION,
-      responses: {
-        200: { description: 'The saved notebook.', schema: NotebookSchema, headers: ETAG_HEADER },
-        304: NOT_MODIFIED,
-      },
       handle({ principal, params, headers }) {
         const { json, updatedAt } = notebooks.served(principal.workspaceId, params.notebookId);
         return unlessKnown(encodedJson(json), versionTag(updatedAt), headers);
       },
     }),
     defineRoute({
-      method: 'PATCH',
-      path: '/api/v3/notebooks/:notebookId',
-      operationId: 'updateNotebook',
+      ...OPERATIONS.updateNotebook,
       summary: 'Change a notebook',
       description:
         'Replaces the members that are given: at least one of `title`, `serialization`, `datasourceSlugs` and ' +
@@ -101,11 +57,6 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      headers: WRITE_CONDITIONS,
-      body: NotebookChangeSchema,
-      responses: {
-        200: { description: 'The changed notebook.', schema: NotebookSchema, headers: ETAG_HEADER },
-      },
       errors: ['duplicate_cell', 'stale_update', 'session_open', 'precondition_failed'],
       async handle({ principal, params, headers, body: { expectedUpdatedAt, ...fields } }) {
         if (Object.keys(fields).length === 0) throw nothingToChange();
@@ -117,17 +68,13 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/notebooks/:notebookId',
-      operationId: 'deleteNotebook',
+      ...OPERATIONS.deleteNotebook,
       summary: 'Delete a notebook',
       description:
         'Deletes the notebook for ever, with its session, its conversation, and its runs with their outputs and assets. Files of ' +
         'the workspace are not touched. Refused while a session is open on it.',
       tags: ['Notebooks'],
       access: { action: 'notebook.delete' },
-      headers: WRITE_CONDITIONS,
-      responses: { 204: { description: 'The notebook was deleted.' } },
       errors: ['session_open', 'precondition_failed'],
       handle({ principal, params, headers }) {
         deletion.delete(principal.workspaceId, params.notebookId, (updatedAt) =>

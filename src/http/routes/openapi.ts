@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { createOpenApi, type OpenApiOptions } from '../openapi/document.ts';
 import { encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -9,22 +9,10 @@ export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): 
   const all: readonly Route[] = [
     ...routes,
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/openapi.json',
-      operationId: 'getOpenApi',
+      ...OPERATIONS.getOpenApi,
       summary: 'Read the OpenAPI 3.1 document of this API',
       tags: ['Server'],
       access: 'public',
-      responses: {
-        200: {
-          description: 'The OpenAPI document.',
-          schema: Type.Unsafe<object>({
-            type: 'object',
-            required: ['openapi', 'paths'],
-            examples: [{ openapi: '3.1.0', info: { title: 'Troupe', version: options.version }, paths: {} }],
-          }),
-        },
-      },
       handle() {
         bytes ??= Buffer.from(JSON.stringify(createOpenApi(all, options)));
         return encodedJson(bytes);

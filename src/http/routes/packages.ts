@@ -1,12 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
-import {
-  AddedPackagesSchema,
-  AddPackagesQuery,
-  AddPackagesSchema,
-  WorkspacePackageListSchema,
-} from '#src/wire/packages.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { accepted, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { auditContextOf } from './audited-routes.ts';
@@ -19,19 +14,14 @@ const DEFAULT_WAIT_S = 50;
 export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: PATH,
-      operationId: 'listPackages',
+      ...OPERATIONS.listPackages,
       summary: 'List the packages of the workspace, and what is being installed',
       tags,
       access: { action: 'package.read' },
-      responses: { 200: { description: 'All packages.', schema: WorkspacePackageListSchema } },
       handle: ({ principal }) => ok(packages.list(principal.workspaceId)),
     }),
     defineRoute({
-      method: 'POST',
-      path: PATH,
-      operationId: 'addPackages',
+      ...OPERATIONS.addPackages,
       summary: 'Add packages that all notebooks of the workspace have',
       description:
         'The packages are installed first, together with those that the workspace has, and are added only when that succeeds. One that ' +
@@ -40,12 +30,6 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
         'survive has to be asked for again.',
       tags,
       access: { action: 'package.write' },
-      query: AddPackagesQuery,
-      body: AddPackagesSchema,
-      responses: {
-        200: { description: 'The packages were added.', schema: AddedPackagesSchema },
-        202: { description: 'The packages are being installed.', schema: WorkspacePackageListSchema },
-      },
       errors: ['packages_disabled', 'packages_not_installed', 'installation_in_progress', 'quota_exceeded'],
       audited: true,
       async handle(request) {
@@ -71,14 +55,11 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
       },
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/packages/:name',
-      operationId: 'removePackage',
+      ...OPERATIONS.removePackage,
       summary: 'Remove a package from the workspace',
       description: 'Kernels that run keep it.',
       tags,
       access: { action: 'package.write' },
-      responses: { 204: { description: 'The package was removed.' } },
       handle({ principal, params }) {
         packages.remove(principal.workspaceId, params.name);
         return noContent();

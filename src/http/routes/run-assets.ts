@@ -1,6 +1,7 @@
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { describeUntrusted } from '../reply/content-headers.ts';
-import { CONTENT_HEADERS, contentReply } from '../reply/content-reply.ts';
+import { contentReply } from '../reply/content-reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun } from './run-waiting.ts';
 
@@ -8,9 +9,7 @@ import type { GuardRun } from './run-waiting.ts';
 export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/runs/:runId/assets/:assetId',
-      operationId: 'getRunAsset',
+      ...OPERATIONS.getRunAsset,
       summary: 'Read an asset of a run',
       description:
         'An asset is an output that is too large for the run record. Its media type was chosen by notebook code, so only ' +
@@ -18,16 +17,6 @@ export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly R
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: true,
-      headers: CONTENT_HEADERS,
-      responses: {
-        200: { description: 'The whole asset.', contentType: '*/*', headers: HEADERS },
-        206: {
-          description: 'The requested range.',
-          contentType: '*/*',
-          headers: { ...HEADERS, 'content-range': 'Which bytes these are, and how many there are in total.' },
-        },
-        304: { description: 'The caller already has the asset.', headers: HEADERS },
-      },
       errors: ['range_not_satisfiable'],
       handle({ principal, params, headers, headOnly }) {
         guard(principal, params.runId, 'read');
@@ -53,8 +42,3 @@ export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly R
     }),
   ];
 }
-
-const HEADERS = {
-  etag: 'The SHA-256 of the asset.',
-  'content-disposition': '`inline` for plain images and plain text, otherwise `attachment`.',
-};

@@ -1,10 +1,8 @@
-/** Replies that wait for the end of a run, so that a simple client needs one request and no event stream. */
-import type { TSchema } from 'typebox';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { SubmittedRunSchema } from '#src/wire/run.ts';
+import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
 import { REPLAYED } from '../idempotency/idempotency.ts';
-import { ETAG_HEADER, type READ_CONDITION, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
+import { tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import {
   type BytesReply,
   type EmptyReply,
@@ -16,18 +14,6 @@ import {
 
 /** Throws when the run belongs to a conversation that the caller may not read, prompt or delete. */
 export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'control' | 'delete') => void;
-
-/** Returns what a request that submits a run may be answered with: `RunWaiting.submitted` and `resumed`. */
-export function submittedResponses<Schema extends TSchema>(schema: Schema) {
-  return {
-    200: { description: 'The run, which has ended within `wait` seconds.', schema, headers: ETAG_HEADER },
-    202: {
-      description: 'The run was stored and has started.',
-      schema: SubmittedRunSchema,
-      headers: { location: 'The path of the run.' },
-    },
-  } as const;
-}
 
 /** The part of a request that a waiting reply depends on. */
 interface WaitingRequest {

@@ -1,14 +1,6 @@
 import type { Principal } from '#src/core/principal.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
-import {
-  CancellationSchema,
-  RunCancellationResultSchema,
-  RunCancellationsSchema,
-  RunSchema,
-  WaitQuery,
-} from '#src/wire/run.ts';
-import { EmptyBodySchema, listSchema } from '#src/wire/shape.ts';
-import { ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from '../reply/entity-tag.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { accepted, ok } from '../reply/reply.ts';
 import { defineRoute, type RequestHome, type Route } from '../route.ts';
 import type { RunCancellation } from './run-cancellation.ts';
@@ -39,9 +31,7 @@ export function runRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/runs/:runId',
-      operationId: 'getRun',
+      ...OPERATIONS.getRun,
       summary: 'Read a run',
       description:
         'Runs can still be read after their sessions have closed. With `wait` the response comes when the run has ended, or ' +
@@ -50,18 +40,10 @@ export function runRoutes(
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
       homeOf: homeOfRun(reader),
-      headers: READ_CONDITION,
-      query: WaitQuery,
-      responses: {
-        200: { description: 'The run.', schema: RunSchema, headers: ETAG_HEADER },
-        304: NOT_MODIFIED,
-      },
       handle: (request) => waiting.read(request, request.params.runId),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/runs/:runId/cancel',
-      operationId: 'cancelRun',
+      ...OPERATIONS.cancelRun,
       whileFull: true,
       summary: 'Cancel a run',
       description:
@@ -70,15 +52,6 @@ export function runRoutes(
       tags: ['Runs'],
       access: { action: 'run.cancel' },
       homeOf: homeOfRun(reader),
-      body: EmptyBodySchema,
-      optionalBody: true,
-      responses: {
-        202: {
-          description: 'The cancellation has begun.',
-          schema: CancellationSchema,
-          headers: { location: 'The path of the run.' },
-        },
-      },
       errors: ['run_finished', 'conversation_read_only'],
       checkAccess: ({ principal, params }) => guard(principal, params.runId, 'control'),
       handle({ principal, params }) {
@@ -88,9 +61,7 @@ export function runRoutes(
       },
     }),
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/runs/cancel',
-      operationId: 'cancelRuns',
+      ...OPERATIONS.cancelRuns,
       whileFull: true,
       summary: 'Cancel many runs',
       description:
@@ -98,13 +69,6 @@ export function runRoutes(
         'request, with the error of those that could not be cancelled.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
-      body: RunCancellationsSchema,
-      responses: {
-        200: {
-          description: 'What came of each.',
-          schema: listSchema('RunCancellationResults', RunCancellationResultSchema),
-        },
-      },
       handle({ principal, body }) {
         const items = cancellation.cancelAll(principal, body.runIds);
         return items instanceof Promise ? items.then((all) => ok({ items: all })) : ok({ items });

@@ -2,16 +2,8 @@ import { AppError } from '#src/core/errors.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { OPEN_METRICS_TYPE } from '#src/metrics/registry.ts';
-import {
-  type KernelList,
-  KernelListQuery,
-  KernelListSchema,
-  type ServerLog,
-  ServerLogSchema,
-  type ServerState,
-  ServerStateSchema,
-  ServerStreamEventSchema,
-} from '#src/wire/server.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { KernelList, ServerLog, ServerState } from '#src/wire/server.ts';
 import { ok, raw, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -37,9 +29,7 @@ export interface ServerObservation {
 export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObservation): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/metrics',
-      operationId: 'getMetrics',
+      ...OPERATIONS.getMetrics,
       summary: 'Read the metrics of the server',
       description:
         'Text in the OpenMetrics format, for Prometheus and others. It needs a token with the scope `server:observe` that ' +
@@ -47,7 +37,6 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       tags: ['Operations'],
       access: 'token',
       whileDraining: true,
-      responses: { 200: { description: 'The metrics.', contentType: 'application/openmetrics-text' } },
       errors: ['missing_scope'],
       async handle({ holder }) {
         requireObserver(holder);
@@ -55,9 +44,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/server',
-      operationId: 'getServer',
+      ...OPERATIONS.getServer,
       summary: 'Read the state of the server: its process, kernels, runs, streams, store and limits',
       description:
         'Of all workspaces. It needs a token with the scope `server:observe` that is not bound to a workspace, and no ' +
@@ -65,7 +52,6 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       tags: ['Operations'],
       access: 'token',
       whileDraining: true,
-      responses: { 200: { description: 'The state.', schema: ServerStateSchema } },
       errors: ['missing_scope'],
       async handle({ holder }) {
         requireObserver(holder);
@@ -73,9 +59,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/server/events',
-      operationId: 'followServer',
+      ...OPERATIONS.followServer,
       summary: 'Follow the load of the server',
       description:
         'Sends server-sent events: `server.snapshot` with what does not change, `server.replayed`, and then `server.load` ' +
@@ -83,13 +67,6 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
         'needs a token with the scope `server:observe` that is not bound to a workspace, and no `Service-Workspace-Id`.',
       tags: ['Operations'],
       access: 'token',
-      responses: {
-        200: {
-          description: 'The event stream.',
-          schema: ServerStreamEventSchema,
-          contentType: 'text/event-stream',
-        },
-      },
       errors: ['missing_scope'],
       handle({ holder }) {
         requireObserver(holder);
@@ -97,9 +74,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/server/log',
-      operationId: 'getServerLog',
+      ...OPERATIONS.getServerLog,
       summary: 'Read the last lines of the log of the server',
       description:
         'Of all workspaces, since the start, as the server wrote them. It needs a token with the scope `server:observe` ' +
@@ -107,7 +82,6 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       tags: ['Operations'],
       access: 'token',
       whileDraining: true,
-      responses: { 200: { description: 'The lines.', schema: ServerLogSchema } },
       errors: ['missing_scope'],
       async handle({ holder }) {
         requireObserver(holder);
@@ -115,14 +89,10 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/kernels',
-      operationId: 'listKernels',
+      ...OPERATIONS.listKernels,
       summary: 'List the kernels of the workspace with the processor time and memory that they use',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
-      query: KernelListQuery,
-      responses: { 200: { description: 'The kernels that run.', schema: KernelListSchema } },
       homeOf: () => undefined, // every worker asks the others
       handle: async ({ principal, query }) => ok(await kernels(principal.workspaceId, query)),
     }),

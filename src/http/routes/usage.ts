@@ -1,5 +1,6 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { type WorkspaceUsage, WorkspaceUsageSchema } from '#src/wire/usage.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -7,9 +8,7 @@ import { defineRoute, type Route } from '../route.ts';
 export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<WorkspaceUsage>): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/usage',
-      operationId: 'getUsage',
+      ...OPERATIONS.getUsage,
       summary: 'Read how much the workspace takes on the disk',
       description:
         'The files of the workspace with their quota, and its records by what they are of. Both are counted in the background, ' +
@@ -17,7 +16,6 @@ export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<Workspa
         'may be incomplete.',
       tags: ['Operations'],
       access: { action: 'file.read' },
-      responses: { 200: { description: 'What the workspace takes.', schema: WorkspaceUsageSchema } },
       handle: async ({ principal }) => ok(await usage(principal.workspaceId)),
     }),
   ];

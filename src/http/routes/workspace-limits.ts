@@ -1,7 +1,7 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { NewWorkspaceLimitsSchema, WorkspaceLimitsSchema } from '#src/wire/identity.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -9,23 +9,18 @@ import { defineRoute, type Route } from '../route.ts';
 export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/workspaces/:workspaceId/limits',
-      operationId: 'getWorkspaceLimits',
+      ...OPERATIONS.getWorkspaceLimits,
       summary: 'Read the limits of a workspace',
       description:
         'For its members, and for operators of the server, who have a token with the scope `server:manage`.',
       tags: ['Identity'],
       access: 'token',
       readsStoreOnly: true,
-      responses: { 200: { description: 'The limits that are in force.', schema: WorkspaceLimitsSchema } },
       errors: ['not_found'],
       handle: ({ holder, params }) => ok(limits.read(holder, params.workspaceId)),
     }),
     defineRoute({
-      method: 'PUT',
-      path: '/api/v3/workspaces/:workspaceId/limits',
-      operationId: 'setWorkspaceLimits',
+      ...OPERATIONS.setWorkspaceLimits,
       summary: 'Set the limits of a workspace',
       description:
         'Limits that are absent or null become those of the settings of the server. It needs a token with the scope ' +
@@ -38,8 +33,6 @@ export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail)
       audited: true,
       sharedTurn: true,
       whileFull: true,
-      body: NewWorkspaceLimitsSchema,
-      responses: { 200: { description: 'The limits that are in force.', schema: WorkspaceLimitsSchema } },
       errors: ['not_found', 'missing_scope'],
       checkAccess: ({ holder }) => limits.checkChange(holder),
       handle({ holder, params, body, remoteAddress, requestId }) {

@@ -2,15 +2,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
-import {
-  EnvironmentListQuery,
-  NotebookSessionListQuery,
-  NotebookSessionSummarySchema,
-  RunListQuery,
-} from '#src/wire/finding.ts';
-import { RunSchema } from '#src/wire/run.ts';
-import { EnvironmentSchema } from '#src/wire/session.ts';
-import { pageSchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import type { RunIndexEntry } from '#storage/runs.ts';
 import { encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -30,9 +22,7 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
   const { runs, sessions, environments, shownEnvironment, mayReadRun } = lists;
   return [
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/runs',
-      operationId: 'listRuns',
+      ...OPERATIONS.listRuns,
       summary: 'List the runs of the workspace',
       description:
         'Executions of notebooks, and the prompts of the conversations that you can read. Oldest first unless the order ' +
@@ -40,8 +30,6 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: true,
-      query: RunListQuery,
-      responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) => {
         const mayRead = (run: RunIndexEntry) => mayReadRun(principal, run);
@@ -49,40 +37,22 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/notebook-sessions',
-      operationId: 'listNotebookSessions',
+      ...OPERATIONS.listNotebookSessions,
       summary: 'List notebook sessions, by the time at which they were last opened',
       description: 'Unlike reading a session, listing starts no kernel.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
       readsStoreOnly: true,
-      query: NotebookSessionListQuery,
-      responses: {
-        200: {
-          description: 'A page of sessions.',
-          schema: pageSchema('NotebookSessionPage', NotebookSessionSummarySchema),
-        },
-      },
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) =>
         ok(await sessions.page(principal.workspaceId, { ...query, signal })),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/execution-environments',
-      operationId: 'listExecutionEnvironments',
+      ...OPERATIONS.listExecutionEnvironments,
       summary: 'List execution environments, by the time at which they were created',
       tags: ['Execution environments'],
       access: { action: 'environment.read' },
       readsStoreOnly: true,
-      query: EnvironmentListQuery,
-      responses: {
-        200: {
-          description: 'A page of environments.',
-          schema: pageSchema('EnvironmentPage', EnvironmentSchema),
-        },
-      },
       errors: ['invalid_cursor'],
       async handle({ principal, query, signal }) {
         const page = await environments.list(principal.workspaceId, { ...query, signal });

@@ -1,7 +1,6 @@
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { Workspaces } from '#src/auth/workspaces.ts';
-import { NewWorkspaceSchema, WorkspaceSchema } from '#src/wire/identity.ts';
-import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -12,22 +11,12 @@ export function workspaceRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'POST',
-      path: '/api/v3/workspaces',
-      operationId: 'createWorkspace',
+      ...OPERATIONS.createWorkspace,
       summary: 'Create a workspace',
       description: 'You become its owner. This needs a token that is not bound to a workspace.',
       tags: ['Identity'],
       access: { action: 'workspace.create' },
       sharedTurn: true,
-      body: NewWorkspaceSchema,
-      responses: {
-        201: {
-          description: 'The workspace was created.',
-          schema: WorkspaceSchema,
-          headers: { location: 'The path of the workspace.' },
-        },
-      },
       checkAccess: ({ principal }) => workspaces.checkCreation(principal),
       handle({ principal, body }) {
         const workspace = workspaces.create(principal, body.name);
@@ -35,35 +24,24 @@ export function workspaceRoutes(
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/workspaces',
-      operationId: 'listWorkspaces',
+      ...OPERATIONS.listWorkspaces,
       summary: 'List the workspaces that the token gives access to',
       tags: ['Identity'],
       access: { action: 'workspace.read' },
       readsStoreOnly: true,
-      query: PageQuery,
-      responses: {
-        200: { description: 'A page of workspaces.', schema: pageSchema('WorkspacePage', WorkspaceSchema) },
-      },
       errors: ['invalid_cursor'],
       handle: ({ principal, query }) => ok(workspaces.list(principal, query)),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/api/v3/workspaces/:workspaceId',
-      operationId: 'getWorkspace',
+      ...OPERATIONS.getWorkspace,
       summary: 'Read a workspace',
       tags: ['Identity'],
       access: { action: 'workspace.read' },
       readsStoreOnly: true,
-      responses: { 200: { description: 'The workspace.', schema: WorkspaceSchema } },
       handle: ({ principal, params }) => ok(workspaces.read(principal, params.workspaceId)),
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/api/v3/workspaces/:workspaceId',
-      operationId: 'deleteWorkspace',
+      ...OPERATIONS.deleteWorkspace,
       summary: 'Delete a workspace',
       description:
         'Deletes the workspace for ever with everything in it: notebooks, runs, conversations, datasources, keys of models, ' +
@@ -74,7 +52,6 @@ export function workspaceRoutes(
       access: { action: 'workspace.delete' },
       home: 'named-workspace',
       sharedTurn: true,
-      responses: { 204: { description: 'The workspace was deleted.' } },
       errors: ['workspace_in_use', 'last_workspace'],
       prepare: ({ principal, params }) => deletion.prepare(principal, params.workspaceId),
       handle({ principal, params }) {

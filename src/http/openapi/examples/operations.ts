@@ -1,6 +1,6 @@
 /** Examples of what operators read: actors, charts, the server, keys and health. */
 import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
-import type { Health, KeyList, Readiness } from '#src/wire/operations.ts';
+import type { Health, KeyList, Readiness } from '#src/wire/health.ts';
 import type { KernelList, KernelUsage, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';

@@ -1,0 +1,76 @@
+import { NotebookStreamEventSchema } from '../events.ts';
+import { NotebookSessionListQuery, NotebookSessionSummarySchema, SessionRunsQuery } from '../finding.ts';
+import { ExecutionRequestSchema, NotebookRunSchema, WaitQuery } from '../run.ts';
+import {
+  CodeRequestSchema,
+  CodeResultSchema,
+  NotebookSessionSchema,
+  OpenNotebookSessionSchema,
+} from '../session.ts';
+import { EmptyBodySchema, pageSchema } from '../shape.ts';
+import { declareOperations } from './operation.ts';
+import { EVENT_TICKET, STREAM_HEADERS, StreamQuery, streamResponses, submittedResponses } from './parts.ts';
+
+/** Notebook sessions: their life, their executions, and code outside of their cells. */
+export const NOTEBOOK_SESSION_OPERATIONS = declareOperations({
+  executeCode: {
+    headers: { 'service-session-id': 'The id of the notebook session.' },
+    requiredHeaders: ['service-session-id'],
+    body: CodeRequestSchema,
+    responses: { 200: { description: 'The result of the code.', schema: CodeResultSchema } },
+  },
+  listNotebookSessions: {
+    query: NotebookSessionListQuery,
+    responses: {
+      200: {
+        description: 'A page of sessions.',
+        schema: pageSchema('NotebookSessionPage', NotebookSessionSummarySchema),
+      },
+    },
+  },
+  openNotebookSession: {
+    body: OpenNotebookSessionSchema,
+    responses: {
+      202: {
+        description: 'The session is starting.',
+        schema: NotebookSessionSchema,
+        headers: { location: 'The path of the session.' },
+      },
+    },
+  },
+  getNotebookSession: {
+    responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
+  },
+  closeNotebookSession: {
+    responses: { 200: { description: 'The closed session.', schema: NotebookSessionSchema } },
+  },
+  createNotebookEventTicket: {
+    ...EVENT_TICKET,
+  },
+  followNotebookSession: {
+    headers: STREAM_HEADERS,
+    query: StreamQuery,
+    responses: streamResponses(NotebookStreamEventSchema),
+  },
+  listExecutions: {
+    query: SessionRunsQuery,
+    responses: {
+      200: { description: 'A page of runs.', schema: pageSchema('NotebookRunPage', NotebookRunSchema) },
+    },
+  },
+  submitExecution: {
+    body: ExecutionRequestSchema,
+    query: WaitQuery,
+    responses: submittedResponses(NotebookRunSchema),
+  },
+  hibernateNotebookSession: {
+    body: EmptyBodySchema,
+    optionalBody: true,
+    responses: { 200: { description: 'The session, without a kernel.', schema: NotebookSessionSchema } },
+  },
+  wakeNotebookSession: {
+    body: EmptyBodySchema,
+    optionalBody: true,
+    responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
+  },
+});

@@ -1,0 +1,89 @@
+/** Headers, queries and responses that several operations share. */
+import Type, { type TSchema } from 'typebox';
+import { EventTicketSchema } from '../event-ticket.ts';
+import { SubmittedRunSchema } from '../run.ts';
+import { closed, EmptyBodySchema, LastEventId } from '../shape.ts';
+
+/** The request headers of an operation that answers 304 to callers who have the current state. */
+export const READ_CONDITION = {
+  'if-none-match': 'Entity tags of what the caller has. The reply is 304 when one of them is current.',
+} as const;
+
+/** The request headers of an operation that changes a record only in the state that the caller has read. */
+export const WRITE_CONDITIONS = {
+  'if-match':
+    'Entity tags of what the caller has read. The reply is 412, and nothing has changed, unless one of them is current.',
+  'if-none-match': 'Entity tags. The reply is 412, and nothing has changed, when one of them is current.',
+} as const;
+
+/** The request headers of an operation that sends content, whole or one range of it. */
+export const CONTENT_HEADERS = {
+  ...READ_CONDITION,
+  range: 'One range of bytes. The whole content is sent when several are requested.',
+  'if-range': 'An entity tag. The range is ignored unless the tag is current.',
+} as const;
+
+/** The response header that carries the entity tag of a record. */
+export const ETAG_HEADER = {
+  etag:
+    'The entity tag of this state, for `If-None-Match` and `If-Match`. It ends in `-gzip` when the body is compressed; both ' +
+    'forms name the same state.',
+} as const;
+
+/** The response of an operation that takes `READ_CONDITION`. */
+export const NOT_MODIFIED = {
+  description: 'The caller already has this state.',
+  headers: ETAG_HEADER,
+} as const;
+
+/** Returns the responses of an operation that submits a run and may wait for its end. */
+export function submittedResponses<Schema extends TSchema>(schema: Schema) {
+  return {
+    200: { description: 'The run, which has ended within `wait` seconds.', schema, headers: ETAG_HEADER },
+    202: {
+      description: 'The run was stored and has started.',
+      schema: SubmittedRunSchema,
+      headers: { location: 'The path of the run.' },
+    },
+  } as const;
+}
+
+/** The request headers of an event stream. */
+export const STREAM_HEADERS = {
+  'last-event-id': 'The id of the last event that you received. `EventSource` sends it when it reconnects.',
+} as const;
+
+/** The query of the event stream of a session. */
+export const StreamQuery = Type.Object(
+  {
+    lastEventId: LastEventId,
+    observe: Type.Boolean({
+      default: false,
+      description:
+        'Whether you only look: a session that sleeps stays asleep, one that nobody else uses still goes to sleep, and you ' +
+        'see it wake.',
+    }),
+    ticket: Type.String({
+      maxLength: 200,
+      default: '',
+      description:
+        'A ticket for this stream, instead of the headers `Authorization` and `Service-Workspace-Id`.',
+    }),
+  },
+  closed,
+);
+
+/** Returns the responses of the event stream of a session, whose events have this schema. */
+export function streamResponses<T extends TSchema>(schema: T) {
+  return {
+    200: { description: 'The event stream.', schema, contentType: 'text/event-stream' },
+    204: { description: 'The session is closed: nothing will happen any more.' },
+  } as const;
+}
+
+/** A request for a ticket to the event stream of a session. */
+export const EVENT_TICKET = {
+  body: EmptyBodySchema,
+  optionalBody: true,
+  responses: { 201: { description: 'The ticket. It is shown once.', schema: EventTicketSchema } },
+} as const;

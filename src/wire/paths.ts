@@ -1,0 +1,154 @@
+/**
+ * The method and the path of every operation, by its id: the one place in which they are written. It is plain data, so that
+ * the client has it without a schema library; `operations/` has the schemas under the same ids.
+ */
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** `:name` in a path is a parameter, `:name*` at its end everything that follows, slashes included. */
+export const PATHS = {
+  listNotebooks: 'GET /api/v3/notebooks',
+  createNotebook: 'POST /api/v3/notebooks',
+  getNotebook: 'GET /api/v3/notebooks/:notebookId',
+  updateNotebook: 'PATCH /api/v3/notebooks/:notebookId',
+  deleteNotebook: 'DELETE /api/v3/notebooks/:notebookId',
+  exportNotebook: 'GET /api/v3/notebooks/:notebookId/export',
+  listNotebookSecrets: 'GET /api/v3/notebooks/:notebookId/secrets',
+  setNotebookSecret: 'PUT /api/v3/notebooks/:notebookId/secrets/:name',
+  deleteNotebookSecret: 'DELETE /api/v3/notebooks/:notebookId/secrets/:name',
+  importNotebook: 'POST /api/v3/notebooks/import',
+
+  executeCode: 'POST /api/cee/kernel/execute',
+  listNotebookSessions: 'GET /api/v3/notebook-sessions',
+  openNotebookSession: 'POST /api/v3/notebook-sessions',
+  getNotebookSession: 'GET /api/v3/notebook-sessions/:sessionId',
+  closeNotebookSession: 'DELETE /api/v3/notebook-sessions/:sessionId',
+  createNotebookEventTicket: 'POST /api/v3/notebook-sessions/:sessionId/event-tickets',
+  followNotebookSession: 'GET /api/v3/notebook-sessions/:sessionId/events',
+  listExecutions: 'GET /api/v3/notebook-sessions/:sessionId/executions',
+  submitExecution: 'POST /api/v3/notebook-sessions/:sessionId/executions',
+  hibernateNotebookSession: 'POST /api/v3/notebook-sessions/:sessionId/hibernate',
+  wakeNotebookSession: 'POST /api/v3/notebook-sessions/:sessionId/wake',
+
+  listExecutionEnvironments: 'GET /api/v3/execution-environments',
+  createExecutionEnvironment: 'POST /api/v3/execution-environments',
+  getExecutionEnvironment: 'GET /api/v3/execution-environments/:environmentId',
+  closeExecutionEnvironment: 'DELETE /api/v3/execution-environments/:environmentId',
+
+  listAgentSessions: 'GET /api/v3/agent-sessions',
+  openAgentSession: 'POST /api/v3/agent-sessions',
+  getAgentSession: 'GET /api/v3/agent-sessions/:sessionId',
+  closeAgentSession: 'DELETE /api/v3/agent-sessions/:sessionId',
+  deleteConversation: 'DELETE /api/v3/agent-sessions/:sessionId/conversation',
+  listConversationEntries: 'GET /api/v3/agent-sessions/:sessionId/entries',
+  createAgentEventTicket: 'POST /api/v3/agent-sessions/:sessionId/event-tickets',
+  followAgentSession: 'GET /api/v3/agent-sessions/:sessionId/events',
+  listAgentSessionGrants: 'GET /api/v3/agent-sessions/:sessionId/grants',
+  grantAgentSession: 'POST /api/v3/agent-sessions/:sessionId/grants',
+  revokeAgentSessionGrant: 'DELETE /api/v3/agent-sessions/:sessionId/grants/:userId',
+  handOverAgentSession: 'PUT /api/v3/agent-sessions/:sessionId/owner',
+  listPrompts: 'GET /api/v3/agent-sessions/:sessionId/runs',
+  submitPrompt: 'POST /api/v3/agent-sessions/:sessionId/runs',
+
+  listRuns: 'GET /api/v3/runs',
+  getRun: 'GET /api/v3/runs/:runId',
+  deleteRun: 'DELETE /api/v3/runs/:runId',
+  getRunAsset: 'GET /api/v3/runs/:runId/assets/:assetId',
+  deleteRunAsset: 'DELETE /api/v3/runs/:runId/assets/:assetId',
+  cancelRun: 'POST /api/v3/runs/:runId/cancel',
+  cancelRuns: 'POST /api/v3/runs/cancel',
+
+  getConnectionSchema: 'GET /api/v3/datasource-connections/schema',
+  testConnection: 'POST /api/v3/datasource-connections/test',
+  listDatasources: 'GET /api/v3/datasources',
+  createDatasource: 'POST /api/v3/datasources',
+  getDatasource: 'GET /api/v3/datasources/:slug',
+  replaceDatasource: 'PUT /api/v3/datasources/:slug',
+  deleteDatasource: 'DELETE /api/v3/datasources/:slug',
+  listDatasourceGrants: 'GET /api/v3/datasources/:slug/grants',
+  grantDatasource: 'POST /api/v3/datasources/:slug/grants',
+  revokeDatasourceGrant: 'DELETE /api/v3/datasources/:slug/grants/:subject',
+  testDatasource: 'POST /api/v3/datasources/:slug/test',
+
+  listModels: 'GET /api/v3/models',
+  setModelKey: 'PUT /api/v3/models/keys/:provider',
+  deleteModelKey: 'DELETE /api/v3/models/keys/:provider',
+  testModel: 'POST /api/v3/models/test',
+
+  listPackages: 'GET /api/v3/packages',
+  addPackages: 'POST /api/v3/packages',
+  removePackage: 'DELETE /api/v3/packages/:name',
+
+  listFiles: 'GET /api/v3/files',
+  getFile: 'GET /api/v3/files/:path*',
+  putFile: 'PUT /api/v3/files/:path*',
+  deleteFile: 'DELETE /api/v3/files/:path*',
+
+  listAccessTokens: 'GET /api/v3/access-tokens',
+  createAccessToken: 'POST /api/v3/access-tokens',
+  getAccessToken: 'GET /api/v3/access-tokens/:tokenId',
+  revokeAccessToken: 'DELETE /api/v3/access-tokens/:tokenId',
+  getMe: 'GET /api/v3/me',
+  listMembers: 'GET /api/v3/members',
+  addMember: 'POST /api/v3/members',
+  getMember: 'GET /api/v3/members/:userId',
+  changeMember: 'PATCH /api/v3/members/:userId',
+  removeMember: 'DELETE /api/v3/members/:userId',
+  listWorkspaces: 'GET /api/v3/workspaces',
+  createWorkspace: 'POST /api/v3/workspaces',
+  getWorkspace: 'GET /api/v3/workspaces/:workspaceId',
+  deleteWorkspace: 'DELETE /api/v3/workspaces/:workspaceId',
+  getWorkspaceLimits: 'GET /api/v3/workspaces/:workspaceId/limits',
+  setWorkspaceLimits: 'PUT /api/v3/workspaces/:workspaceId/limits',
+
+  inspectActors: 'GET /api/v3/actors',
+  inspectActor: 'GET /api/v3/actors/:kind/:id',
+  followActors: 'GET /api/v3/actors/events',
+  listAudit: 'GET /api/v3/audit',
+  getChart: 'GET /api/v3/charts/:machine',
+  listKernels: 'GET /api/v3/kernels',
+  listKeys: 'GET /api/v3/keys',
+  addKey: 'POST /api/v3/keys',
+  deleteKey: 'DELETE /api/v3/keys/:keyId',
+  rotateKeys: 'POST /api/v3/keys/rotate',
+  getOpenApi: 'GET /api/v3/openapi.json',
+  getServer: 'GET /api/v3/server',
+  followServer: 'GET /api/v3/server/events',
+  getServerLog: 'GET /api/v3/server/log',
+  getUsage: 'GET /api/v3/usage',
+  getHealth: 'GET /healthz',
+  getMetrics: 'GET /metrics',
+  getReadiness: 'GET /readyz',
+
+  getLandingPage: 'GET /',
+  getConsole: 'GET /console',
+  redirectToConsole: 'GET /console/',
+  getConsoleFile: 'GET /console/:file',
+  getFrontEndFile: 'GET /marimo/:version/:file',
+  getFrontEndAsset: 'GET /marimo/:version/assets/:file',
+} as const satisfies Readonly<Record<string, `${Method} /${string}`>>;
+
+export type OperationId = keyof typeof PATHS;
+
+export type MethodOf<Id extends OperationId> =
+  (typeof PATHS)[Id] extends `${infer M extends Method} ${string}` ? M : never;
+
+export type PathOf<Id extends OperationId> = (typeof PATHS)[Id] extends `${string} ${infer Path}`
+  ? Path
+  : never;
+
+/** The names of the parameters of a path. */
+export type ParamNames<Path extends string> = Path extends `${string}:${infer Rest}`
+  ? Rest extends `${infer Name}/${infer Tail}`
+    ? Name | ParamNames<Tail>
+    : Rest extends `${infer Name}*`
+      ? Name
+      : Rest
+  : never;
+
+/** Returns the method and the path of an operation. */
+export function addressOf<Id extends OperationId>(
+  id: Id,
+): { readonly method: MethodOf<Id>; readonly path: PathOf<Id> } {
+  const [method, path] = PATHS[id].split(' ');
+  return { method: method as MethodOf<Id>, path: path as PathOf<Id> };
+}

@@ -1,0 +1,38 @@
+/** The table of operations, held against the routes of the server. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { operationsOf, readDocument } from './real-document.ts';
+
+const IDS = Object.keys(OPERATIONS).sort();
+
+/** Returns the text of all source files of a folder. */
+function sourceOf(folder: string): string {
+  return readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('\n');
+}
+
+function found(source: string, pattern: RegExp): string[] {
+  return [...source.matchAll(pattern)].map(([, id]) => id!).sort();
+}
+
+test('each operation of the table has exactly one route, and each route is in the table', () => {
+  const source = sourceOf('src/http/routes');
+  const spread = /defineRoute\(\{\s*\.\.\.OPERATIONS\.(\w+),/g;
+  assert.deepEqual(found(source, spread), IDS);
+  assert.equal(source.match(/defineRoute\(/g)?.length, IDS.length);
+});
+
+test('the OpenAPI document has every operation of the table, with its method and path', async (t) => {
+  const served = operationsOf(await readDocument(await startServer(t))).map(
+    ({ path, method, operation }) => `${operation.operationId} ${method.toUpperCase()} ${path}`,
+  );
+  const declared = Object.values(OPERATIONS)
+    .filter(({ operationId }) => operationId !== 'redirectToConsole') // it only leads to `getConsole`
+    .map(({ operationId, method, path }) => `${operationId} ${method} ${path.replace(/:(\w+)\*?/g, '{$1}')}`);
+  assert.deepEqual(served.sort(), declared.sort());
+});
