@@ -89,7 +89,10 @@ export class PromptTurn {
 
   /** Asks the model for one step. Rejects only by a fault of ours, or when the signal has aborted. */
   async think(signal: AbortSignal): Promise<StepReport> {
-    const { conversation, model } = this.#options;
+    const { conversation, model, store } = this.#options;
+    // A prompt that a crash undoes must not have cost anything: it is sent again.
+    await store.durable();
+    signal.throwIfAborted();
     this.#toolbox ??= this.#options.openToolbox();
     const tools = (await this.#toolbox).declarations;
     signal.throwIfAborted();

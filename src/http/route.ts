@@ -47,6 +47,8 @@ export interface RouteRequest<
   readonly trace: TraceContext | undefined;
   /** The client's IP address when the route is audited; otherwise the empty string. */
   readonly remoteAddress: string;
+  /** Of a POST that has one. */
+  readonly idempotencyKey?: string | undefined;
   /** Aborts when the client leaves before it was answered. */
   readonly signal: AbortSignal;
 }

@@ -46,6 +46,8 @@ export interface ExecutionContext {
    * read.
    */
   readonly signal?: AbortSignal;
+  /** With a key the code is run once, even if the server dies: its kernel gets it only when the run is on disk. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** A run that a session has taken. */
@@ -169,6 +171,7 @@ export class Executions {
       configured,
       cacheMode,
       skipsBroken,
+      waitsForCommit: context.idempotencyKey !== undefined,
       live,
       runs,
       store,

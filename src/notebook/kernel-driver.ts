@@ -1,13 +1,14 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out the chart's commands, reports facts. */
 import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
-import type { DriverCommand, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
+import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
-import type { BridgeDone, KernelCall, KernelMessage } from '#src/kernel/messages.ts';
+import type { KernelCall, KernelMessage } from '#src/kernel/messages.ts';
 import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
+import type { ConcludedWork } from './work/work-slot.ts';
 
 /** What the driver needs of the kernel plane. */
 export interface Kernels {
@@ -64,10 +65,17 @@ export function kernelDriver(ports: KernelDriverPorts) {
       }
     };
 
-    const advance = (done: BridgeDone): void => {
-      const concluded = live.work.advance(done, kernel);
+    const conclude = (concluded: ConcludedWork | undefined): void => {
       if (concluded !== undefined)
         report({ type: 'kernel.done', workId: concluded.workId, ...concluded.end });
+    };
+
+    const begin = (work: Work): void => {
+      const goOn = () =>
+        orKill(() => {
+          if (!isReleased) conclude(live.work.goOn(work, kernel));
+        });
+      live.work.begin(work, kernel)?.then(goOn, () => undefined); // the store reports a failed commit
     };
 
     const answer = ({ id, method, fields }: KernelCall): void => {
@@ -99,7 +107,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
               if (isReleased) return;
               live.apply(batch);
               for (const message of batch) {
-                if (message.op === 'bridge-done') advance(message);
+                if (message.op === 'bridge-done') conclude(live.work.advance(message, kernel));
                 else if (message.op === 'kernel-call') answer(message);
               }
             }),
@@ -120,7 +128,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const execute = (command: DriverCommand): void => {
       switch (command.type) {
         case 'execute':
-          live.work.begin(command.work, kernel);
+          begin(command.work);
           return;
         case 'interrupt':
           live.work.requestCancel();

@@ -2,9 +2,10 @@
  * Replaces `src/core/fault-points.ts` under `--conditions=development`. With `FAULT_POINT=<name>:<n>` the process kills
  * itself when it reaches that point for the n-th time. With `FAULT_FOLDER=<path>` a process kills itself when it reaches a
  * point that has a file in the folder. It removes the file before, so that of several workers, and of those that replace
- * them, one dies for each file. With `FAULT_FLUSH_MS=<ms>` each commit takes up to so much longer, before and after its flush.
+ * them, one dies for each file. With `FAULT_FLUSH_MS=<ms>` each commit takes up to so much longer, before and after its flush; with a file
+ * that is named for a pause point it waits there until the file is gone.
  */
-import { unlinkSync } from 'node:fs';
+import { existsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { FaultPoint, PausePoint } from '../../src/core/fault-points.ts';
@@ -31,6 +32,11 @@ function isTaken(file: string): boolean {
 }
 
 /** Holds a commit up when that was asked for. */
-export function faultPause(_: PausePoint): Promise<void> | undefined {
+export function faultPause(point: PausePoint): Promise<void> | undefined {
+  if (folder !== undefined && existsSync(join(folder, point))) return whileThere(join(folder, point));
   return flushMs > 0 ? later(Math.random() ** 3 * flushMs) : undefined;
+}
+
+async function whileThere(file: string): Promise<void> {
+  while (existsSync(file)) await later(5);
 }

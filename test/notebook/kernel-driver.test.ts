@@ -99,9 +99,9 @@ class NotingSlot extends WorkSlot {
     this.#note = note;
   }
 
-  override begin(...args: Parameters<WorkSlot['begin']>): void {
+  override begin(...args: Parameters<WorkSlot['begin']>): Promise<void> | undefined {
     this.#note();
-    super.begin(...args);
+    return super.begin(...args);
   }
 }
 

@@ -22,6 +22,10 @@ export interface RunWorkOptions {
   readonly cacheMode: CacheMode;
   /** Cells with structural errors were asked for as well: they, and what needs them, end with the reason. */
   readonly skipsBroken: boolean;
+  /**
+   * Whether the kernel gets nothing before the run is on disk. A retry after a crash then finds the run, or the code has never run.
+   */
+  readonly waitsForCommit: boolean;
   readonly live: LiveNotebook;
   readonly runs: RunRepository;
   readonly store: Store;
@@ -39,9 +43,10 @@ const LOST_OUTPUT: RunOutput = {
 /** Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of what ran. */
 export function runWork(options: RunWorkOptions): WorkPlan {
   const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint, log } = options;
+  const { waitsForCommit } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;
-  recorder.isPreparing = configured.length > 0;
+  recorder.isPreparing = waitsForCommit || configured.length > 0;
   const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
   const configure = (kernel: Kernel) =>
     kernel.configure(
@@ -68,6 +73,7 @@ export function runWork(options: RunWorkOptions): WorkPlan {
   return {
     runId,
     trace,
+    ...(waitsForCommit ? { heldUntil: () => store.durable() } : {}),
     steps: configured.length > 0 ? [configure, execute] : [execute],
     follow: (message) => recorder.follow(message, live.view),
     conclude: (done) => recorder.verdict(done, live.view),

@@ -14,6 +14,11 @@ export interface WorkPlan {
   readonly trace?: TraceContext | undefined;
   /** Each gives the kernel one command and returns its seq. They run one after the other, until one fails. */
   readonly steps: readonly ((kernel: Kernel) => number)[];
+  /**
+   * Returns a promise that the first command waits for, or undefined when it need not wait. Without this function the kernel gets
+   * the command at once.
+   */
+  readonly heldUntil?: () => Promise<void> | undefined;
   /** Takes in what the kernel says, before the notebook's view does. */
   follow(message: KernelMessage): void;
   /** Returns how the work ended. Called when the last command is done and the view has taken its verdicts. */

@@ -6,12 +6,14 @@ import type { WorkPlan } from './work-plan.ts';
 
 /**
  * - `offered`: the session's chart was asked to take the work; its kernel has not been.
+ * - `held`: the chart has taken the work, and the kernel gets no command until a commit is flushed.
  * - `running`: the kernel has command `seq`, which is step `step` of the plan.
  * - `concluded`: the last command is done. What the kernel still says belongs to the work until it is ended.
  * - `left`: the kernel is gone. What is said now belongs to no work.
  */
 type Phase =
   | { readonly name: 'offered' | 'concluded' | 'left' }
+  | { readonly name: 'held'; readonly isCancelled: boolean }
   | { readonly name: 'running'; readonly step: number; readonly seq: number; readonly isCancelled: boolean };
 
 interface WorkInFlight {
@@ -19,6 +21,22 @@ interface WorkInFlight {
   readonly plan: WorkPlan;
   phase: Phase;
 }
+
+/** How a piece of work ended. */
+export interface ConcludedWork {
+  readonly workId: string;
+  readonly end: WorkEnd;
+}
+
+/** The end of work that was cancelled before its kernel had a command of it. */
+const NEVER_ASKED: BridgeDone = {
+  op: 'bridge-done',
+  seq: null,
+  type: '',
+  error: null,
+  interrupted: true,
+  cells: new Map(),
+};
 
 /**
  * The one piece of work that an open notebook has in flight: its only home from the moment the session's chart is asked
@@ -55,13 +73,29 @@ export class WorkSlot {
     }
   }
 
-  /** Gives the kernel the first command of the work that was offered. */
-  begin({ id }: Work, kernel: Kernel): void {
+  /**
+   * Gives the kernel the first command of the work that was offered. Returns a promise when the command has to wait: `goOn` is to be
+   * called once it resolves.
+   */
+  begin({ id }: Work, kernel: Kernel): Promise<void> | undefined {
     const inFlight = this.#inFlight;
     if (inFlight?.work.id !== id) throw new Error(`The work ${id} was not offered.`);
-    const first = inFlight.plan.steps[0];
-    if (first === undefined) throw new Error('A piece of work has no command.');
-    this.#run(inFlight, 0, first(kernel), false);
+    const held = inFlight.plan.heldUntil?.();
+    if (held === undefined) this.#first(inFlight, kernel);
+    else inFlight.phase = { name: 'held', isCancelled: false };
+    return held;
+  }
+
+  /**
+   * Gives the kernel the first command of work that was held. Returns how the work ended when it was cancelled meanwhile. Does nothing
+   * when the work is not held any more.
+   */
+  goOn({ id }: Work, kernel: Kernel): ConcludedWork | undefined {
+    const inFlight = this.#inFlight;
+    if (inFlight?.work.id !== id || inFlight.phase.name !== 'held') return undefined;
+    if (inFlight.phase.isCancelled) return this.#conclude(inFlight, NEVER_ASKED);
+    this.#first(inFlight, kernel);
+    return undefined;
   }
 
   follow(message: KernelMessage): void {
@@ -71,6 +105,10 @@ export class WorkSlot {
   /** No further command of the work is given. What the kernel does is interrupted by the caller. */
   requestCancel(): void {
     const inFlight = this.#inFlight;
+    if (inFlight?.phase.name === 'held') {
+      inFlight.phase = { name: 'held', isCancelled: true };
+      inFlight.plan.cancelRequested();
+    }
     if (inFlight?.phase.name !== 'running') return;
     const { step, seq } = inFlight.phase;
     this.#run(inFlight, step, seq, true);
@@ -81,7 +119,7 @@ export class WorkSlot {
    * Takes the end of a command: gives the kernel the next one, or returns how the work ended. Returns undefined also when
    * the command was none of the work's.
    */
-  advance(done: BridgeDone, kernel: Kernel): { readonly workId: string; readonly end: WorkEnd } | undefined {
+  advance(done: BridgeDone, kernel: Kernel): ConcludedWork | undefined {
     const inFlight = this.#inFlight;
     if (inFlight?.phase.name !== 'running' || done.seq !== inFlight.phase.seq) return undefined;
     const { plan, phase } = inFlight;
@@ -91,8 +129,7 @@ export class WorkSlot {
       this.#run(inFlight, phase.step + 1, next(kernel), false);
       return undefined;
     }
-    inFlight.phase = { name: 'concluded' };
-    return { workId: inFlight.work.id, end: plan.conclude(done) };
+    return this.#conclude(inFlight, done);
   }
 
   /** The kernel is gone: what is said from now on belongs to no work. The work is still to be ended. */
@@ -111,6 +148,17 @@ export class WorkSlot {
   get #followed(): WorkPlan | undefined {
     const name = this.#inFlight?.phase.name;
     return name === 'running' || name === 'concluded' ? this.#inFlight?.plan : undefined;
+  }
+
+  #first(inFlight: WorkInFlight, kernel: Kernel): void {
+    const first = inFlight.plan.steps[0];
+    if (first === undefined) throw new Error('A piece of work has no command.');
+    this.#run(inFlight, 0, first(kernel), false);
+  }
+
+  #conclude(inFlight: WorkInFlight, done: BridgeDone): ConcludedWork {
+    inFlight.phase = { name: 'concluded' };
+    return { workId: inFlight.work.id, end: inFlight.plan.conclude(done) };
   }
 
   #run(inFlight: WorkInFlight, step: number, seq: number, isCancelled: boolean): void {

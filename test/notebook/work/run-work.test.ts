@@ -21,6 +21,7 @@ test('a run ends although its output cannot be put together, and the log says wh
     configured: [],
     cacheMode: 'default',
     skipsBroken: false,
+    waitsForCommit: false,
     live: { workspaceId: 'ws_1', view } as unknown as LiveNotebook,
     runs: { finish: (_w, _r, end) => ends.push(end) } as Pick<RunRepository, 'finish'> as RunRepository,
     store: { isFull: false } as Store,

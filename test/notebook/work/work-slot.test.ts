@@ -16,7 +16,7 @@ test('messages belong to work from its first command until its kernel is gone or
   slot.offer(FIRST, plan, () => undefined);
   follow();
   assert.equal(slot.runId, null, 'its kernel has not been asked');
-  slot.begin(FIRST, kernel);
+  assert.equal(slot.begin(FIRST, kernel), undefined);
   follow();
   assert.equal(slot.runId, 'run_1');
   assert.deepEqual(slot.advance(done({}, { seq: 1 }), kernel), { workId: 'run_1', end: COMPLETED });
@@ -34,7 +34,7 @@ test('the end of a command that is not the work’s own ends nothing', () => {
   assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined);
   slot.offer(FIRST, plan, () => undefined);
   assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined, 'it is not begun');
-  slot.begin(FIRST, kernel);
+  assert.equal(slot.begin(FIRST, kernel), undefined);
   assert.equal(slot.advance(done({}, { seq: 6 }), kernel), undefined);
   slot.advance(done({}, { seq: 7 }), kernel);
   assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined, 'it is concluded once');
@@ -44,7 +44,7 @@ test('the end of a command that is not the work’s own ends nothing', () => {
 test('work that fails at one command is given none of the next', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1, 2]);
   slot.offer(FIRST, plan, () => undefined);
-  slot.begin(FIRST, kernel);
+  assert.equal(slot.begin(FIRST, kernel), undefined);
   assert.notEqual(slot.advance(done({}, { seq: 1, error: 'no such cell' }), kernel), undefined);
   assert.deepEqual(log, ['step 1', 'conclude']);
 });
@@ -78,11 +78,37 @@ test('only work that its kernel runs is told of a cancel', () => {
   slot.requestCancel();
   slot.offer(FIRST, plan, () => undefined);
   slot.requestCancel();
-  slot.begin(FIRST, kernel);
+  assert.equal(slot.begin(FIRST, kernel), undefined);
   slot.requestCancel();
   slot.leave();
   slot.requestCancel();
   assert.deepEqual(log, ['step 1', 'cancel']);
+});
+
+test('work that is held gets its kernel’s first command when it goes on, and none when it was cancelled or has ended', async () => {
+  const going = slotWithPlan([1]);
+  const held = { ...going.plan, heldUntil: () => Promise.resolve() };
+  going.slot.offer(FIRST, held, () => undefined);
+  await going.slot.begin(FIRST, going.kernel);
+  assert.deepEqual(going.log, []);
+  assert.equal(going.slot.goOn(SECOND, going.kernel), undefined);
+  assert.equal(going.slot.goOn(FIRST, going.kernel), undefined);
+  assert.equal(going.slot.goOn(FIRST, going.kernel), undefined, 'it is not held any more');
+  assert.deepEqual(going.log, ['step 1']);
+
+  const cancelled = slotWithPlan([1]);
+  cancelled.slot.offer(FIRST, { ...cancelled.plan, heldUntil: () => Promise.resolve() }, () => undefined);
+  await cancelled.slot.begin(FIRST, cancelled.kernel);
+  cancelled.slot.requestCancel();
+  assert.deepEqual(cancelled.slot.goOn(FIRST, cancelled.kernel), { workId: 'run_1', end: COMPLETED });
+  assert.deepEqual(cancelled.log, ['cancel', 'conclude']);
+
+  const ended = slotWithPlan([1]);
+  ended.slot.offer(FIRST, { ...ended.plan, heldUntil: () => Promise.resolve() }, () => undefined);
+  await ended.slot.begin(FIRST, ended.kernel);
+  ended.slot.leave();
+  assert.equal(ended.slot.goOn(FIRST, ended.kernel), undefined);
+  assert.deepEqual(ended.log, []);
 });
 
 /** A slot, and a plan that remembers; its commands have the given seqs. */
