@@ -4,6 +4,7 @@ import { faultPause, faultPoint } from '#src/core/fault-points.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
 import { commitFailureOf } from './commit-failure.ts';
 import type { Key } from './keys.ts';
+import type { OpeningGate } from './opening-gate.ts';
 import { BYTES_FOR_A_COMMIT, bytesFor } from './store-extent.ts';
 
 export interface PendingWrite {
@@ -40,6 +41,8 @@ export interface CommitRoom {
 }
 
 export interface CommitQueueOptions {
+  /** What a transaction passes before LMDB gets it. */
+  readonly gate?: Pick<OpeningGate, 'pass' | 'left'> | undefined;
   /** Ends the open turn of the store and returns it; undefined when there is none. */
   readonly closeTurn: () => PendingCommit | undefined;
   readonly onCommitted: (commit: PendingCommit) => void;
@@ -131,12 +134,15 @@ export class CommitQueue {
   }
 
   async #give(commits: PendingCommit[], isShared: boolean): Promise<void> {
+    const { gate } = this.#options;
+    for (let opening = gate?.pass(); opening !== undefined; opening = gate?.pass()) await opening;
     this.#givenAt = performance.now();
     try {
       if (isShared) await this.#database.transaction(() => this.#decide(commits));
       else await this.#database.batch(() => this.#writeAll(commits));
     } finally {
       this.#givenAt = undefined;
+      gate?.left();
     }
   }
 

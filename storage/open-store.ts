@@ -1,4 +1,4 @@
-import { chownSync, existsSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
@@ -7,6 +7,7 @@ import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
+import { OpeningGate } from './opening-gate.ts';
 import { Store } from './store.ts';
 import {
   DATA_FILE,
@@ -41,16 +42,17 @@ export async function openStore(
 ): Promise<Store> {
   const closeOnExec = await loadCloseOnExec();
   requireSoundFile(path);
-  const database = openDatabase(path, false);
+  const { opened, gate } = await openGated(path, () => openDatabase(path, false));
   // LMDB leaves its data file open to programs that this process starts.
   closeOnExec();
-  const store = new Store(database, onFatal);
+  const store = new Store(opened, onFatal, { gate });
   try {
     await prepare(store);
     await bringUpToDate(store, path, format, onProgress);
     return store;
   } catch (error) {
-    await database.close();
+    await opened.close();
+    gate[Symbol.dispose]();
     throw error;
   }
 }
@@ -65,16 +67,17 @@ export async function openSharedStore(
   prepare: (store: Store) => Promise<unknown>,
 ): Promise<Store> {
   const closeOnExec = await loadCloseOnExec();
-  const database = openDatabase(path, false);
+  const { opened, gate } = await openGated(path, () => openDatabase(path, false));
   closeOnExec();
-  const store = new Store(database, onFatal, true);
+  const store = new Store(opened, onFatal, { gate, isShared: true });
   try {
     if (requireKnownFormat(store, path, CURRENT_FORMAT) !== CURRENT_FORMAT.version)
       throw new Error(`The store at ${path} has not been migrated.`);
     await prepare(store);
     return store;
   } catch (error) {
-    await database.close();
+    await opened.close();
+    gate[Symbol.dispose]();
     throw error;
   }
 }
@@ -93,7 +96,8 @@ export type StoreReader = Pick<
 export async function openStoreReader(path: string): Promise<StoreReader> {
   requireStoreFile(path);
   requireSoundFile(path);
-  const store = new Store(openForReading(path), () => undefined);
+  const { opened, gate } = await openGated(path, () => openForReading(path));
+  const store = new Store(opened, () => undefined, { gate });
   try {
     requireKnownFormat(store, path, CURRENT_FORMAT);
     return store;
@@ -109,33 +113,39 @@ function openForReading(path: string): RootDatabase<Buffer, Key> {
   try {
     const database = openDatabase(path, true);
     const { uid, gid } = statSync(join(path, DATA_FILE));
-    const lock = join(path, LOCK_FILE);
-    if (existsSync(lock) && statSync(lock).uid !== uid) chownSync(lock, uid, gid);
+    const lockFile = join(path, LOCK_FILE);
+    if (existsSync(lockFile) && statSync(lockFile).uid !== uid) chownSync(lockFile, uid, gid);
     return database;
   } finally {
     process.umask(umask);
   }
 }
 
-function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key> {
+/** Opens the store within `openNow` while nobody commits to it. */
+async function openGated(path: string, openNow: () => RootDatabase<Buffer, Key>) {
   requireRoomForFiles(path);
   try {
-    return open<Buffer, Key>({
-      path,
-      readOnly,
-      encoding: 'binary',
-      keyEncoding: 'ordered-binary',
-      mapSize: MAP_SIZE_BYTES,
-      maxReaders: MAX_READERS,
-      // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
-      // and the slowest flushes were measured to take longer.
-      overlappingSync: false,
-      // The store makes one batch of a turn itself; lmdb-js would make promises of its own that nobody could catch.
-      eventTurnBatching: false,
-    });
+    mkdirSync(path, { recursive: true });
+    return await OpeningGate.open(path, openNow);
   } catch (error) {
     throw systemFailure(`The store at ${path} cannot be opened`, error);
   }
+}
+
+function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key> {
+  return open<Buffer, Key>({
+    path,
+    readOnly,
+    encoding: 'binary',
+    keyEncoding: 'ordered-binary',
+    mapSize: MAP_SIZE_BYTES,
+    maxReaders: MAX_READERS,
+    // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
+    // and the slowest flushes were measured to take longer.
+    overlappingSync: false,
+    // The store makes one batch of a turn itself; lmdb-js would make promises of its own that nobody could catch.
+    eventTurnBatching: false,
+  });
 }
 
 async function bringUpToDate(

@@ -17,11 +17,19 @@ import type { RecordKind } from './codec.ts';
 import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
 import { CommittedRecords } from './committed-records.ts';
 import { type Key, keyText } from './keys.ts';
+import type { OpeningGate } from './opening-gate.ts';
 import { extentOf, type StoreExtent } from './store-extent.ts';
 import { StagedTransaction, type Transaction } from './transaction.ts';
 
 /** The result of a synchronous callback: anything but a promise, which would outlive the transaction. */
 type Sync<T> = T extends Promise<unknown> ? never : T;
+
+export interface StoreOptions {
+  /** Whether other processes write the store as well. */
+  readonly isShared?: boolean;
+  /** What commits pass, so that no process opens the store meanwhile. The store takes ownership. */
+  readonly gate?: OpeningGate;
+}
 
 export class Store extends CommittedRecords implements AsyncDisposable {
   readonly #database: RootDatabase<Buffer, Key>;
@@ -37,6 +45,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   };
   #pending: PendingCommit | undefined;
   readonly #commits: CommitQueue;
+  readonly #gate: OpeningGate | undefined;
   readonly #resetRead: () => void;
   #lastDurable: Promise<void> | undefined;
   #hasSeenUncommitted = false;
@@ -44,14 +53,19 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   /**
    * `onFatal` is called once, when a commit fails for good: memory is then ahead of the disk, and the process has to end.
-   * Nothing is committed after that, because later decisions depend on the lost ones. `isShared` says that other processes
-   * write the store as well.
+   * Nothing is committed after that, because later decisions depend on the lost ones.
    */
-  constructor(database: RootDatabase<Buffer, Key>, onFatal: (error: Error) => void, isShared = false) {
+  constructor(
+    database: RootDatabase<Buffer, Key>,
+    onFatal: (error: Error) => void,
+    { isShared = false, gate }: StoreOptions = {},
+  ) {
     super(database);
     this.#database = database;
     this.isShared = isShared;
+    this.#gate = gate;
     this.#commits = new CommitQueue(database, {
+      gate,
       closeTurn: () => this.#closeTurn(),
       onCommitted: (commit) => this.#settle(commit),
       onFlushed: (ms) => this.#onFlushed.forEach((listener) => void listener(ms)),
@@ -294,6 +308,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     } finally {
       this.#isClosed = true;
       await this.#database.close();
+      this.#gate?.[Symbol.dispose]();
     }
   }
 }

@@ -1,0 +1,109 @@
+/**
+ * Keeps processes from opening a store while others commit to it.
+ *
+ * Whoever opens an LMDB environment reads the newest transaction's number from the data file and writes it to the lock file, from
+ * which the next writer takes it (`mdb_env_open2`), without the lock of writers. A commit between the two is overwritten by the
+ * next one, whoever makes it: it was flushed, acknowledged, and is lost. That holds for those that open the store for reading as well.
+ *
+ * So a process opens the store only while it has the gate to itself, and commits only while it has passed the gate. There are
+ * two locks of the system (flock), which end with their process. A commit shares the lock of the data file with other commits. Whoever
+ * opens the store first takes the lock of the directory, through which each commit passes: so no new commit begins, and the opening waits
+ * only for those in progress. For a commit this is four system calls, which take 1.6 µs of processor time.
+ */
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { loadSharedFileLock, type SharedFileLock } from '#src/core/file-lock.ts';
+import { errorNameOf } from '#src/core/system-error.ts';
+import { DATA_FILE } from './store-place.ts';
+
+const RETRY_MS = 1;
+const MAX_WAIT_MS = 10_000;
+
+/** Descriptors of a store, which its locks are on. */
+interface Doors {
+  readonly lock: SharedFileLock;
+  readonly directory: number;
+  readonly file: number;
+}
+
+/** What the commits of one process pass. */
+export class OpeningGate implements Disposable {
+  readonly #doors: Doors | undefined;
+
+  /** Without `doors`, on a machine that has no flock, everybody passes. */
+  private constructor(doors: Doors | undefined) {
+    this.#doors = doors;
+  }
+
+  /**
+   * Calls `open`, which opens the store in the directory `path`, once nobody commits to it. Resolves with what `open` returns, and the
+   * gate for the commits of this process. Waits for commits in progress, ten seconds at most: a process that has not ended its commit
+   * by then is held up, and its disk or its event loop with it.
+   */
+  static async open<T>(
+    path: string,
+    open: () => T,
+  ): Promise<{ readonly opened: T; readonly gate: OpeningGate }> {
+    const lock = await loadSharedFileLock();
+    if (lock === undefined) return { opened: open(), gate: new OpeningGate(undefined) };
+    const directory = openSync(path, 'r');
+    let file: number | undefined;
+    try {
+      const deadline = performance.now() + MAX_WAIT_MS;
+      await until(() => lock.own(directory), deadline);
+      file = openIfThere(join(path, DATA_FILE));
+      const found = file;
+      if (found !== undefined) await until(() => lock.own(found), deadline);
+      const opened = open();
+      // Nobody commits to a store that was not there yet.
+      file ??= openSync(join(path, DATA_FILE), 'r');
+      lock.release(file);
+      lock.release(directory);
+      return { opened, gate: new OpeningGate({ lock, directory, file }) };
+    } catch (error) {
+      if (file !== undefined) closeSync(file); // which releases its lock
+      closeSync(directory);
+      throw error;
+    }
+  }
+
+  /** Returns undefined when a commit may begin, which `left` ends, or a promise after which it has to ask again. */
+  pass(): Promise<void> | undefined {
+    if (this.#doors === undefined || isShared(this.#doors)) return undefined;
+    return pause(RETRY_MS);
+  }
+
+  /** The commit has ended. */
+  left(): void {
+    if (this.#doors !== undefined) this.#doors.lock.release(this.#doors.file);
+  }
+
+  /** Call it when the store is closed. */
+  [Symbol.dispose](): void {
+    if (this.#doors === undefined) return;
+    closeSync(this.#doors.file);
+    closeSync(this.#doors.directory);
+  }
+}
+
+/** Resolves when `take` returns true, or at the deadline. */
+async function until(take: () => boolean, deadline: number): Promise<void> {
+  while (!take() && performance.now() < deadline) await pause(RETRY_MS);
+}
+
+function isShared({ lock, directory, file }: Doors): boolean {
+  if (!lock.share(directory)) return false;
+  const isTaken = lock.share(file);
+  lock.release(directory);
+  return isTaken;
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (errorNameOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

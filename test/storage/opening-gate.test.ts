@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { loadSharedFileLock } from '#src/core/file-lock.ts';
+import { openStoreReader } from '#storage/open-store.ts';
+import { OpeningGate } from '#storage/opening-gate.ts';
+import { DATA_FILE } from '#storage/store-place.ts';
+import { childScript } from '#test/support/child-script.ts';
+import { sharedThings } from '#test/support/shared-store-process.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+/** Returns the locks of a store, and descriptors of its directory and its data file that have none yet. */
+async function locksOf(path: string) {
+  const lock = await loadSharedFileLock();
+  assert.ok(lock !== undefined);
+  return { lock, directory: openSync(path, 'r'), file: openSync(join(path, DATA_FILE), 'r') };
+}
+
+const record = (id: string) => Buffer.from(id);
+
+test('no commit is given to LMDB while another process opens the store', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const { lock, directory, file } = await locksOf(path);
+  assert.ok(lock.own(directory) && lock.own(file));
+  let isStored = false;
+  store.write((tx) => tx.put(sharedThings, record('a'), 'ws_1', 'a'));
+  const stored = store.durable()?.then(() => {
+    isStored = true;
+  });
+  // What has no gate is committed meanwhile, though it was asked for later.
+  await commitWithoutGate(t, path);
+  assert.equal(isStored, false);
+  store.refresh();
+  const committed = [...store.list(sharedThings, 'ws_1', [], { limit: 10 })].map(({ id }) => id);
+  assert.deepEqual(committed, ['past the gate']);
+  lock.release(file);
+  lock.release(directory);
+  await stored;
+  assert.equal(isStored, true);
+});
+
+test('a process opens the store only when the commits in progress have ended, and none begins before it has', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const { lock, directory, file } = await locksOf(path);
+  lock.share(file); // as a commit in progress does
+  const opener = childScript(t, 'shared-store-process', path, 'put', 'b');
+  // The opening process has the directory, and waits for the data file.
+  await until(() => {
+    if (!lock.share(directory)) return true;
+    lock.release(directory);
+    return false;
+  });
+  store.write((tx) => tx.put(sharedThings, record('a'), 'ws_1', 'a'));
+  const stored = store.durable();
+  assert.equal(lock.share(directory), false, 'who opens the store goes before those who begin to commit');
+  lock.release(file);
+  await stored;
+  await assert.rejects(opener.line(), /ended/);
+  store.refresh();
+  assert.ok(store.has(sharedThings, 'ws_1', 'a') && store.has(sharedThings, 'ws_1', 'b'));
+});
+
+test('processes that open the store again and again lose no commit of others, and find their way in between them', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  let isOver = false;
+  const opening = (async () => {
+    for (let n = 0; n < 20; n++) {
+      await using _reader = await openStoreReader(join(path));
+    }
+    isOver = true;
+  })();
+  const ids: string[] = [];
+  while (!isOver) {
+    const id = String(ids.length);
+    store.write((tx) => tx.put(sharedThings, record(id), 'ws_1', id));
+    await store.durable();
+    ids.push(id);
+  }
+  await opening;
+  store.refresh();
+  assert.deepEqual(
+    ids.filter((id) => !store.has(sharedThings, 'ws_1', id)),
+    [],
+  );
+});
+
+test('the gate of a store that cannot be opened is left open', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const fail = () => {
+    throw new Error('no memory');
+  };
+  await assert.rejects(OpeningGate.open(path, fail), /no memory/);
+  store.write((tx) => tx.put(sharedThings, record('a'), 'ws_1', 'a'));
+  await store.durable();
+  assert.ok(store.has(sharedThings, 'ws_1', 'a'));
+});
+
+/** Commits a record as a program does that knows of no gate. */
+async function commitWithoutGate(t: TestContext, path: string): Promise<void> {
+  const script = childScript(t, 'ungated-writer', path);
+  assert.equal(await script.line(), 'committed');
+  await script.kill();
+}
+
+async function until(fact: () => boolean): Promise<void> {
+  while (!fact()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
