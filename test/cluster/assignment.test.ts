@@ -159,15 +159,24 @@ test('slots move from the worker with most to the one with fewest until each has
 
 test('a worker that ends is replaced at once, later with growing pauses, and at once again after it was sound', () => {
   const restarts = new Restarts(() => 0);
-  const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true });
+  const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true, isAnyServing: true });
   assert.deepEqual([1, 1, 1, 1, 1, 1].map(ended), [0, 250, 1000, 2500, 5000, 5000]);
   assert.equal(ended(30_001), 0);
+});
+
+test('while no worker serves, one that ends is replaced within a quarter of a second, however many have ended before', () => {
+  const restarts = new Restarts(() => 0);
+  const ended = (isAnyServing: boolean) => restarts.next({ livedMs: 1, hasServed: true, isAnyServing });
+  assert.deepEqual(
+    [true, true, true, true, true, false, false].map(ended),
+    [0, 250, 1000, 2500, 5000, 250, 250],
+  );
 });
 
 test('five starts that fail within a minute are the last, and others do not count', () => {
   let now = 0;
   const restarts = new Restarts(() => now);
-  const fail = () => restarts.next({ livedMs: 100, hasServed: false });
+  const fail = () => restarts.next({ livedMs: 100, hasServed: false, isAnyServing: false });
   for (let times = 0; times < 4; times++) assert.notEqual(fail(), undefined);
   now = 60_000;
   for (let times = 0; times < 4; times++) assert.notEqual(fail(), undefined);

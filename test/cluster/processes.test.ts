@@ -179,6 +179,24 @@ test('SIGHUP replaces the workers one after the other while requests are answere
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
 
+test('a worker that is killed while it is replaced is logged, and the next orderly stop reports no loss', async (t) => {
+  const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_DRAIN_S: '1' });
+  process.kill(own.pid, 'SIGHUP');
+  const drains = await eventually(
+    'a worker drains',
+    () => own.log.find(({ msg }) => msg === 'the worker drains'),
+    60_000,
+  );
+  const draining = workersOf(own.pid).find(({ number }) => number === drains.worker);
+  assert.ok(draining !== undefined);
+  process.kill(draining.pid, 'SIGKILL');
+  const isDone = () => own.log.some(({ msg }) => msg === 'workers are replaced no longer');
+  await eventually('all workers are replaced', isDone, 60_000);
+  const errors = own.log.filter(({ level }) => level === 'error').map(({ msg }) => msg);
+  assert.deepEqual(errors, ['a worker that was being replaced did not stop in order']);
+  assert.deepEqual(await own.end('SIGTERM'), { code: 0, signal: null });
+});
+
 test('what a worker was started with says nothing but its number', async () => {
   for (const { pid } of await allServe()) {
     const [, , argument, number, ...rest] = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');

@@ -194,7 +194,7 @@ test('a wait that is no number of seconds up to 300 is refused, and nothing runs
   await notebook.close();
 });
 
-test('after a crash during the wait, a retry finds the run that was begun, and a stale run is not waited for', async (t) => {
+test('after a crash during the wait, a retry finds the run that was begun, and a stale run is neither waited for nor given out as one that has ended', async (t) => {
   const first = await startChildServer(t);
   const notebook = await openNotebook(first, { a: 'import time\ntime.sleep(1000)' });
   const path = `/api/v3/notebook-sessions/${notebook.id}/executions?wait=60`;
@@ -206,6 +206,8 @@ test('after a crash during the wait, a retry finds the run that was begun, and a
   assert.equal(await cut, undefined);
   const second = await first.again();
   const { status, body } = await sendRaw(second.baseUrl, 'POST', path, OWNER, request);
-  assert.deepEqual([status, (body as Run).id, (body as Run).stale], [200, runId, true]);
+  assert.deepEqual([status, (body as SubmittedRun).runId], [202, runId]);
+  const stale = await second.client.runs.get(runId, { wait: 60 });
+  assert.deepEqual([stale.status, stale.stale], ['running', true]);
   assert.equal((await second.client.executions.list(notebook.id)).items.length, 1);
 });

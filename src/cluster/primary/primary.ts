@@ -219,12 +219,15 @@ export class Primary {
     rmSync(peerSocketPath(socketFolder, number), { force: true });
     ended(number);
     if (replaces !== undefined && !worker.hasServed) replaces.isRetiring = false;
-    if (phase === 'draining') this.#hasLost ||= code !== 0;
     if (this.#isDraining) {
+      if (phase === 'draining') this.#hasLost ||= code !== 0;
       if (this.#workers.size === 0) this.#onEmpty?.();
       this.#finish();
     } else {
       this.#assignment.ended(worker);
+      // One that is replaced has told of what it could not store, and its end says nothing of those that stop later.
+      if (phase === 'draining' && code !== 0)
+        log.error({ worker: number, because: how }, 'a worker that was being replaced did not stop in order');
       if (phase !== 'draining') {
         const because = worker.fault ?? worker.problem ?? how;
         log.error({ worker: number, because }, 'a worker has ended; others take over what it had');
@@ -235,7 +238,9 @@ export class Primary {
   }
 
   #replaceEnded({ startedAt, hasServed }: WorkerProcess, because: string): void {
-    const pauseMs = this.#restarts.next({ livedMs: performance.now() - startedAt, hasServed });
+    const isAnyServing = [...this.#workers.values()].some((worker) => worker.phase === 'serving');
+    const livedMs = performance.now() - startedAt;
+    const pauseMs = this.#restarts.next({ livedMs, hasServed, isAnyServing });
     if (pauseMs === undefined) {
       this.#options.onHopeless(
         `Workers of this server end before they serve, again and again. The last one: ${because}`,

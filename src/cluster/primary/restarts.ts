@@ -4,6 +4,8 @@
  */
 
 const PAUSES_MS = [0, 250, 1000, 2500, 5000];
+/** While no worker serves, nobody is served at all. */
+const MAX_OUTAGE_PAUSE_MS = 250;
 /** A worker that lived this long was sound: its end counts as the first one again. */
 const SOUND_AFTER_MS = 30_000;
 const MAX_FAILED_STARTS = 5;
@@ -25,9 +27,12 @@ export class Restarts {
   next({
     livedMs,
     hasServed,
+    isAnyServing,
   }: {
     readonly livedMs: number;
     readonly hasServed: boolean;
+    /** Whether another worker serves meanwhile. */
+    readonly isAnyServing: boolean;
   }): number | undefined {
     if (livedMs > SOUND_AFTER_MS) this.#ends = 0;
     if (!hasServed) {
@@ -35,6 +40,7 @@ export class Restarts {
       this.#failed = [...this.#failed.filter((at) => at > since), this.#now()];
       if (this.#failed.length >= MAX_FAILED_STARTS) return undefined;
     }
-    return PAUSES_MS[Math.min(this.#ends++, PAUSES_MS.length - 1)];
+    const pauseMs = PAUSES_MS[Math.min(this.#ends++, PAUSES_MS.length - 1)]!;
+    return isAnyServing ? pauseMs : Math.min(pauseMs, MAX_OUTAGE_PAUSE_MS);
   }
 }

@@ -26,6 +26,12 @@ interface WaitingRead extends WaitingRequest {
   readonly headers: Readonly<Record<keyof typeof READ_CONDITION, string>>;
 }
 
+interface ReadRun {
+  readonly reply: BytesReply;
+  readonly tag: string;
+  readonly hasEnded: boolean;
+}
+
 export class RunWaiting {
   readonly #runs: RunRepository;
   readonly #guard: GuardRun;
@@ -44,7 +50,7 @@ export class RunWaiting {
     return this.#waiting(request, runId, read(), read);
   }
 
-  /** Returns the run once it has ended, or `accepted` when the time is over: a request has submitted the run. */
+  /** Returns the run once it has ended, or `accepted` when the time is over or the run is stale: a request has submitted the run. */
   submitted<Value>(request: WaitingRequest, runId: string, accepted: PlainReply<Value>): Reply<Value> {
     return this.#submitted(request, runId, accepted, {});
   }
@@ -64,8 +70,8 @@ export class RunWaiting {
   ): Reply<Value> {
     return this.#waiting(request, runId, accepted, (isOver) => {
       if (!isOver) return accepted;
-      const { reply, tag } = this.#read(request, runId);
-      return tagged({ ...reply, headers }, tag);
+      const { reply, tag, hasEnded } = this.#read(request, runId);
+      return hasEnded ? tagged({ ...reply, headers }, tag) : accepted;
     });
   }
 
@@ -82,10 +88,11 @@ export class RunWaiting {
   }
 
   /** Returns the run, which the caller may no longer read after a wait. Throws `not_found`. */
-  #read({ principal }: WaitingRequest, runId: string): { readonly reply: BytesReply; readonly tag: string } {
+  #read({ principal }: WaitingRequest, runId: string): ReadRun {
     this.#guard(principal, runId, 'read');
     const { json, version } = this.#runs.reader.served(principal.workspaceId, runId);
-    return { reply: encodedJson(json), tag: versionTag(version) };
+    const hasEnded = version !== 'running' && version !== 'stale';
+    return { reply: encodedJson(json), tag: versionTag(version), hasEnded };
   }
 }
 
