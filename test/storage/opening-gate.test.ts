@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { loadSharedFileLock } from '#src/core/file-lock.ts';
+import { loadSharedFileLock } from '#src/os/file-lock.ts';
 import { openStoreReader } from '#storage/open-store.ts';
 import { OpeningGate } from '#storage/opening-gate.ts';
 import { DATA_FILE } from '#storage/store-place.ts';
