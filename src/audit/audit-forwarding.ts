@@ -25,7 +25,8 @@ export interface AuditForwardingOptions {
 }
 
 const EVERY_MS = 2_000;
-const MAX_BATCH = 100;
+/** A receiver takes one batch after the other, and some tell only after half a second that they have one. */
+const MAX_BATCH = 500;
 
 export class AuditForwarding implements AsyncDisposable {
   readonly #options: AuditForwardingOptions;
@@ -56,17 +57,10 @@ export class AuditForwarding implements AsyncDisposable {
   }
 
   async #forwardAll(): Promise<void> {
-    const { store, log } = this.#options;
+    const { isResponsible, log } = this.#options;
     try {
-      store.refresh();
-      for (let partition: string | undefined; ; ) {
-        partition = store.nextPartition(partition);
-        if (partition === undefined) break;
-        if (partition !== SYSTEM && workspaceExists(store, partition))
-          await this.#forward(partition as WorkspaceId);
-        if (this.#isClosed) return;
-        await nextTurn();
-      }
+      while (isResponsible() && (await this.#forwardRound()));
+      if (this.#isClosed) return;
       if (this.#failingSince !== undefined) log.info({}, 'the audit is forwarded again');
       this.#failingSince = undefined;
     } catch (error) {
@@ -75,19 +69,36 @@ export class AuditForwarding implements AsyncDisposable {
     }
   }
 
-  async #forward(workspaceId: WorkspaceId): Promise<void> {
-    const { store, trail, receiver } = this.#options;
-    for (;;) {
-      const after = store.get(auditCursors, workspaceId);
-      const { items, nextCursor } = await trail.list(workspaceId, { after, limit: MAX_BATCH });
-      const last = items.at(-1);
-      if (last === undefined || this.#isClosed) return;
-      await receiver.send(items.map((entry) => ({ workspaceId, ...entry })));
-      if (!workspaceExists(store, workspaceId)) return;
-      store.write((tx) => tx.put(auditCursors, last.id, workspaceId));
-      await store.durable();
-      if (nextCursor === null) return;
+  /**
+   * Forwards a batch of each workspace that has entries: one that gets new ones faster than the receiver takes them must not keep
+   * those of the others waiting, which are deleted in the end. Resolves with whether some workspace had more.
+   */
+  async #forwardRound(): Promise<boolean> {
+    const { store } = this.#options;
+    let hasMore = false;
+    store.refresh();
+    for (let partition: string | undefined; ; ) {
+      partition = store.nextPartition(partition);
+      if (partition === undefined) return hasMore;
+      if (partition !== SYSTEM && workspaceExists(store, partition))
+        hasMore = (await this.#forward(partition as WorkspaceId)) || hasMore;
+      if (this.#isClosed) return false;
+      await nextTurn();
     }
+  }
+
+  /** Forwards a batch. Resolves with whether there are more entries. */
+  async #forward(workspaceId: WorkspaceId): Promise<boolean> {
+    const { store, trail, receiver } = this.#options;
+    const after = store.get(auditCursors, workspaceId);
+    const { items, nextCursor } = await trail.list(workspaceId, { after, limit: MAX_BATCH });
+    const last = items.at(-1);
+    if (last === undefined || this.#isClosed) return false;
+    await receiver.send(items.map((entry) => ({ workspaceId, ...entry })));
+    if (!workspaceExists(store, workspaceId)) return false;
+    store.write((tx) => tx.put(auditCursors, last.id, workspaceId));
+    await store.durable();
+    return nextCursor !== null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -31,6 +31,8 @@ async function start(t: TestContext) {
   let count = 0;
   return {
     lines,
+    log,
+    store: temporary.store,
     /** Notes this many entries in both workspaces, in turn. Resolves with all targets so far. */
     async note(entries: number) {
       const trail = new AuditTrail(temporary.store);
@@ -199,6 +201,25 @@ for (const workers of ['1', '3']) {
     await eventually('all are forwarded', () => expected.every((one) => forwarded().has(one)), 20_000);
   });
 }
+
+test('a workspace that gets entries faster than the receiver takes them does not keep those of others waiting', async (t) => {
+  const { note, store, log } = await start(t);
+  await note(4);
+  const trail = new AuditTrail(store);
+  const sent: string[] = [];
+  const receiver = {
+    async send([first]: readonly { readonly workspaceId: string }[]) {
+      sent.push(first!.workspaceId);
+      if (sent.length < 6) await note(2_000);
+    },
+    close: () => undefined,
+  };
+  const forwarding = new AuditForwarding({ store, trail, receiver, isResponsible: () => true, log });
+  t.after(() => forwarding[Symbol.asyncDispose]());
+  await forwarding.sweep();
+  assert.deepEqual(sent.slice(0, 4), [HOME, OTHER, HOME, OTHER]);
+  assert.deepEqual(new Set(sent.slice(4)), new Set([HOME, OTHER]));
+});
 
 function isWhole(line: string): boolean {
   return line.endsWith('}');
