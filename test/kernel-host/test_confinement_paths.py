@@ -44,6 +44,14 @@ typed = os.read(theirs, 10).decode().strip()
 shell = subprocess.run("echo shell > /dev/null; echo shell > /dev/stdout", shell=True, capture_output=True, text=True).stdout.strip()
 print(typed, shell, os.ttyname(theirs).startswith("/dev/pts/"), len(open("/dev/urandom", "rb").read(4)), os.path.isdir("/dev/fd"), sep=",")
 """
+ALL_TERMINALS = """
+import os
+opened = []
+try:
+    while len(opened) < 1_000: opened += os.openpty()
+except OSError: pass
+print(len(opened) // 2)
+"""
 GROUPS = """
 import os
 print([name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("troupe-{zygote}-")])
@@ -118,6 +126,10 @@ class Paths(unittest.TestCase):
             with self.subTest(without=without):
                 _, kernel = self.start(without)
                 self.assertEqual(kernel.scratchpad(TERMINAL).printed, "typed,shell,True,4,True\n")
+
+    def test_a_kernel_cannot_take_all_terminals_of_the_machine(self):
+        _, kernel = self.start()
+        self.assertEqual(kernel.scratchpad(ALL_TERMINALS).printed, "64\n")
 
     def test_a_kernel_does_not_see_how_much_memory_others_use(self):
         host, first = self.start()

@@ -30,6 +30,7 @@ SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", 
 # folders that libraries need elsewhere: an index of fonts, and certificates to which /etc only links
 NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
 CONFIGURATION = "/etc"
+MAX_TERMINALS = 64  # of one session: all sessions together have those that the machine has
 MAX_INODES = 16_384  # of a tmpfs that can be written: each file takes a KiB, however small it is
 
 
@@ -104,7 +105,7 @@ def furnish_devices():
         os.symlink(target, f"/dev/{name}")
     os.mkdir("/dev/pts")
     with contextlib.suppress(OSError):  # a container may not allow them: then there are none
-        mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+        mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, f"newinstance,ptmxmode=0666,mode=620,max={MAX_TERMINALS}")
 
 
 def close_proc():
