@@ -82,6 +82,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   chmodSync(base, 0o755);
   const [dataDir, shared, cwd] = [join(base, 'data'), join(base, 'shared'), join(base, 'cwd')];
   for (const folder of [dataDir, shared, cwd]) mkdirSync(folder);
+  chmodSync(cwd, 0o755); // whatever the umask: settings in a folder that others can write to are not obeyed
   const keyringFile = join(shared, 'keyring.json');
   const configFile = join(cwd, 'troupe.config.json');
   writeFileSync(join(shared, 'for-all.txt'), 'for all');
