@@ -1,10 +1,15 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
+
+import { actorsOfAll } from '#src/operators/actors-of-all.ts';
+import { openOperators } from '#src/operators/open-operators.ts';
+import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
+import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
+import { RunRetention } from '#src/retention/run-retention.ts';
 import { Removals } from '#storage/removals.ts';
 import type { LimitOf } from '#storage/workspace-limits.ts';
 import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
-import { actorsOfAll } from './app/actors-of-all.ts';
 import type { App, AppOptions } from './app/app-interface.ts';
 import { beginBackgroundWork, forwardAudit } from './app/background-work.ts';
 import { endWork } from './app/end-work.ts';
@@ -13,15 +18,12 @@ import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
 import { openLocalModel } from './app/open-local-model.ts';
 import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
-import { openOperations } from './app/open-operations.ts';
 import { openPackages } from './app/open-packages.ts';
 import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
-import { clusterWarnings, readinessOf } from './app/readiness.ts';
 import { serverSettings } from './app/server-settings.ts';
-import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { openIdentity } from './auth/open-identity.ts';
@@ -38,7 +40,6 @@ import { createServer } from './http/server.ts';
 import { RUN_LIMIT, USER_RUN_LIMIT } from './runs/run-admission.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
-import { RunRetention } from './runs/run-retention.ts';
 import { SettledRuns } from './runs/settled-runs.ts';
 import { Environments } from './sessions/environments.ts';
 
@@ -237,7 +238,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     host.attend();
     return readinessOf({ isLeaving, host, warnings: warnings() });
   };
-  const operations = openOperations(
+  const operations = openOperators(
     {
       ...shared,
       config,

@@ -99,14 +99,39 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/wire'],
   },
   'src/docs.ts': { values: ['src/core', 'src/config'] },
+  // What operators read of the whole server: state, kernels, metrics, readiness; gathered from all workers.
+  'src/operators': {
+    values: ['src/core', 'src/actors', 'src/metrics'],
+    types: [
+      ...['src/cluster', 'src/config.ts', 'src/events', 'src/http', 'src/kernel', 'src/maintenance'],
+      ...['src/wire', 'storage'],
+    ],
+  },
+  // Deletes records that are older than the settings allow.
+  'src/retention': {
+    values: ['src/core', 'src/runs', 'storage'],
+    types: ['machines', 'src/audit', 'src/config.ts'],
+  },
   'src/app.ts': {
     values: [
-      ...['src/app', 'storage', 'src/core', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
+      ...[
+        'src/app',
+        'src/operators',
+        'src/retention',
+        'storage',
+        'src/core',
+        'src/audit',
+        'src/auth',
+        'src/actors',
+        'src/runs',
+      ],
       ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster'],
     ],
   },
   'src/app': {
     values: [
+      'src/operators',
+      'src/retention',
       'src/config',
       'src/os',
       'src/audit',

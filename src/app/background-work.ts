@@ -7,11 +7,11 @@ import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import type { RunRetention } from '#src/runs/run-retention.ts';
+import { Retention } from '#src/retention/retention.ts';
+import type { RunRetention } from '#src/retention/run-retention.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Removals, removalOf } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
-import { Retention } from './retention.ts';
 
 export interface BackgroundWorkOptions {
   readonly config: Config;

@@ -57,6 +57,7 @@ import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceLimitRoutes } from '#src/http/routes/workspace-limits.ts';
 import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
+import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
@@ -64,7 +65,6 @@ import type { Environments } from '#src/sessions/environments.ts';
 import type { Readiness } from '#src/wire/health.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
-import type { StoredUsageCounter } from './stored-usage.ts';
 
 const MIB = 1024 * 1024;
 

@@ -10,8 +10,8 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Cluster, WorkersChange } from '#src/cluster/cluster.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { askWorkers } from '#src/operators/ask-workers.ts';
 import type { Store } from '#storage/store.ts';
-import { askWorkers } from './ask-workers.ts';
 
 export interface ActorEventsPorts {
   readonly cluster: Cluster;

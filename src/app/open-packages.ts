@@ -5,12 +5,12 @@ import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
+import { sessionsOfAll } from '#src/operators/kernels-of-all.ts';
 import { IndexProxy } from '#src/packages/index-proxy.ts';
 import { KernelsWithPackages } from '#src/packages/kernels-with-packages.ts';
 import { PackageInstaller } from '#src/packages/package-installer.ts';
 import { type OtherWorkers, PackageSets } from '#src/packages/package-sets.ts';
 import { WorkspacePackages, type WorkspacePackagesOptions } from '#src/packages/workspace-packages.ts';
-import { sessionsOfAll } from './kernels-of-all.ts';
 import type { Prerequisites } from './prerequisites.ts';
 
 interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {

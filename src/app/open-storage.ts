@@ -5,7 +5,8 @@ import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import { BackupSchedule, type BackupStatus } from '#src/maintenance/backup-schedule.ts';
+import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import type { StorageCondition } from '#src/operators/server-gauges.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
@@ -40,16 +41,6 @@ export interface Storage {
   /** Returns what an operator should know of the disk and of backups; empty while all is well. Another worker may have filled it just now. */
   readonly warnings: () => readonly OperatorWarning[];
   readonly condition: () => StorageCondition;
-}
-
-/** The figures of the disk, the records and the backups, for metrics. */
-export interface StorageCondition {
-  /** On the disk of the data directory, for the server's user. */
-  readonly freeBytes: number;
-  /** Damaged records that this process has read. */
-  readonly damagedRecords: number;
-  /** Undefined where this process makes no backups. */
-  readonly backup: BackupStatus | undefined;
 }
 
 /** Rejects when the store cannot be used. `stack` takes ownership. */

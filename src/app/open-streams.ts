@@ -13,12 +13,12 @@ import { PublishedStream } from '#src/events/published-stream.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { ServerStream } from '#src/operators/server-events.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/wire/server.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { Store } from '#storage/store.ts';
 import { openActorEvents } from './open-actor-events.ts';
-import type { ServerStream } from './server-events.ts';
 
 const MIB = 1024 * 1024;
 /**

@@ -1,7 +1,7 @@
 /**
  * The metrics that the parts of a server count themselves, in one table. Names follow the OpenTelemetry conventions in
  * Prometheus' spelling where there is one (HTTP 1.27; generative AI 1.36, which are experimental), else they begin with
- * `troupe_`. `src/app/server-gauges.ts` adds those that are only read when somebody asks.
+ * `troupe_`. `src/operators/server-gauges.ts` adds those that are only read when somebody asks.
  */
 import { Registry } from './registry.ts';
 

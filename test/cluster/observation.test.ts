@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergeLines, type OwnObservation, observeCluster } from '#src/app/cluster-observation.ts';
+import { mergeLines, type OwnObservation, observeCluster } from '#src/operators/cluster-observation.ts';
 import type { ServerState } from '#src/wire/server.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 

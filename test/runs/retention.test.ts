@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
-import { Retention } from '#src/app/retention.ts';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { Retention } from '#src/retention/retention.ts';
+import { RunRetention } from '#src/retention/run-retention.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
-import { RunRetention } from '#src/runs/run-retention.ts';
 import { assetRecords } from '#storage/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/audit.ts';
 import { blobRecords, blobUses } from '#storage/blobs.ts';

@@ -10,7 +10,16 @@ import type { Sample } from '#src/metrics/registry.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSampler } from './kernel-usage.ts';
-import type { StorageCondition } from './open-storage.ts';
+
+/** The figures of the disk, the records and the backups, for metrics. */
+export interface StorageCondition {
+  /** On the disk of the data directory, for the server's user. */
+  readonly freeBytes: number;
+  /** Damaged records that this process has read. */
+  readonly damagedRecords: number;
+  /** Undefined where this process makes no backups. */
+  readonly backup: BackupStatus | undefined;
+}
 
 export interface ObservedServer {
   readonly metrics: ServerMetrics;

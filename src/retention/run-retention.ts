@@ -4,12 +4,12 @@
  */
 import type { RunKind } from '#machines/run.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
+import type { RunDeletion } from '#src/runs/run-deletion.ts';
+import { listOf } from '#src/runs/run-lists.ts';
 import type { Page } from '#storage/committed-records.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { runIndex, trimmedRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
-import type { RunDeletion } from './run-deletion.ts';
-import { listOf } from './run-lists.ts';
 
 /** Runs that are looked at in one step. */
 const MAX_RUNS = 20;

@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Config } from '#src/config.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { OutputsPlace, RunRetention } from '#src/runs/run-retention.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
+import type { OutputsPlace, RunRetention } from './run-retention.ts';
 
 const DAY_MS = 86_400_000;
 const INTERVAL_MS = 3_600_000;

@@ -12,9 +12,8 @@ import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';
 import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
 import { kernelsOfAll } from './kernels-of-all.ts';
-import type { StorageCondition } from './open-storage.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
-import { observeServer } from './server-gauges.ts';
+import { observeServer, type StorageCondition } from './server-gauges.ts';
 import { loadOf, ServerStateReader } from './server-state.ts';
 
 export interface OperationsOptions {
@@ -47,7 +46,7 @@ export interface Operations {
 }
 
 /** What samples is stopped with `stack`. */
-export function openOperations(options: OperationsOptions, stack: AsyncDisposableStack): Operations {
+export function openOperators(options: OperationsOptions, stack: AsyncDisposableStack): Operations {
   const { log, metrics, host } = options;
   const kernels = new KernelSampler(options.kernels);
   const state = stack.use(new ServerStateReader({ ...options, kernels }));
