@@ -1,6 +1,6 @@
 /** Backups that a server makes of itself, at an interval, keeping the newest ones, and the increments that it adds to the latest. */
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
@@ -36,6 +36,11 @@ export interface BackupStatus {
 }
 
 const LOOK_EVERY_MS = 60_000;
+/**
+ * Lists the names of the backups that were the newest ones when the store was found replaced or set back, oldest first. Nothing newer has
+ * their state, and somebody who restores several times, to find the right one, restores from them.
+ */
+const LAST_OF_STORES = 'last-of-replaced-stores.json';
 /** The names of scheduled backups; others in the directory are left alone. */
 const DRAFT = /^troupe-[\d-]+T[\d-]+Z\.partial-\d+$/;
 const NAME = /^troupe-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)Z$/;
@@ -84,7 +89,9 @@ export class BackupSchedule implements AsyncDisposable {
       const newest = (await this.#names()).at(-1);
       if (newest !== undefined && !isAhead(newest)) this.#note({ newestAtMs: timeOf(newest) });
       const isDue = newest === undefined || isAhead(newest) || Date.now() - timeOf(newest) >= everyMs;
-      if (isDue || !(await this.#addIncrementWhenDue(newest))) await this.#backUp();
+      const chain = isDue ? 'full' : await this.#addIncrementWhenDue(newest);
+      if (newest !== undefined && chain === 'replaced') await this.#keepAsLast(newest);
+      if (chain !== 'sufficient') await this.#backUp();
       this.#note({ hasFailed: false });
     } catch (error) {
       this.#note({ hasFailed: true });
@@ -129,12 +136,12 @@ export class BackupSchedule implements AsyncDisposable {
     }
   }
 
-  /** Resolves with false when the store or its size call for another backup instead. */
-  async #addIncrementWhenDue(newest: string): Promise<boolean> {
+  /** Resolves with `full` or `replaced` when the size of the increments, or the store, calls for another backup instead. */
+  async #addIncrementWhenDue(newest: string): Promise<'sufficient' | 'full' | 'replaced'> {
     const { directory, dataDir, increments, log } = this.#options;
     const startedAt = performance.now();
     const nowMs = this.#nowMs();
-    if (increments === undefined || nowMs - this.#lastIncrementAt < increments.everyMs) return true;
+    if (increments === undefined || nowMs - this.#lastIncrementAt < increments.everyMs) return 'sufficient';
     const { store } = increments;
     if (this.#chain?.name !== newest) {
       const writer = ChainWriter.open({ directory: join(directory, newest), dataDir, store });
@@ -142,14 +149,14 @@ export class BackupSchedule implements AsyncDisposable {
     }
     const { writer } = this.#chain;
     store.refresh();
-    if (writer?.canGrow !== true) return false;
+    if (writer?.canGrow !== true) return writer?.isContinued === true ? 'full' : 'replaced';
     try {
       const added = await writer.add();
       this.#lastIncrementAt = nowMs;
       const ms = Math.round(performance.now() - startedAt);
       if (added !== undefined)
         log.info({ backup: newest, ...added, ms }, 'an increment was added to the backup');
-      return true;
+      return 'sufficient';
     } catch (error) {
       this.#chain = undefined; // another worker may have added to it
       throw error;
@@ -169,20 +176,44 @@ export class BackupSchedule implements AsyncDisposable {
 
   /**
    * Resolves with the names of the backups that are not kept, oldest first. Of those that were made early, because increments had become
-   * large, only one is kept besides the newest: otherwise a busy hour would push out the backups of days.
+   * large, only one is kept besides the newest: otherwise a busy hour would push out the backups of days. The last one of a store that
+   * was replaced is kept in addition, as long as others of its age are.
    */
   async #superseded(): Promise<string[]> {
     const { everyMs, keep } = this.#options;
     const names = await this.#names();
+    const lasts = (await this.#lastOfStores()).slice(-keep);
     const kept: string[] = [];
     let early: string | undefined;
     for (const name of names.toReversed()) {
+      if (lasts.includes(name) && kept.length < keep) continue;
       const next = kept.at(-1);
       const isEarly = next !== undefined && isSooner(name, next, everyMs);
       if (isEarly) early ??= name;
       else if (kept.length < keep) kept.push(name);
     }
-    return names.filter((name) => name !== early && !kept.includes(name));
+    const oldest = kept.length < keep ? '' : kept.at(-1)!;
+    const isLast = (name: string) => lasts.includes(name) && name > oldest;
+    return names.filter((name) => name !== early && !kept.includes(name) && !isLast(name));
+  }
+
+  async #keepAsLast(name: string): Promise<void> {
+    const present = await this.#names();
+    const lasts = (await this.#lastOfStores()).filter((last) => last !== name && present.includes(last));
+    const path = join(this.#options.directory, LAST_OF_STORES);
+    await writeFile(`${path}.new`, JSON.stringify([...lasts, name]), { mode: 0o600, flush: true });
+    await rename(`${path}.new`, path);
+  }
+
+  async #lastOfStores(): Promise<string[]> {
+    try {
+      const lasts: unknown = JSON.parse(
+        await readFile(join(this.#options.directory, LAST_OF_STORES), 'utf8'),
+      );
+      return Array.isArray(lasts) ? lasts.filter((name) => typeof name === 'string') : [];
+    } catch {
+      return []; // there is none, or somebody has changed it
+    }
   }
 
   /**

@@ -80,9 +80,13 @@ export class ChainWriter {
 
   /** Whether the store continues the last increment, and there is room for another one. */
   get canGrow(): boolean {
-    const { store, dataDir } = this.#options;
     const room = Math.max(this.#baseBytes, MIN_ROOM_BYTES);
-    if (this.#count >= MAX_INCREMENTS || this.#addedBytes > room) return false;
+    return this.#count < MAX_INCREMENTS && this.#addedBytes <= room && this.isContinued;
+  }
+
+  /** Whether the store continues the last increment: it was neither replaced nor set back. */
+  get isContinued(): boolean {
+    const { store, dataDir } = this.#options;
     return continues(store, join(dataDir, 'store'), this.#lineage);
   }
 

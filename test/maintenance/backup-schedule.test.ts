@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
@@ -163,4 +163,41 @@ test('backups that were made early do not push out those of earlier days', async
   await schedule.look();
   const names = readdirSync(directory).sort();
   assert.deepEqual(names.slice(0, -1), [days[1], early[1], early[2]]);
+});
+
+test('restores within a day, one after the other, delete no backup from which they were made', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const path = join(dataDir, 'store');
+  const { log } = rememberingLog();
+  const backups = () => readdirSync(directory).filter((name) => name.endsWith('Z'));
+  const made: string[] = [];
+  for (const minute of ['01', '02', '03', '04', '05']) {
+    // As after a restore: what the file has is the state of a backup, and it is another file.
+    cpSync(path, `${path}.restored`, { recursive: true });
+    rmSync(path, { recursive: true });
+    renameSync(`${path}.restored`, path);
+    await using store = await openStore(path, assert.fail);
+    await using schedule = new BackupSchedule({
+      directory,
+      everyMs: 24 * HOUR_MS,
+      keep: 2,
+      dataDir,
+      copyStore: (to, compact) => store.copyTo(to, compact),
+      increments: { everyMs: HOUR_MS, store },
+      log,
+    });
+    await schedule.look();
+    // A backup has its second as its name: this one gets an earlier one.
+    const [newest = ''] = backups().filter((name) => !made.includes(name));
+    const hourAgo = new Date(Date.now() - HOUR_MS).toISOString().slice(0, 13);
+    const name = `troupe-${hourAgo}-${minute}-00Z`;
+    renameSync(join(directory, newest), join(directory, name));
+    made.push(name);
+  }
+  assert.deepEqual(
+    backups().sort(),
+    made.slice(-4),
+    'two that were restored from, an early one, and the newest',
+  );
 });
