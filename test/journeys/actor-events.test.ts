@@ -30,7 +30,7 @@ test('operators see actors move, refuse and end, as it happens', async () => {
   await hasBegun;
   const notebook = await openNotebook(server, { a: 'secret = "hush"\nwhile True: pass' });
   const run = await notebook.submit(['a']);
-  // What follows within a tenth of a second is told together with it.
+  // Events within the next tenth of a second are sent together with it.
   const isRunning = (event: ActorStreamEvent) =>
     event.type === 'actor.moved' && event.data.to === 'live.busy.running';
   await eventually('the session is seen running', () => seen.some(isRunning));

@@ -107,7 +107,7 @@ test('a bound agent may use the datasources of its notebook and its own, as far 
   assert.match(String(said[4]), /^query_datasource,failed,The datasource of-neither is not among those/);
 });
 
-/** What the tool says when this caller has the agent of a conversation describe the datasource `remote`. */
+/** The result of the tool when this caller has the agent of a conversation describe the datasource `remote`. */
 async function describedIn(
   sessionId: string,
   caller: Client,

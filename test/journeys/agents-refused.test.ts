@@ -216,7 +216,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
     ...{ read: 'ok', runs: 'ok', run: 'ok', grants: 'ok' },
     ...{ open: readOnly, prompt: readOnly, cancel: readOnly, share: 'ok', close: readOnly },
   });
-  // Its token has the scope `workspace:manage`, with which owners stop what others have left behind.
+  // Its token has the scope `workspace:manage`, with which owners stop work of others.
   assert.deepEqual(await outcomes(client, ['open', 'prompt', 'cancel']), {
     ...{ open: readOnly, prompt: readOnly, cancel: '409 run_finished' },
   });

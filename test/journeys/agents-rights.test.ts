@@ -1,4 +1,7 @@
-/** With whose rights a shared conversation works, who changes what it works with, and who learns that there is one. */
+/**
+ * Rights in a shared conversation: whose rights its prompts have, who may change its settings, and who may know that it
+ * exists.
+ */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { addMember } from '#test/support/members.ts';
@@ -19,7 +22,7 @@ await client.datasources.create({ slug: 'private', connection: { kind: 'sqlite',
 await client.datasources.grant('private', 'user:ann');
 const context = { datasourceSlugs: ['private'] };
 
-/** Has a member's prompt list and query the private datasource. Returns what the tools said. */
+/** Has a member's prompt list and query the private datasource. Returns the results of the tools. */
 async function readPrivate(
   { client: by }: Pick<typeof server, 'client'>,
   sessionId: string,
@@ -56,7 +59,7 @@ test('only the owner of a conversation changes its model, instructions and datas
   }
   const saved = await ann.client.agentSessions.get(id);
   assert.deepEqual([saved.config.instructions, saved.context], ['Be brief.', { datasourceSlugs: [] }]);
-  // What is sent as it is changes nothing, so programs that always send it go on working.
+  // Unchanged values are accepted, so programs that always send them keep working.
   const again = await bob.client.agentSessions.open({ environmentId, id, config, context: saved.context });
   assert.equal(again.sessionId, id);
   model.script((exchange) => exchange.text('Yes.').end());

@@ -31,7 +31,7 @@ async function opened(model: string): Promise<string> {
   return (await client.agentSessions.open({ environmentId, config: { model } })).sessionId;
 }
 
-/** Asks for the time. Returns what the vendor was sent for it. */
+/** Asks for the time. Returns the request that the vendor received. */
 async function askTime(of: Pick<typeof server, 'client'>, sessionId: string): Promise<string> {
   const number = vendor.requests.length;
   vendor.script(fine);

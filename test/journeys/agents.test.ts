@@ -1,4 +1,4 @@
-/** Conversations with an agent: prompts, their answers, and what people see of them. */
+/** Conversations with an agent: prompts, answers, and their records. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { AgentSession } from '#src/wire/agent.ts';

@@ -224,7 +224,7 @@ test('a code call whose caller disconnects is interrupted, and the session becom
   await notebook.close();
 });
 
-/** What subscribers were told of the run, but for the runs before it. */
+/** The events of the run that subscribers got, without those of earlier runs. */
 function statusesOf({ events, runId }: Begun): string[] {
   return events.dataOf('run-status').flatMap((data) => (data.runId === runId ? [data.status] : []));
 }

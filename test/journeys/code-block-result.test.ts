@@ -18,7 +18,7 @@ interface BlockResult {
   readonly errors: readonly { readonly cell_id: string; readonly type: string }[];
 }
 
-/** What `ctx.result` of a block is, also when the block raised. */
+/** The `ctx.result` of a block, also when the block raised. */
 async function resultOf(notebook: OpenNotebook, ...lines: string[]): Promise<BlockResult> {
   const { stdout } = await callCode(client, notebook.id, blockWithResult(...lines));
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');

@@ -1,4 +1,4 @@
-/** What happens while the kernel checks new code of a request, before the run begins. */
+/** The check of a request's new code by the kernel, before the run begins. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { NoticeBus } from '#src/actors/notice-bus.ts';

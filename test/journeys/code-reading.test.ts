@@ -9,7 +9,7 @@ const server = await startServer(test);
 const { client } = server;
 const EDIT = 'ctx.edit_cell("a", code="x = 2")';
 
-/** `edited`, or the type of what it failed with. */
+/** `edited`, or the type of the error. */
 async function outcome(notebook: OpenNotebook, ...lines: string[]): Promise<string> {
   const { success, errors } = await callCode(client, notebook.id, block(...lines));
   return success ? 'edited' : (errors[0]?.type ?? '?');

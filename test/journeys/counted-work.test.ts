@@ -1,4 +1,7 @@
-/** What requests and runs cost, in counts that no machine changes: commits, frames, bytes, writes, transitions. */
+/**
+ * The cost of requests and runs, in counts that are the same on every machine: commits, frames, bytes, writes,
+ * transitions.
+ */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { Envelope } from '#src/wire/events.ts';
@@ -85,7 +88,7 @@ test('a call of code is no commit, and a cancelled run only one more than anothe
   };
   await cancelled();
   const ofCancelled = await commitsOf(cancelled);
-  // The audit is written in a shared turn, which takes along what waits to be committed.
+  // The audit is written in a shared turn, and its commit contains all waiting writes.
   if (HAS_WORKERS) assert.ok(ofCancelled >= 2 && ofCancelled <= 3, `${ofCancelled} commits`);
   else assert.equal(ofCancelled, 3);
 });

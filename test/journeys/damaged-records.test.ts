@@ -1,4 +1,4 @@
-/** A session whose records the disk has damaged: what they are needed for goes on without them. */
+/** A session with records that the disk has damaged: it works on without them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';

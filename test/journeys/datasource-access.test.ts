@@ -1,4 +1,4 @@
-/** Who may use a datasource, and what the audit says of those who did. */
+/** Rights to datasources, and the entries of the audit about their use. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type RawAnswer, sendRaw } from '#test/support/raw-request.ts';

@@ -47,7 +47,7 @@ const connections = kinds.map(connectionOf);
 const withSecrets = connections.filter((one) => JSON.stringify(one).includes(CANARY));
 
 async function request(method: string, path: string, body?: unknown) {
-  // With a key: what is kept for a retry must not have it either.
+  // With a key, because a record for retries must not contain it either.
   const headers = method === 'POST' ? { 'idempotency-key': `key-${answers.length}` } : {};
   const answer = await server.request(method, path, body === undefined ? {} : { body, headers });
   answers.push(answer.text, JSON.stringify(answer.headers));

@@ -26,7 +26,7 @@ const notebook = await openNotebook(
   { datasourceSlugs: ['sales'] },
 );
 
-/** What code printed, or its error. */
+/** The text that code printed, or its error. */
 async function call(code: string) {
   const answer = await server.request('POST', '/api/cee/kernel/execute', {
     body: { code: `${IMPORTS}\nc = datasource("sales")\n${code}` },

@@ -25,7 +25,7 @@ await server.request('POST', '/api/v3/datasources', {
 const notebook = await openNotebook(server, {}, { datasourceSlugs: ['numbers', 'absent'] });
 assert.equal((await call(MAKE_DATABASE)).success, true);
 
-/** What code printed, or the class of its error. */
+/** The text that code printed, or the class of its error. */
 async function call(code: string, sessionId: string = notebook.id) {
   const answer = await server.request('POST', '/api/cee/kernel/execute', {
     body: { code },

@@ -1,4 +1,4 @@
-/** Requests for datasources, and what they are about. */
+/** Requests for datasources, and the datasources that they name. */
 import type { RawAnswer } from '#test/support/raw-request.ts';
 import type { TestServer } from '#test/support/server-fixture.ts';
 

@@ -87,7 +87,7 @@ async function holdRequest({ baseUrl }: ChildServer): Promise<void> {
   ];
   socket.write(`${head.join('\r\n')}\r\n\r\n{`);
   socket.on('error', () => {}); // the server resets it when it ends
-  // What follows on other connections comes after it.
+  // Bytes on other connections come after it.
   await fetch(`${baseUrl}/healthz`);
 }
 

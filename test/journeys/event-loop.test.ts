@@ -11,7 +11,7 @@ const HEADERS = {
   'service-workspace-id': OWNER.workspaceId,
   'content-type': 'application/json',
 };
-/** What no request may take of the event loop at once. */
+/** The longest time that a request may take of the event loop at once. */
 const MAX_TURN_MS = 20;
 /** On a slow machine it may take this share of the time that parsing the largest document at once takes there. */
 const MAX_TURN_OF_PARSING = 0.7;
@@ -73,13 +73,13 @@ function touchMemory(): void {
 interface Sent {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a stream: what it is read up to. */
+  /** For a stream: the text up to which it is read. */
   readonly until?: string;
 }
 
 /**
- * Sends a request until it has held nobody up, a few times at most, and fails otherwise. With `after` that is part of what is
- * watched. Returns the last answer.
+ * Sends a request until it has not held up the event loop, a few times at most, and fails otherwise. With `after`, that
+ * work is watched as well. Returns the last answer.
  */
 async function send(
   method: string,

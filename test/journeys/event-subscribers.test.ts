@@ -1,4 +1,4 @@
-/** What several, returning and slow subscribers of one session receive. */
+/** Several, returning and slow subscribers of one session, and the events that they receive. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
@@ -108,7 +108,7 @@ test('an unknown event id is answered with the current state', async () => {
 const CUT_OFFS = 'troupe_stream_cutoffs_total{reason="slow_subscriber"}';
 
 test('a subscriber that stops reading is asked to reconnect, and neither the kernel nor other subscribers wait', async () => {
-  // Less than the limit of what a subscriber may leave unread, so that only the one that stops is ever beyond it.
+  // Less than the limit of a subscriber's unread bytes, so that only the one that stops exceeds it.
   const runBytes = 2_500 * 300;
   const notebook = await openNotebook(server, { a: 'for i in range(2_500): print(f"{i:0299d}")', b: '1' });
   const stalled = await openStream(server, eventsPath(notebook.id));

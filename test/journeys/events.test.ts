@@ -1,4 +1,4 @@
-/** The event stream of a notebook session: its frames, its order and what its events say. */
+/** The event stream of a notebook session: its frames, their order and their contents. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { EventLog } from '#test/support/event-log.ts';

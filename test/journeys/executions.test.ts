@@ -1,4 +1,4 @@
-/** What an execution runs, in which order, and what its run says of it. */
+/** Executions: which cells run, in which order, and the record of the run. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CacheMode } from '#src/wire/run.ts';

@@ -1,4 +1,4 @@
-/** The quota of a workspace's files, and what is shown of what a workspace takes. */
+/** The quota of a workspace's files, and the usage that a workspace shows. */
 import assert from 'node:assert/strict';
 import { existsSync, linkSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const server = await startServer(test, {
   TROUPE_WORKSPACE_MAX_FILES: String(MAX_ENTRIES),
 });
 
-/** Returns an owner in a new workspace, and the path of what is in its folder. */
+/** Returns an owner in a new workspace, and the path of its folder. */
 async function newWorkspace(): Promise<{ client: Client; local: (path: string) => string }> {
   const { id } = await server.client.workspaces.create({ name: 'Apart' });
   const folder = join(server.dataDir, 'workspaces', id, 'files');

@@ -15,7 +15,7 @@ async function page(query = '', headers: Readonly<Record<string, string>> = {}):
   return text;
 }
 
-/** What a page loads: whatever stands in `src`, or in the `href` of a link. */
+/** The addresses that a page loads: every `src`, and the `href` of its links. */
 function linksOf(html: string): string[] {
   const tags = html.match(/<(?:link|script|img)\b[^>]*>/g) ?? [];
   return tags.flatMap((tag) => /\b(?:href|src)="([^"]*)"/.exec(tag)?.[1] ?? []);

@@ -20,7 +20,7 @@ function start(dataDir: string, stdio: SpawnOptions['stdio'], args = [fileOf('ma
   return spawn(process.execPath, args, { cwd: '/', env, stdio });
 }
 
-/** Resolves with what ended, and the line that it printed. */
+/** Resolves with the ended process, and the line that it printed. */
 async function ending(dataDir: string, args?: string[]) {
   const child = start(dataDir, ['ignore', 'ignore', 'pipe'], args);
   const [line, [code, signal]] = await Promise.all([text(child.stderr!), once(child, 'close')]);

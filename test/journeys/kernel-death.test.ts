@@ -12,7 +12,7 @@ const server = await startServer(test);
 const { client } = server;
 const { notebookSessions: sessions } = client;
 
-/** What a subscriber was told of the session and its runs, in order, since the state was replayed. */
+/** The events of the session and its runs since the state was replayed, in order. */
 function told({ events }: EventLog): string[] {
   const live = events.slice(events.findIndex(({ type }) => type === 'session.replayed'));
   return live.flatMap((event) => {

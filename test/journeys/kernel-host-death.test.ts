@@ -1,4 +1,4 @@
-/** What sessions go through when the kernel host dies or hangs. */
+/** Sessions while the kernel host dies or hangs. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';

@@ -126,7 +126,7 @@ test('an owner of the server whose token is older than the scope can give it to 
 
 for (const file of ['grafana-dashboard.json', 'prometheus-alerts.yml']) {
   test(`every metric that deploy/${file} asks for is served`, async (t) => {
-    const server = await startServer(t, { TROUPE_WORKERS: '2' }); // what they have in common is among them
+    const server = await startServer(t, { TROUPE_WORKERS: '2' }); // their common labels are among them
     const response = await fetch(`${server.baseUrl}/metrics`, {
       headers: { authorization: `Bearer ${OWNER.token}` },
     });

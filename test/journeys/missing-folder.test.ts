@@ -1,4 +1,4 @@
-/** A workspace whose folder is missing, or cannot be made: what needs no files works all the same. */
+/** A workspace whose folder is missing, or cannot be made: operations without files work all the same. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

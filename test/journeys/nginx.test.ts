@@ -59,7 +59,7 @@ test('behind nginx, a response is byte for byte that of the server', { skip }, a
   }
 });
 
-/** The body without what differs from request to request. */
+/** The body without the parts that differ between requests. */
 async function stable(response: Response): Promise<string> {
   return (await response.text()).replace(/"requestId":"[^"]+"/, '');
 }

@@ -1,4 +1,4 @@
-/** Secret variables of notebooks: what a kernel gets, and everywhere they could come out. */
+/** Secret variables of notebooks: their values in a kernel, and every place where they could leak. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const CANARY = ['canary', '5e1f40aa'].join('-');
 const server = await startServer(test);
 const { client } = server;
 
-/** Opens the notebook, runs all of it, and closes it. Returns what it printed. */
+/** Opens the notebook, runs all of it, and closes it. Returns the printed text. */
 async function runOnce(notebookId: string): Promise<string> {
   const { environmentId } = await client.executionEnvironments.create();
   await client.notebookSessions.open({ notebookId, environmentId });

@@ -1,4 +1,4 @@
-/** Requests for notebooks that are refused because of what they contain. */
+/** Requests for notebooks that are refused because of their contents. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { cellsOf } from '#test/support/notebook-fixture.ts';

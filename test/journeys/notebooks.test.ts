@@ -17,7 +17,7 @@ const EMPTY = {
   variables: {},
 };
 
-/** What the service assigns, checked and taken off. */
+/** The members that the service assigns, checked and removed. */
 function content({ id, createdBy, createdAt, updatedAt, ...rest }: Notebook) {
   assert.match(id, /^nb_[0-9a-z]{26}$/);
   assert.equal(typeof createdBy, 'string');

@@ -1,6 +1,7 @@
 /**
- * Every operation that names an object, against callers who may not know of the object. The operations come from the OpenAPI
- * document, so a new one fails here until it is in the tables of this file, and then if it gives anything away.
+ * Every operation that names a resource, from callers who may not know that it exists. The operations come from the
+ * OpenAPI document, so a new one fails here until it is in the tables of this file, and after that if it reveals
+ * anything.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -28,7 +29,7 @@ const [ann, bob, stranger] = await Promise.all([
 ]);
 const document = await readDocument(server);
 
-/** What there is to find: a notebook that is open, and a conversation, a run, a datasource and a token of Ann's. */
+/** The resources to find: an open notebook, and a conversation, a run, a datasource and a token of Ann's. */
 const notebook = await openNotebook(server, {
   a: '1',
   picture: `import marimo as mo\nmo.image("data:image/png;base64,${PICTURE}")`,
@@ -52,7 +53,7 @@ await server.request('PUT', `/api/v3/notebooks/${notebook.id}/secrets/SECRET`, {
 const { items: tokens } = await ann.client.accessTokens.list();
 
 type Place = Readonly<Record<string, string>>;
-/** What the parameters of a path name, by the longest beginning of the path. What is Ann's alone is `private`. */
+/** The resources that parameters of a path name, by the longest beginning of the path. Ann's own ones are `private`. */
 const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = {
   '/api/v3/notebooks/': { notebookId: notebook.id, name: 'SECRET' },
   '/api/v3/notebook-sessions/': { sessionId: notebook.id },
@@ -65,7 +66,10 @@ const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = 
   '/api/v3/workspaces/': { workspaceId: owner.workspaceId },
   '/api/v3/actors/': { kind: 'run', id: prompt.runId },
 };
-/** Paths whose parameters name no object of a workspace, or one in the caller's own folder. What is public names none. */
+/**
+ * Paths whose parameters name no resource of a workspace, or one in the caller's own folder. Public operations name
+ * none.
+ */
 const NO_OBJECTS = [
   /^\/api\/v3\/(files|packages)\//,
   /^\/api\/v3\/charts\//,
@@ -111,7 +115,7 @@ interface Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request. Returns what its sender sees, without what differs between any two requests. */
+/** Sends a request. Returns the answer without the parts that differ between any two requests. */
 async function seen(caller: Caller, method: string, path: string, request: Request, names: Place) {
   const answer = await sendRaw(server.baseUrl, method.toUpperCase(), path, caller, request);
   const headers = { ...answer.headers, date: '', 'x-request-id': '', 'content-length': '' };
@@ -147,7 +151,7 @@ for (const [who, caller] of [
   });
 }
 
-/** Returns the answers to all reads of what Ann has, to her. */
+/** Returns the answers to all reads of Ann's resources, to her. */
 async function everythingOfAnn(): Promise<string[]> {
   const reads = operations.filter((one) => one.method === 'get' && objectsOf(one)?.private === 'yes');
   const finite = reads.filter(({ path }) => !path.endsWith('/events'));
@@ -182,7 +186,7 @@ const NAMED_IN_BODIES: Readonly<Record<string, readonly [id: string, bodyOf: (id
   'openAgentSession.id': [conversationId, (id) => ({ environmentId, id })],
   'cancelRuns.runIds': [prompt.runId, (id) => ({ runIds: [id] })],
 };
-/** Members that name a person or a part of what the path names. */
+/** Members that name a person or a part of the resource in the path. */
 const NAMES_NO_OBJECT = new Set(['userId', 'cellId', 'cell_id', 'tool_call_id', 'workspaceId']);
 
 /** Members whose objects are answered one by one, each with its own error. */
@@ -221,8 +225,8 @@ function membersOf(schema: unknown): string[] {
 }
 
 /**
- * How Ann makes each POST that names an object succeed, while she may. Not of what only owners may do, whose role is checked
- * before anything is looked up, and not of what answers for each object by itself.
+ * How Ann makes each POST that names a resource succeed while she may. Operations for owners are missing, because their
+ * role is checked before any lookup, and so are those that answer for each resource separately.
  */
 async function successes(): Promise<Readonly<Record<string, Request & { readonly path: string }>>> {
   const other = await ann.client.notebooks.create();

@@ -1,4 +1,6 @@
-/** A server that has no file descriptor left: it refuses what needs one by name, answers the rest, and recovers. */
+/**
+ * A server without a free file descriptor: it refuses requests that need one by name, answers the others, and recovers.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

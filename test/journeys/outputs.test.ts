@@ -1,4 +1,4 @@
-/** What cells show: figures among what they print, values of any kind, text and tables. */
+/** Outputs of cells: figures within printed text, values of any kind, text and tables. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook, printed, results, statuses } from '#test/support/notebook-fixture.ts';
@@ -7,7 +7,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { client } = server;
 
-/** A class whose `_mime_` returns what it is given. */
+/** A class whose `_mime_` returns its argument. */
 const SHOWN =
   'class Shown:\n    def __init__(self, *pair): self.pair = pair\n    def _mime_(self): return self.pair';
 const PNG_HEAD = Buffer.from('89504e470d0a1a0a', 'hex');

@@ -46,7 +46,7 @@ function readSlowly(
       let bytes = 0;
       const text = new Promise<string>((end) => incoming.once('close', () => end(chunks.join(''))));
       resolve({ text });
-      incoming.on('error', () => {}); // the text shows what has arrived
+      incoming.on('error', () => {}); // the received text
       incoming.setEncoding('latin1').on('data', (chunk: string) => {
         chunks.push(chunk);
         bytes += chunk.length;

@@ -46,7 +46,7 @@ async function restarted(server: ChildServer, signal: NodeJS.Signals): Promise<C
 }
 
 async function liveKinds({ client }: ChildServer): Promise<string[]> {
-  // Environments that several workers use are in no memory: what is stored of them is listed.
+  // Environments of several workers are not in memory: the stored ones are listed.
   const { items } = await client.actors();
   return items.filter(({ presence }) => presence !== 'stored').map(({ kind }) => kind);
 }

@@ -7,7 +7,7 @@ import { startServer, type TestServer } from '#test/support/server-fixture.ts';
 
 const SCOPES = ['workspaceRuntime:connect'] as const;
 
-/** An open stream; `whole` is what it brought, once the server has ended it. */
+/** An open stream; `whole` is its text, once the server has ended it. */
 async function follow(server: TestServer, token: string, sessionId: string) {
   const response = await fetch(`${server.baseUrl}/api/v3/notebook-sessions/${sessionId}/events`, {
     headers: { authorization: `Bearer ${token}`, 'service-workspace-id': server.owner.workspaceId },
@@ -53,7 +53,7 @@ test('a stream ends when the token or the membership that opened it ends', async
   assert.match(await owners.whole, /session\.closed/);
 });
 
-/** A code call that takes a minute unless it is interrupted, by a guest who is an editor. */
+/** A code call of a guest who is an editor. It takes a minute unless it is interrupted. */
 async function startCall(server: TestServer, token: string, sessionId: string, file: string) {
   const code = `import pathlib, time\npathlib.Path("${file}").write_text("here")\ntry:\n    time.sleep(60)\nexcept BaseException as error:\n    pathlib.Path("${file}").write_text(type(error).__name__)\n    raise`;
   const answer = fetch(`${server.baseUrl}/api/cee/kernel/execute`, {

@@ -1,4 +1,4 @@
-/** What the server sends, it takes: the members of its answers are sent back as they came. */
+/** The server accepts its own answers: their members are sent back unchanged. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -25,7 +25,7 @@ const { environmentId } = await client.executionEnvironments.create();
 const connection = { kind: 'sqlite', path: 'sales.db' };
 
 interface RoundTrip {
-  /** What is read. */
+  /** The path to read. */
   readonly from: string;
   /** The request that its members go into. */
   readonly method: 'POST' | 'PATCH' | 'PUT';

@@ -19,7 +19,7 @@ async function runOf(code: string, setUp = ''): Promise<Run> {
   return run;
 }
 
-/** What the cell of a run showed. */
+/** The output of the cell in a run. */
 async function outputsOf(code: string, setUp?: string) {
   const run = await runOf(code, setUp);
   assert.equal(run.status, 'completed', JSON.stringify(run.error));

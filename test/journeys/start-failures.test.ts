@@ -1,4 +1,4 @@
-/** Each way to fail at start has a line of its own, which says what is wrong and what to do. */
+/** Each way to fail at start has a line of its own, with the problem and advice. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

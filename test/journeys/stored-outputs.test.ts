@@ -1,4 +1,4 @@
-/** What the outputs of runs take in the store. */
+/** The size of runs' outputs in the store. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Run } from '#src/wire/run.ts';

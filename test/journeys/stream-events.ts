@@ -1,4 +1,4 @@
-/** The event streams of notebook sessions, as journeys compare what they received. */
+/** Received event streams of notebook sessions, in a form that journeys can compare. */
 import assert from 'node:assert/strict';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 
@@ -7,7 +7,7 @@ const DATA = 'data: ';
 
 export const eventsPath = (sessionId: string) => `/api/v3/notebook-sessions/${sessionId}/events`;
 
-/** Returns the events in what a stream has sent, without the comments. */
+/** Returns the events of a stream's text, without the comments. */
 export function eventsIn(text: string): NotebookStreamEvent[] {
   return text
     .split('\n')
@@ -15,7 +15,7 @@ export function eventsIn(text: string): NotebookStreamEvent[] {
     .map((line) => JSON.parse(line.slice(DATA.length)));
 }
 
-/** Returns the event without its time and without the mark of what was missed. */
+/** Returns the event without its time and without the mark of missed events. */
 export function bare(event: NotebookStreamEvent): object {
   const { time, missed, ...rest } = event;
   assert.match(time, RFC_3339);

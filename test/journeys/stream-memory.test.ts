@@ -11,7 +11,9 @@ import { OWNER, SETTINGS } from '#test/support/server-fixture.ts';
 const SUBSCRIBERS = 2_000;
 /** Of several workers each has as much as one process alone, and a third of the subscribers. */
 const BUDGET_MIB = 48 * Number(SETTINGS.TROUPE_WORKERS);
-/** What the sockets and subscriptions themselves take, the heap's slack, and unsent pieces of those who were told. */
+/**
+ * The memory of sockets and subscriptions themselves, slack of the heap, and unsent pieces of those that get events.
+ */
 const MARGIN_MIB = 112;
 /** One print that is a large frame, then lines. */
 const CODE = `print("x" * 900_000)
@@ -75,7 +77,7 @@ function subscribe(baseUrl: string, path: string): Promise<Socket> {
   });
 }
 
-/** Returns what these processes have together, without what they share of files. */
+/** Returns the memory of these processes together, without shared pages of files. */
 function residentMib(processes: readonly number[]): number {
   return processes.reduce((sum, pid) => {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');

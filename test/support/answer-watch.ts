@@ -2,12 +2,12 @@
 import { EventParser } from '#src/client/event-parser.ts';
 import { type Answer, createAnswerCheck } from './openapi-check.ts';
 
-/** The `fetch`, and what it found. */
+/** The `fetch`, and its findings. */
 export interface AnswerWatch {
   readonly fetch: typeof fetch;
-  /** Throws when the response is not what the document allows. */
+  /** Throws when the document does not allow the response. */
   check(answer: Answer): void;
-  /** What was wrong with events, which have no caller to throw at. */
+  /** Faults of events, for which there is no caller to throw at. */
   readonly complaints: readonly string[];
   /** Makes all further requests fail, because the server will not start again. */
   end(): void;

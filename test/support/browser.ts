@@ -1,5 +1,5 @@
 /**
- * Chromium without a screen, for the tests of the console. Every page reports what must not happen: errors, violations of its
+ * Headless Chromium for the tests of the console. Every page reports forbidden events: errors, violations of its
  * content security policy, and requests to other hosts.
  */
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ const ARGS = [
   '--disable-sync',
 ];
 
-/** How long a page may take to show something. Ten times what it takes on a machine that has other work. */
+/** How long a page may take to show something: ten times its time on a busy machine. */
 const TIMEOUT_MS = 10_000;
 
 export const WIDE = { width: 1280, height: 800 };
@@ -52,7 +52,7 @@ export async function openBrowser(owner: Owner): Promise<TestBrowser> {
   return new TestBrowser(context);
 }
 
-/** A page, and what it did that it must not do. */
+/** A page, and its forbidden events. */
 export interface WatchedPage {
   readonly page: Page;
   /** Errors, violations of the policy, and requests to other hosts, as they happen. */
@@ -89,7 +89,7 @@ export class TestBrowser {
     });
     const left = (request: Request) => {
       const { protocol, origin } = new URL(request.url());
-      // What a policy has blocked never left the browser.
+      // A request that a policy blocked never left the browser.
       const isBlocked = request.failure()?.errorText === 'csp';
       if (protocol.startsWith('http') && origin !== baseUrl && !isBlocked)
         complaints.push(`request to ${request.url()}`);

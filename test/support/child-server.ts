@@ -29,7 +29,7 @@ export interface ServerProcess {
   end(signal: NodeJS.Signals): Promise<{ readonly code: number | null; readonly signal: string | null }>;
 }
 
-/** Resolves when the server is ready. `command` is the script and its arguments. Whoever starts it has to end it. */
+/** Resolves when the server is ready. `command` is the script and its arguments. The caller ends the server. */
 export async function startServerProcess(
   dataDir: string,
   settings: Overrides,

@@ -1,4 +1,4 @@
-/** Code of a cell that finds its kernel's own socket, after which other cells can write to it what they like. */
+/** Code of a cell that finds its kernel's own socket, to which other cells can then write anything. */
 export const FORGE = `
 import os, socket, struct, json
 def find():

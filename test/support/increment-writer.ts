@@ -1,6 +1,6 @@
 /**
- * A server that does nothing but count, in its store and in a file, and back both up with increments, one after the other. Prints what
- * it had counted before each. Its arguments are the data directory and the directory of the backups.
+ * A server that only counts, in its store and in a file, and backs both up with increments, one after the other. Before
+ * each it prints its counts. Its arguments are the data directory and the directory of the backups.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

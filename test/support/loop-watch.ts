@@ -1,6 +1,7 @@
 /**
- * Watches how long the event loop of this process is held, in processor time of its thread: on a busy machine the clock
- * says how long others were at work. While it watches, the loop never sleeps, so each turn has what came in since the last.
+ * Measures how long the event loop of this process is held up, in processor time of its thread, because on a busy
+ * machine the clock counts the work of others. During a measurement the loop never sleeps, so each turn handles the
+ * events since the last one.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 
@@ -10,7 +11,7 @@ export class LoopWatch implements Disposable {
   /** Of this thread: the first number is the processor time that it had, in nanoseconds. */
   readonly #file = openSync('/proc/thread-self/schedstat', 'r');
   readonly #buffer = Buffer.alloc(128);
-  /** Resolves with what `act` resolves with, and the longest turn meanwhile. */
+  /** Resolves with the result of `act` and the longest turn meanwhile. */
   async during<T>(act: () => Promise<T>): Promise<{ readonly result: T; readonly longestMs: number }> {
     let longestMs = 0;
     let beforeMs = this.#spentMs();

@@ -1,4 +1,4 @@
-/** A notebook that is open with a kernel, and what tests do with it. */
+/** A notebook that is open with a kernel, and the operations that tests use. */
 import type { Client } from '#src/client/client.ts';
 import type { Cell, Notebook, NotebookFields } from '#src/wire/notebook.ts';
 import type { CellResult, ExecutionRequest, Run } from '#src/wire/run.ts';
@@ -102,7 +102,7 @@ export function statuses(run: Run): Record<string, string> {
   return Object.fromEntries(results(run).map(({ cellId, status }) => [cellId, status]));
 }
 
-/** Returns what a cell printed. */
+/** Returns the text that a cell printed. */
 export function printed(result: CellResult): string {
   return result.console.map((entry) => ('data' in entry ? String(entry.data) : '')).join('');
 }

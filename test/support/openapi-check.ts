@@ -14,7 +14,7 @@ export interface Answer {
   readonly status: number;
   /** Empty when there is no body. */
   readonly contentType: string;
-  /** Parsed JSON, else text. For an event stream, what has arrived so far. */
+  /** Parsed JSON, or text. For an event stream, the text so far. */
   readonly body: unknown;
 }
 
@@ -75,8 +75,8 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
 }
 
 /**
- * Returns the document with all schemas closed: it allows further members in responses, so that later versions can add
- * some, but this version must declare what it sends.
+ * Returns the document with all schemas closed. It allows unknown members in responses, so that later versions can add
+ * some, but this version must declare every member that it sends.
  */
 export function withClosedSchemas(document: OpenApiDocument): OpenApiDocument {
   const schemas = Object.entries(document.components.schemas ?? {});

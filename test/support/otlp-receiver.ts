@@ -1,4 +1,4 @@
-/** A receiver of traces over HTTP, which checks the shape of what it gets against the schema of OTLP. */
+/** A receiver of traces over HTTP, which checks each request against the schema of OTLP. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -70,7 +70,7 @@ export interface ReceivedSpan {
 export interface OtlpReceiver {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** What was wrong with requests. */
+  /** Faults of requests. */
   readonly complaints: readonly string[];
   /** The status that requests are answered with. */
   status: number;

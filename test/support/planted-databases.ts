@@ -1,4 +1,4 @@
-/** Databases whose owner is an attacker: their schemas call what no statement may call. */
+/** Databases of an attacker: their schemas call forbidden functions. */
 import { FORGED_DDL, PLANTED, PLANTED_DDL } from '#test/escape/sql-statements.ts';
 import { runPython } from './python-databases.ts';
 

@@ -11,7 +11,7 @@ export interface ProcessFact {
   readonly startedAt: string;
 }
 
-/** Returns what /proc says of a process; undefined when it has ended. */
+/** Returns the facts of /proc about a process; undefined when it has ended. */
 export function processFact(pid: number): ProcessFact | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -43,8 +43,8 @@ export function descendants(root: number): ProcessFact[] {
 }
 
 /**
- * Returns the process with `pid` in its own pid namespace, as a cell sees it. `namespace` is what the process reads from
- * the link /proc/self/ns/pid.
+ * Returns the process with `pid` in its own pid namespace, as a cell sees it. `namespace` is the text that the process
+ * reads from the link /proc/self/ns/pid.
  */
 export function processSeenAs(pid: number, namespace: string): ProcessFact | undefined {
   const outside = readdirSync('/proc').find((name) => {

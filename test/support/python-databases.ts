@@ -23,7 +23,7 @@ export function writeDuckdb(path: string, ...statements: readonly string[]): voi
   );
 }
 
-/** Returns what the script prints. */
+/** Returns the output of the script. */
 export function runPython(script: string, ...args: readonly string[]): string {
   return execFileSync(PYTHON, ['-c', script, ...args], { encoding: 'utf8' });
 }

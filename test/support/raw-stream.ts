@@ -1,4 +1,4 @@
-/** An event stream as bytes, for what a client hides: frames, comments, and readers that stall. */
+/** An event stream as bytes, for the parts that a client hides: frames, comments, and stalled readers. */
 import { type IncomingMessage, request } from 'node:http';
 import type { TestServer } from './server-fixture.ts';
 
@@ -21,7 +21,7 @@ export class RawStream {
       this.text += chunk;
       for (const wait of this.#waits) wait();
     });
-    incoming.on('error', () => {}); // tests look at what has arrived
+    incoming.on('error', () => {}); // tests read the text so far
   }
 
   /** Whether the server has ended the stream in order, and not by closing the connection. */

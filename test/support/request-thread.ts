@@ -8,7 +8,7 @@ export interface ThreadRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** All of its memory. */
   readonly body?: Uint8Array;
-  /** Of a stream: what is read until it appears; the client then leaves. */
+  /** For a stream: the text until which it is read; the client then leaves. */
   readonly until?: string | undefined;
 }
 

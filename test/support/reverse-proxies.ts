@@ -35,7 +35,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** What runs in front of a server, with TLS. */
+/** A proxy in front of a server, with TLS. */
 export interface TlsProxy {
   /** The address with https. */
   readonly baseUrl: string;
@@ -84,7 +84,7 @@ export const PROXIES = {
       'bind :443': `bind 127.0.0.1:${port}`,
       'scheme https': `location https://127.0.0.1:${port}%[pathq]`,
       '/etc/haproxy/troupe.pem': join(folder, 'both.pem'),
-      // What only root can do.
+      // Settings that need root.
       '    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n': '',
     }),
   },

@@ -33,7 +33,7 @@ export interface TestServer {
   /** Calls the server as the owner. */
   readonly client: Client;
   clientOf(caller: Caller): Client;
-  /** Returns a caller who may do everything in another workspace and nothing in the owner's. */
+  /** Returns a caller with all rights in another workspace and none in the owner's. */
   stranger(): Promise<Caller>;
   /** Sends one request unchanged, as the owner unless its headers say otherwise. */
   request(method: string, path: string, request?: RawRequest): Promise<RawAnswer>;
@@ -126,7 +126,7 @@ interface Running {
   readonly pid: number;
   readonly baseUrl: string;
   readonly log: readonly LogLine[];
-  /** Resolves with what went wrong. */
+  /** Resolves with the errors. */
   stop(): Promise<readonly string[]>;
 }
 

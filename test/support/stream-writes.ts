@@ -30,7 +30,7 @@ export class StreamWrites {
     return stream;
   }
 
-  /** What the server has written so far, heartbeats left out. */
+  /** The server's output so far, without heartbeats. */
   get writes(): readonly string[] {
     return this.#writes;
   }

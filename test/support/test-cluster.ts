@@ -1,8 +1,8 @@
 import type { Cluster, Topic, WorkersChange } from '#src/cluster/cluster.ts';
 
-/** A worker of a cluster that lies in one process: what it is asked and answers passes through JSON. */
+/** A worker of a cluster within one process: questions and answers pass through JSON. */
 export interface TestWorker extends Cluster {
-  /** What others have asked it, in order. */
+  /** The questions of other workers, in order. */
   readonly asked: Topic[];
   /** Keeps back the answers to a question until `answer` is called. */
   holdAnswer(topic: Topic): { answer(): void };
