@@ -47,7 +47,7 @@ export function createClient(options: ClientOptions) {
       followEvents<Event>(connection, path, follow),
     waitForRun: (runId: string, wait: RequestOptions = {}) => allRuns.wait(runId, wait),
     /** Sends any other request whose response is JSON. */
-    send: <T>(request: OutgoingRequest) => connection.json<T>(request),
+    send: <T>(request: OutgoingRequest<T>) => connection.json<T>(request),
   };
 }
 

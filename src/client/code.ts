@@ -1,5 +1,5 @@
-import type { CodeResult } from '#src/wire/session.ts';
 import type { Connection, RequestOptions } from './connection.ts';
+import { operation } from './operation.ts';
 
 export interface CodeOptions extends RequestOptions {
   /** Returned in the `execution-completed` event. */
@@ -13,16 +13,16 @@ export function code(connection: Connection) {
   return {
     /** Resolves even when the code fails: check `success`. Aborting `signal` interrupts the code. */
     execute: (sessionId: string, source: string, { toolCallId, keep, signal }: CodeOptions = {}) =>
-      connection.json<CodeResult>({
-        method: 'POST',
-        path: '/api/cee/kernel/execute',
-        headers: { 'service-session-id': sessionId },
-        body: {
-          code: source,
-          ...(keep === undefined ? {} : { keep }),
-          ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
-        },
-        signal,
-      }),
+      connection.json(
+        operation('executeCode', {
+          headers: { 'service-session-id': sessionId },
+          body: {
+            code: source,
+            ...(keep === undefined ? {} : { keep }),
+            ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
+          },
+          signal,
+        }),
+      ),
   };
 }

@@ -50,7 +50,8 @@ export interface Tagged<T> {
   readonly value: T | undefined;
 }
 
-export interface OutgoingRequest extends PostOptions, WriteOptions, ReadOptions {
+/** A request whose answer has the type `Answer`. */
+export interface OutgoingRequest<Answer = unknown> extends PostOptions, WriteOptions, ReadOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path, including `/api/v3`. */
   readonly path: string;
@@ -60,6 +61,8 @@ export interface OutgoingRequest extends PostOptions, WriteOptions, ReadOptions 
   /** Bytes that are sent as they are, in place of `body`. */
   readonly content?: Uint8Array | ReadableStream<Uint8Array> | undefined;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Never set: it carries the type of the answer. */
+  readonly answer?: Answer;
 }
 
 export class Connection {
@@ -83,14 +86,14 @@ export class Connection {
    * Resolves with the decoded body, or undefined when it is empty. Rejects with `ApiError`, `ConnectionError` or the reason
    * of the abort.
    */
-  async json<T>(request: OutgoingRequest): Promise<T> {
+  async json<T>(request: OutgoingRequest<T>): Promise<T> {
     const response = await this.open(request);
     const text = await this.#read(request, () => response.text());
     return (text === '' ? undefined : this.#decoded(request, response, text)) as T;
   }
 
   /** Resolves with the decoded body and its entity tag. */
-  async tagged<T>(request: OutgoingRequest): Promise<Tagged<T>> {
+  async tagged<T>(request: OutgoingRequest<T>): Promise<Tagged<T>> {
     const response = await this.open(request);
     const text = await this.#read(request, () => response.text());
     const value = response.status === 304 ? undefined : (this.#decoded(request, response, text) as T);
@@ -163,11 +166,6 @@ export const NO_TOKEN = 'The access token has characters that no token has, such
  */
 export function canBeToken(token: string): boolean {
   return /^[\x21-\x7e]*$/.test(token.trim());
-}
-
-/** Returns a path whose inserted parts are percent-encoded. */
-export function path(parts: TemplateStringsArray, ...inserted: readonly string[]): string {
-  return parts.map((part, i) => (i === 0 ? '' : encodeURIComponent(inserted[i - 1]!)) + part).join('');
 }
 
 /** Returns the content as `fetch` takes it. Throws `TypeError` for shared memory, which it does not take. */

@@ -1,95 +1,66 @@
 import type {
   ConnectionTest,
-  Datasource,
   DatasourceConnection,
-  DatasourceGrant,
-  DatasourceGrantList,
   DatasourceReplacement,
+  GrantSubject,
   NewDatasource,
 } from '#src/wire/datasource.ts';
-import type { KeyList } from '#src/wire/health.ts';
-import type { Page } from '#src/wire/shape.ts';
 import { ApiError } from './api-error.ts';
-import {
-  type Connection,
-  type PostOptions,
-  path,
-  type ReadOptions,
-  type RequestOptions,
-  type WriteOptions,
-} from './connection.ts';
+import type { Connection, PostOptions, ReadOptions, RequestOptions, WriteOptions } from './connection.ts';
+import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
-
-const ROOT = '/api/v3/datasources';
 
 /** Datasources. */
 export function datasources(connection: Connection) {
   const list = ({ after, limit, signal }: PageOptions = {}) =>
-    connection.json<Page<Datasource>>({ method: 'GET', path: ROOT, query: { after, limit }, signal });
-  const post = <T>(at: string, body: unknown, options: PostOptions) =>
-    connection.json<T>({ method: 'POST', path: at, body, ...options });
+    connection.json(operation('listDatasources', { query: { after, limit }, signal }));
   return {
     list,
     each: (options: PageOptions = {}) => eachItem(list, options),
     get: (slug: string, options: RequestOptions = {}) =>
-      connection.json<Datasource>({ method: 'GET', path: ROOT + path`/${slug}`, ...options }),
+      connection.json(operation('getDatasource', { params: { slug }, ...options })),
     getTagged: (slug: string, options: ReadOptions = {}) =>
-      connection.tagged<Datasource>({ method: 'GET', path: ROOT + path`/${slug}`, ...options }),
+      connection.tagged(operation('getDatasource', { params: { slug }, ...options })),
     create: (datasource: NewDatasource, options: PostOptions = {}) =>
-      post<Datasource>(ROOT, datasource, options),
+      connection.json(operation('createDatasource', { body: datasource, ...options })),
     replace: (slug: string, body: DatasourceReplacement, options: WriteOptions = {}) =>
-      connection.json<Datasource>({ method: 'PUT', path: ROOT + path`/${slug}`, body, ...options }),
+      connection.json(operation('replaceDatasource', { params: { slug }, body, ...options })),
     delete: (slug: string, options: WriteOptions = {}) =>
-      connection.json<void>({ method: 'DELETE', path: ROOT + path`/${slug}`, ...options }),
+      connection.json(operation('deleteDatasource', { params: { slug }, ...options })),
     /** Resolves also when the test fails: check `ok`. */
     test: (slug: string, options: PostOptions = {}) =>
-      tested(post<ConnectionTest>(ROOT + path`/${slug}/test`, {}, options)),
+      tested(connection.json(operation('testDatasource', { params: { slug }, body: {}, ...options }))),
     testConnection: (tried: DatasourceConnection, options: PostOptions = {}) =>
-      tested(post<ConnectionTest>('/api/v3/datasource-connections/test', { connection: tried }, options)),
+      tested(connection.json(operation('testConnection', { body: { connection: tried }, ...options }))),
     /** Resolves with the JSON Schema of connections of every kind. */
-    schema: (options: RequestOptions = {}) =>
-      connection.json<object>({ method: 'GET', path: '/api/v3/datasource-connections/schema', ...options }),
+    schema: (options: RequestOptions = {}) => connection.json(operation('getConnectionSchema', options)),
     grants: (slug: string, options: RequestOptions = {}) =>
-      connection.json<DatasourceGrantList>({
-        method: 'GET',
-        path: ROOT + path`/${slug}/grants`,
-        ...options,
-      }),
+      connection.json(operation('listDatasourceGrants', { params: { slug }, ...options })),
+    /** Rejects for a subject that is none of `user:<id>`, `role:editor` and `role:viewer`. */
     grant: (slug: string, subject: string, options: PostOptions = {}) =>
-      post<DatasourceGrant>(ROOT + path`/${slug}/grants`, { subject }, options),
+      connection.json(
+        operation('grantDatasource', {
+          params: { slug },
+          body: { subject: subject as GrantSubject },
+          ...options,
+        }),
+      ),
     revoke: (slug: string, subject: string, options: RequestOptions = {}) =>
-      connection.json<void>({ method: 'DELETE', path: ROOT + path`/${slug}/grants/${subject}`, ...options }),
+      connection.json(operation('revokeDatasourceGrant', { params: { slug, subject }, ...options })),
   };
 }
 
 /** The keyring of the server. The values of its keys are never returned. */
 export function keys(connection: Connection) {
   return {
-    list: (options: RequestOptions = {}) =>
-      connection.json<KeyList>({
-        method: 'GET',
-        path: '/api/v3/keys',
-        ...options,
-      }),
+    list: (options: RequestOptions = {}) => connection.json(operation('listKeys', options)),
     /** Adds a key, which encrypts new connections. */
-    add: (options: PostOptions = {}) =>
-      connection.json<KeyList>({
-        method: 'POST',
-        path: '/api/v3/keys',
-        body: {},
-        ...options,
-      }),
+    add: (options: PostOptions = {}) => connection.json(operation('addKey', { body: {}, ...options })),
     /** Deletes a key that encrypts nothing any more: backups that need it are then of no use with this keyring. */
     delete: (keyId: string, options: RequestOptions = {}) =>
-      connection.json<void>({ method: 'DELETE', path: path`/api/v3/keys/${keyId}`, ...options }),
+      connection.json(operation('deleteKey', { params: { keyId }, ...options })),
     /** Adds a key and encrypts all connections with it. The earlier keys stay for backups. */
-    rotate: (options: PostOptions = {}) =>
-      connection.json<KeyList>({
-        method: 'POST',
-        path: '/api/v3/keys/rotate',
-        body: {},
-        ...options,
-      }),
+    rotate: (options: PostOptions = {}) => connection.json(operation('rotateKeys', { body: {}, ...options })),
   };
 }
 

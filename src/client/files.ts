@@ -1,6 +1,6 @@
 import type { FileEntry } from '#src/wire/files.ts';
-import type { Page } from '#src/wire/shape.ts';
 import type { Connection, ReadOptions, RequestOptions, WriteOptions } from './connection.ts';
+import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 type ListOptions = PageOptions & { readonly prefix?: string | undefined };
@@ -14,7 +14,7 @@ export interface PutOptions extends WriteOptions {
 /** The files of the workspace: the working directory of its notebooks. */
 export function files(connection: Connection) {
   const list = ({ signal, ...query }: ListOptions = {}) =>
-    connection.json<Page<FileEntry>>({ method: 'GET', path: '/api/v3/files', query, signal });
+    connection.json(operation('listFiles', { query, signal }));
   const each = (options: ListOptions = {}) => eachItem(list, options);
   async function* walk(prefix: string, options: RequestOptions): AsyncGenerator<FileEntry, void, undefined> {
     for await (const entry of each({ prefix, limit: 1000, ...options })) {
@@ -32,30 +32,27 @@ export function files(connection: Connection) {
     open: (
       path: string,
       options: ReadOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
-    ) => connection.open({ method: 'GET', path: urlOf(path), ...options }),
+    ) => connection.open(operation('getFile', { params: { path }, ...options })),
     /** Resolves with the whole file. */
     get: (path: string, options: RequestOptions = {}) =>
-      connection.bytes({ method: 'GET', path: urlOf(path), ...options }),
+      connection.bytes(operation('getFile', { params: { path }, ...options })),
     /** Stores a file. A stream is sent piece by piece and cannot be sent again. */
     put: (
       path: string,
       content: Uint8Array | ReadableStream<Uint8Array>,
       { onlyNew = false, ...options }: PutOptions = {},
     ) =>
-      connection.json<FileEntry>({
-        method: 'PUT',
-        path: urlOf(path),
-        content,
-        headers: { 'content-type': 'application/octet-stream' },
-        ...(onlyNew ? { ifNoneMatch: '*' } : {}),
-        ...options,
-      }),
+      connection.json(
+        operation('putFile', {
+          params: { path },
+          content,
+          headers: { 'content-type': 'application/octet-stream' },
+          ...(onlyNew ? { ifNoneMatch: '*' } : {}),
+          ...options,
+        }),
+      ),
     /** Deletes a file; with a slash at the end of the path a folder, which must be empty. */
     delete: (path: string, options: WriteOptions = {}) =>
-      connection.json<void>({ method: 'DELETE', path: urlOf(path), ...options }),
+      connection.json(operation('deleteFile', { params: { path }, ...options })),
   };
-}
-
-function urlOf(path: string): string {
-  return `/api/v3/files/${path.split('/').map(encodeURIComponent).join('/')}`;
 }

@@ -1,59 +1,39 @@
 import type { RunFilters } from '#src/wire/finding.ts';
-import type { Cancellation, Run, RunCancellationResult } from '#src/wire/run.ts';
-import type { Page } from '#src/wire/shape.ts';
-import {
-  type Connection,
-  type PostOptions,
-  path,
-  type ReadOptions,
-  type RequestOptions,
-  type WaitOptions,
-} from './connection.ts';
+import type { Run } from '#src/wire/run.ts';
+import type { Connection, PostOptions, ReadOptions, RequestOptions, WaitOptions } from './connection.ts';
 import { followEvents } from './event-stream.ts';
+import { operation, pathOf } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** Runs, of notebooks and of agents. */
 export function runs(connection: Connection) {
   /** Resolves with the run, with `wait` once it has ended or that many seconds have passed. */
   const get = (runId: string, { signal, wait }: WaitOptions = {}) =>
-    connection.json<Run>({ method: 'GET', path: path`/api/v3/runs/${runId}`, query: { wait }, signal });
+    connection.json(operation('getRun', { params: { runId }, query: { wait }, signal }));
   const list = ({ signal, ...query }: PageOptions & RunFilters = {}) =>
-    connection.json<Page<Run>>({ method: 'GET', path: '/api/v3/runs', query, signal });
+    connection.json(operation('listRuns', { query, signal }));
   return {
     get,
     /** Resolves with a page of the runs of the whole workspace that the caller may read. */
     list,
     each: (options: PageOptions & RunFilters = {}) => eachItem(list, options),
     getTagged: (runId: string, options: ReadOptions = {}) =>
-      connection.tagged<Run>({ method: 'GET', path: path`/api/v3/runs/${runId}`, ...options }),
+      connection.tagged(operation('getRun', { params: { runId }, ...options })),
     /** Resolves when the cancellation has begun; `wait` tells when the run has ended. */
     cancel: (runId: string, options: PostOptions = {}) =>
-      connection.json<Cancellation>({
-        method: 'POST',
-        path: path`/api/v3/runs/${runId}/cancel`,
-        ...options,
-      }),
+      connection.json(operation('cancelRun', { params: { runId }, ...options })),
     /** Cancels up to 100 runs. Resolves with what came of each. */
     cancelMany: async (runIds: readonly string[], options: PostOptions = {}) => {
-      const { items } = await connection.json<{ readonly items: readonly RunCancellationResult[] }>({
-        method: 'POST',
-        path: '/api/v3/runs/cancel',
-        body: { runIds },
-        ...options,
-      });
+      const { items } = await connection.json(operation('cancelRuns', { body: { runIds }, ...options }));
       return items;
     },
     /** Deletes a run that has ended, with its output and its assets. */
     delete: (runId: string, options: RequestOptions = {}) =>
-      connection.json<void>({ method: 'DELETE', path: path`/api/v3/runs/${runId}`, ...options }),
+      connection.json(operation('deleteRun', { params: { runId }, ...options })),
     deleteAsset: (runId: string, assetId: string, options: RequestOptions = {}) =>
-      connection.json<void>({
-        method: 'DELETE',
-        path: path`/api/v3/runs/${runId}/assets/${assetId}`,
-        ...options,
-      }),
+      connection.json(operation('deleteRunAsset', { params: { runId, assetId }, ...options })),
     asset: (runId: string, assetId: string, options: RequestOptions = {}) =>
-      connection.bytes({ method: 'GET', path: path`/api/v3/runs/${runId}/assets/${assetId}`, ...options }),
+      connection.bytes(operation('getRunAsset', { params: { runId, assetId }, ...options })),
     /**
      * Resolves with the run once it has ended, or is `stale`, which only cancelling changes. It subscribes to the
      * session's events before it reads the run, so that it misses no end.
@@ -61,8 +41,11 @@ export function runs(connection: Connection) {
     async wait(runId: string, options: RequestOptions = {}): Promise<Run> {
       const first = await get(runId, options);
       if (isOver(first)) return first;
-      const kind = first.kind === 'notebook' ? 'notebook-sessions' : 'agent-sessions';
-      const events = `/api/v3/${kind}/${encodeURIComponent(first.sessionId)}/events`;
+      const { sessionId } = first;
+      const events =
+        first.kind === 'notebook'
+          ? pathOf('followNotebookSession', { sessionId })
+          : pathOf('followAgentSession', { sessionId });
       for await (const event of followEvents(connection, events, options)) {
         const mayBeOver =
           event.type === 'session.replayed' ||

@@ -197,7 +197,6 @@ export const AgentSessionGrantSchema = Type.Object(
 export type AgentSessionGrant = Wire<typeof AgentSessionGrantSchema>;
 
 export const AgentSessionGrantListSchema = listSchema('AgentSessionGrantList', AgentSessionGrantSchema);
-export type AgentSessionGrantList = Wire<typeof AgentSessionGrantListSchema>;
 
 export const NewAgentSessionGrantSchema = Type.Object(
   { userId: UserIdSchema },

@@ -131,7 +131,6 @@ export const DatasourceGrantSchema = Type.Object(
 export type DatasourceGrant = Wire<typeof DatasourceGrantSchema>;
 
 export const DatasourceGrantListSchema = listSchema('DatasourceGrantList', DatasourceGrantSchema);
-export type DatasourceGrantList = Wire<typeof DatasourceGrantListSchema>;
 
 export const NewDatasourceGrantSchema = Type.Object(
   {
@@ -145,3 +144,4 @@ export const NewDatasourceGrantSchema = Type.Object(
   },
   { $id: 'NewDatasourceGrant', ...closed, examples: [{ subject: 'role:editor' }] },
 );
+export type GrantSubject = Wire<typeof NewDatasourceGrantSchema>['subject'];

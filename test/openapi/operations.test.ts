@@ -1,4 +1,4 @@
-/** The table of operations, held against the routes of the server. */
+/** The table of operations, held against the routes of the server and the calls of the client. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,6 +25,28 @@ test('each operation of the table has exactly one route, and each route is in th
   const spread = /defineRoute\(\{\s*\.\.\.OPERATIONS\.(\w+),/g;
   assert.deepEqual(found(source, spread), IDS);
   assert.equal(source.match(/defineRoute\(/g)?.length, IDS.length);
+});
+
+/** Operations without a call in the client, and why. */
+const WITHOUT_CALL: Readonly<Record<string, string>> = {
+  getLandingPage: 'a page for browsers',
+  getConsole: 'a page for browsers',
+  redirectToConsole: 'leads browsers to a page',
+  getConsoleFile: 'loaded by the console',
+  getFrontEndFile: 'loaded by exported pages',
+  getFrontEndAsset: 'loaded by exported pages',
+};
+
+test('the client has a call for each operation, except for pages and their files', () => {
+  const source = sourceOf('src/client');
+  const called = new Set(found(source, /(?:operation(?:<[^>]*>)?|pathOf)\(\s*'(\w+)'/g));
+  assert.deepEqual([...called, ...Object.keys(WITHOUT_CALL)].sort(), IDS);
+});
+
+test('no path of the interface is written in the client or in a route', () => {
+  const literal = /['"`](?:\/healthz|\/readyz|\/metrics|\/api\/\w+\/[\w/:-]*)['"`]/g;
+  assert.deepEqual(sourceOf('src/client').match(literal) ?? [], []);
+  assert.doesNotMatch(sourceOf('src/http/routes'), /\bpath: '\//);
 });
 
 test('the OpenAPI document has every operation of the table, with its method and path', async (t) => {

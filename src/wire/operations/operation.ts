@@ -1,6 +1,6 @@
 /** How an operation is declared: what it takes and what it returns. */
 import type { TObject, TSchema } from 'typebox';
-import { addressOf, type MethodOf, type OperationId, type PathOf } from '../paths.ts';
+import { addressOf, type MethodOf, type OperationId, type PathOf } from '#src/wire/paths.ts';
 
 export interface ResponseSpec {
   readonly description: string;

@@ -1,4 +1,4 @@
-import type { OperationId } from '../paths.ts';
+import type { OperationId } from '#src/wire/paths.ts';
 import { AGENT_SESSION_OPERATIONS } from './agent-sessions.ts';
 import { DATASOURCE_OPERATIONS } from './datasources.ts';
 import { EXECUTION_ENVIRONMENT_OPERATIONS } from './execution-environments.ts';

@@ -1,0 +1,40 @@
+/** Requests of operations: method and path come from the table of the API, the types of the rest from its schemas. */
+import type { AnswerOf, BodyOf, ParamsOf, QueryOf, SuccessOf } from '#src/wire/operations/payloads.ts';
+import { addressOf, type OperationId } from '#src/wire/paths.ts';
+import type { OutgoingRequest } from './connection.ts';
+
+/** The parts of a request that the operation decides. */
+type Parts<Id extends OperationId> = { readonly query?: QueryOf<Id> } & ([keyof ParamsOf<Id>] extends [never]
+  ? unknown
+  : { readonly params: ParamsOf<Id> }) &
+  BodyOf<Id>;
+
+type Further = Omit<OutgoingRequest, 'method' | 'path' | 'query' | 'body' | 'answer'>;
+
+/**
+ * Returns the request of an operation; its path has the parameters percent-encoded. The answer has the types of the successful
+ * responses, or of the one with `Status`.
+ */
+export function operation<Id extends OperationId, Status extends SuccessOf<Id> = SuccessOf<Id>>(
+  id: Id,
+  request: Parts<Id> & Further,
+): OutgoingRequest<AnswerOf<Id, Status>>;
+export function operation(
+  id: OperationId,
+  { params = {}, ...request }: Further & { readonly params?: Readonly<Record<string, string>> },
+): OutgoingRequest {
+  const { method, path } = addressOf(id);
+  return { ...request, method, path: filled(path, params) };
+}
+
+/** Returns the path of an operation for these parameters. */
+export function pathOf<Id extends OperationId>(id: Id, params: ParamsOf<Id>): string {
+  return filled(addressOf(id).path, params);
+}
+
+function filled(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replace(/:(\w+)(\*?)/g, (_, name: string, isOpenEnded: string) => {
+    const value = params[name] ?? '';
+    return (isOpenEnded === '' ? [value] : value.split('/')).map(encodeURIComponent).join('/');
+  });
+}

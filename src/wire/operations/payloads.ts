@@ -1,0 +1,36 @@
+/** The types of what each operation takes and returns, for the client. */
+import type { TSchema } from 'typebox';
+import type { OperationId, ParamNames, PathOf } from '#src/wire/paths.ts';
+import type { Wire } from '../shape.ts';
+import type { OPERATIONS } from './table.ts';
+
+type Spec<Id extends OperationId> = (typeof OPERATIONS)[Id];
+
+/** The parameters of its path. */
+export type ParamsOf<Id extends OperationId> = Readonly<Record<ParamNames<PathOf<Id>>, string>>;
+
+/** Its query, in which the server completes what is left out. */
+export type QueryOf<Id extends OperationId> =
+  Spec<Id> extends { readonly query: infer Query extends TSchema }
+    ? { readonly [Name in keyof Wire<Query>]?: Wire<Query>[Name] | undefined }
+    : Readonly<Record<string, never>>;
+
+/** The member of a request that has its body, if it takes JSON. */
+export type BodyOf<Id extends OperationId> =
+  Spec<Id> extends { readonly body: infer Body extends TSchema }
+    ? Spec<Id> extends { readonly optionalBody: true }
+      ? { readonly body?: Wire<Body> }
+      : { readonly body: Wire<Body> }
+    : unknown;
+
+/** The statuses with which it succeeds. */
+export type SuccessOf<Id extends OperationId> = Extract<keyof Spec<Id>['responses'], 200 | 201 | 202 | 204>;
+
+/** The JSON with which it succeeds; nothing for a response without. */
+export type AnswerOf<Id extends OperationId, Status extends SuccessOf<Id> = SuccessOf<Id>> = {
+  [Success in Status]: Spec<Id>['responses'][Success] extends {
+    readonly schema: infer Schema extends TSchema;
+  }
+    ? Wire<Schema>
+    : undefined;
+}[Status];
