@@ -12,6 +12,7 @@ import { Store } from './store.ts';
 import {
   DATA_FILE,
   LOCK_FILE,
+  notePlace,
   requireRoomForFiles,
   requireSoundFile,
   requireStoreFile,
@@ -49,6 +50,7 @@ export async function openStore(
   try {
     await prepare(store);
     await bringUpToDate(store, path, format, onProgress);
+    notePlace(path);
     return store;
   } catch (error) {
     await opened.close();

@@ -141,14 +141,17 @@ class PageWalk {
     this.#read = read;
   }
 
-  visit(number: number, depth: number): void {
+  /** `newest` is the transaction of the page that leads here: LMDB writes that one anew whenever it writes this one. */
+  visit(number: number, depth: number, newest = this.#meta.transaction): void {
     const page = this.#take(number);
     if (page === undefined) return;
     const flags = page.readUInt16LE(18);
+    const transaction = page.readBigUInt64LE(8);
     if (Number(page.readBigUInt64LE(0)) !== number) this.#note(`page ${number} has another number`);
+    else if (transaction > newest) this.#note(`page ${number} is newer than the page that leads to it`);
     else if (depth > MAX_DEPTH) this.#note(`page ${number} is too deep`);
     else if ((flags & PAGE.branch) !== 0) {
-      this.#eachNode(page, number, (at) => this.visit(childOf(page, at), depth + 1));
+      this.#eachNode(page, number, (at) => this.visit(childOf(page, at), depth + 1, transaction));
     } else if ((flags & PAGE.leaf) !== 0) {
       this.#eachNode(page, number, (at) => this.#visitValue(page, at, number));
     } else this.#note(`page ${number} is neither a branch nor a leaf`);

@@ -1,5 +1,13 @@
 /** Where the store lies in a data directory, and what can be wrong with it before it is opened. */
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readFileSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { errorNameOf } from '#src/core/system-error.ts';
@@ -9,6 +17,8 @@ import { StoreFile } from './store-file.ts';
 export const DATA_FILE = 'data.mdb';
 /** The table of LMDB's readers, beside it. */
 export const LOCK_FILE = 'lock.mdb';
+/** Says which data file a server had here last. A copy of the directory has another one. */
+const PLACE_FILE = 'place';
 /** The store that a restore makes: it becomes the data file when everything is restored. */
 export const RESTORING_FILE = 'data.restoring';
 
@@ -111,7 +121,8 @@ export function requireStoreFile(path: string): void {
 /**
  * Throws `OperatorError` when the files of the store at `path` (the directory) cannot be mapped into memory safely: they are
  * empty, no store, cut short, or cannot be read. A store that does not exist yet is fine. Reads two pages, and all only
- * when the file is shorter than it could be.
+ * when the file is shorter than it could be, or is a copy of the one that a server has used: a copy that was made while that server
+ * wrote has pages of different times.
  */
 export function requireSoundFile(path: string): void {
   const file = join(path, DATA_FILE);
@@ -125,12 +136,37 @@ export function requireSoundFile(path: string): void {
     throw systemFailure(`The store ${file} cannot be read`, error);
   }
   using opened = data;
-  const damage = damageOf(opened);
+  const damage = damageOf(opened, isCopy(path));
   if (damage !== undefined) throw new OperatorError(`The store ${file} is damaged: ${damage}.`, RESTORE);
 }
 
-function damageOf(file: StoreFile): string | undefined {
+/** Notes which data file the store at `path` (the directory) has, for `requireSoundFile`. */
+export function notePlace(path: string): void {
+  try {
+    if (isCopy(path) !== false) writeFileSync(join(path, PLACE_FILE), inodeOf(path), { mode: 0o600 });
+  } catch {
+    // On a full disk the next start looks at all pages, or at none.
+  }
+}
+
+/** Returns whether the data file is another one than a server has noted; undefined when none has. */
+function isCopy(path: string): boolean | undefined {
+  try {
+    return readFileSync(join(path, PLACE_FILE), 'utf8') !== inodeOf(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function inodeOf(path: string): string {
+  return String(statSync(join(path, DATA_FILE)).ino);
+}
+
+function damageOf(file: StoreFile, isCopied: boolean | undefined): string | undefined {
   if (file.sizeBytes === 0) return 'the file is empty';
   if (file.meta() === undefined) return 'its head is not that of a store';
-  return file.isComplete() ? undefined : file.walk().damage[0];
+  if (file.isComplete() && isCopied !== true) return undefined;
+  const [damage] = file.walk().damage;
+  if (damage === undefined || isCopied !== true) return damage;
+  return `it is a copy that was made while a server wrote it, or it was damaged since (${damage})`;
 }
