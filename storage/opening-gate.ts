@@ -29,7 +29,7 @@ interface Doors {
 
 /** What the commits of one process pass. */
 export class OpeningGate implements Disposable {
-  readonly #doors: Doors | undefined;
+  #doors: Doors | undefined;
 
   /** Without `doors`, on a machine that has no flock, everybody passes. */
   private constructor(doors: Doors | undefined) {
@@ -79,11 +79,13 @@ export class OpeningGate implements Disposable {
     if (this.#doors !== undefined) this.#doors.lock.release(this.#doors.file);
   }
 
-  /** Call it when the store is closed. */
+  /** Call it when the store is closed. Idempotent: another file may have the numbers of its descriptors by then. */
   [Symbol.dispose](): void {
-    if (this.#doors === undefined) return;
-    closeSync(this.#doors.file);
-    closeSync(this.#doors.directory);
+    const doors = this.#doors;
+    this.#doors = undefined;
+    if (doors === undefined) return;
+    closeSync(doors.file);
+    closeSync(doors.directory);
   }
 }
 
