@@ -9,7 +9,7 @@ export interface ChildServer {
   readonly pid: number;
   /** When it was started, by `performance.now()`. */
   readonly startedAt: number;
-  /** Resolves with the time of the first 200 to a GET. Rejects with what the process has printed when there is none. */
+  /** Resolves with the time of the first 200 to a GET. If there is none, rejects with the output of the process. */
   answeredAt(path: string): Promise<number>;
   /** Asks the process to end, and kills it when that takes too long. Idempotent. */
   end(): Promise<void>;
@@ -22,7 +22,7 @@ export interface ServerCommand {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly port: number;
-  /** Whether standard output is passed on to standard error; what else it prints is shown when it does not start. */
+  /** Whether standard output is passed on to standard error; its other output is shown when it does not start. */
   readonly showsOutput?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What the arguments of `npm run bench` ask for, and the text of `--help`. */
+/** The arguments of `npm run bench`, and the text of `--help`. */
 import { parseArgs } from 'node:util';
 import { nearest } from '#src/config/spelling.ts';
 
@@ -14,7 +14,7 @@ interface Named {
   readonly title: string;
 }
 
-/** What is to be done. */
+/** The requested measurements. */
 export interface Request {
   readonly help: boolean;
   readonly list: boolean;
@@ -63,7 +63,7 @@ Exit code: 0 when everything was measured, whether targets are met or not; 1 whe
 2 when the command line is wrong.
 `;
 
-/** Returns what the arguments ask for. Throws `UsageError`. */
+/** Returns the parsed arguments. Throws `UsageError`. */
 export function parseCommandLine(args: readonly string[]): Request {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });

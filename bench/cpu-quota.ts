@@ -1,4 +1,6 @@
-/** Limits what processes may use of a core, so that a machine with few cores shows what more of them would gain. */
+/**
+ * Limits the part of a core that processes may use, so that a machine with few cores shows the gain of more of them.
+ */
 import { accessSync, constants, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -29,7 +31,7 @@ export class CpuQuotas {
     this.#share = share;
   }
 
-  /** Puts a process, with all its threads, into a group of its own. What it starts later is in the same group. */
+  /** Puts a process, with all its threads and later children, into a group of its own. */
   limit(pid: number): void {
     const group = join(ROOT, `troupe-bench-${pid}`);
     mkdirSync(group);

@@ -71,7 +71,7 @@ export class Feed {
     this.#kept = [];
   }
 
-  /** How many bytes are stored, with what HTTP adds to them. */
+  /** The number of stored bytes, including those that HTTP adds. */
   get keptBytes(): number {
     return (this.#kept ?? []).reduce((sum, { length }) => sum + length, 0);
   }

@@ -1,4 +1,4 @@
-/** What a scenario has measured, and the targets for it. */
+/** The measurements of a scenario, and their targets. */
 
 /** The unit of a measure; the empty one is of counts. */
 export type Unit = '' | 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | 'KiB/s' | '×';

@@ -4,7 +4,7 @@ import type { Measure } from './measure.ts';
 import { writeProfiles } from './profile/profiles.ts';
 import { type LaunchedServer, launchServer, type ServerSettings } from './server.ts';
 
-/** What a scenario works with. Everything that it starts through the stage ends with the scenario. */
+/** The stage of a scenario: everything that is started through it ends with the scenario. */
 export interface Stage {
   /** Take fewer samples and shorter loads, to check that the scenario works. The figures are not for publication. */
   readonly quick: boolean;
@@ -40,7 +40,7 @@ export interface Performance {
 /** Counting takes time of its own. */
 const COUNTING_LIMIT_S = 120;
 
-/** Runs a scenario, and counts what its work costs. Rejects when that takes longer than its limit. */
+/** Runs a scenario, and counts the cost of its work. Rejects when that takes longer than its limit. */
 export function perform(scenario: Scenario, how: Performance): Promise<readonly Measure[]> {
   const { unit, limitS } = scenario;
   return onStage(

@@ -27,7 +27,7 @@ export interface Stock {
   readonly runs: number;
 }
 
-/** Some ids of what was stored. */
+/** Some ids of the stored records. */
 export interface Stored {
   readonly notebookIds: readonly NotebookId[];
   /** The environments of the sessions, in the order of the notebooks. */

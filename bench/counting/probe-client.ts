@@ -32,7 +32,7 @@ export class Probe {
     return JSON.parse(await this.#order('stop cpu')) as Profiler.Profile;
   }
 
-  /** Returns what was allocated on the heap of V8 while `work` was done, estimated from samples. */
+  /** Returns the bytes that `work` allocated on the heap of V8, estimated from samples. */
   async allocations(work: () => Promise<void>): Promise<HeapProfiler.SamplingHeapProfile> {
     await this.#order('start allocations');
     await work();

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-/** What a process asked of the system. */
+/** The system calls of a process. */
 export interface SystemCalls {
   readonly byName: ReadonlyMap<string, number>;
   readonly total: number;
@@ -22,7 +22,10 @@ const RESULT = /= (\d+)(?:<.*>)?$/;
 const WRITES = new Set(['write', 'writev', 'send', 'sendto', 'sendmsg', 'pwrite64', 'pwritev', 'pwritev2']);
 const FLUSHES = new Set(['fsync', 'fdatasync', 'msync', 'sync_file_range']);
 
-/** Returns what the process and its threads asked for during `work`; undefined where strace is missing or not allowed. */
+/**
+ * Returns the system calls of the process and its threads during `work`; undefined where strace is missing or not
+ * allowed.
+ */
 export async function systemCallsDuring(
   pid: number,
   work: () => Promise<void>,

@@ -1,6 +1,7 @@
 /**
- * Counts what one unit of work costs the server process, in what hardly depends on the machine: processor time, system calls,
- * bytes, frames, commits, allocations. It has a server of its own, because counting slows that down.
+ * Counts the cost of one unit of work for the server process, in figures that hardly depend on the machine: processor
+ * time, system calls, bytes, frames, commits, allocations. It has a server of its own, because counting slows that
+ * down.
  */
 import { join } from 'node:path';
 import type { Api } from '../api.ts';

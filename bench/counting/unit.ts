@@ -1,13 +1,13 @@
-/** One piece of work whose cost is counted, and what is counted of it. */
+/** One piece of work whose cost is counted, with the counts. */
 import type { Feed } from '../feed.ts';
 import type { Vendor } from '../load/vendor.ts';
 import type { LaunchedServer } from '../server.ts';
 
-/** What a scenario does many times. */
+/** The repeated work of a scenario. */
 export type UnitOfWork = Unit & (Alone | WithVendor);
 
 interface Unit {
-  /** What it is, such as `run`. */
+  /** Its name, such as `run`. */
   readonly name: string;
   /** How many are counted, of a whole and of a quick tally. */
   readonly count: number;

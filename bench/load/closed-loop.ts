@@ -6,7 +6,7 @@ import { createConnection, type Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { AnswerReader } from '../wire.ts';
 
-/** What is sent, on how many connections, for how long. */
+/** The requests, the number of connections and the duration. */
 export interface ClosedLoop {
   readonly port: number;
   /** Of several, each connection sends one: the connections take them in turn. */
@@ -24,7 +24,7 @@ export interface ClosedLoop {
   readonly firstNumber?: number;
 }
 
-/** What was measured. */
+/** The measurements. */
 export interface LoopResult {
   readonly perSecond: number;
   readonly latenciesMs: Float64Array;

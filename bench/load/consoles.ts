@@ -13,7 +13,7 @@ interface Consoles {
   readonly count: number;
 }
 
-/** What all consoles together have got so far. */
+/** The bytes and events of all consoles together so far. */
 export interface Traffic {
   readonly requests: number;
   readonly frames: number;

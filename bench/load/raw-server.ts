@@ -1,6 +1,6 @@
 /**
- * uWebSockets.js with a fixed response, with LMDB alone behind it, and with subscribers of a clock, in its own process: the
- * upper bounds of what this machine can do.
+ * uWebSockets.js with a fixed response, with LMDB alone behind it, and with subscribers of a clock, in its own process:
+ * the upper bounds of this machine.
  */
 
 import type { HttpResponse } from 'uWebSockets.js';

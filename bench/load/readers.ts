@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { ACCEPTED_WITHIN_MS, acceptedBy } from '../processes.ts';
 
-/** How many readers there are, and what they read. */
+/** The number of readers, and their streams. */
 export interface ReadersOptions {
   readonly port: number;
   /** The subscriptions; readers use them in turn. */
@@ -18,7 +18,7 @@ export interface ReadersOptions {
   readonly acceptedBy?: number;
 }
 
-/** What the readers received. */
+/** The received events. */
 export interface ReadersResult {
   /** The age of every printed time at every reader, in milliseconds. */
   readonly delaysMs: Float64Array;
@@ -27,7 +27,7 @@ export interface ReadersResult {
   readonly cutOff: number;
 }
 
-/** `countFrom`: what was printed before this time, in wall-clock milliseconds, does not count. */
+/** `countFrom`: text printed before this time, in wall-clock milliseconds, does not count. */
 type Order = { readonly finishAfter: number } | { readonly countFrom: number };
 type Report = { readonly ready: number } | { readonly result: ReadersResult };
 
@@ -72,7 +72,7 @@ export class Readers {
     this.#worker.postMessage({ countFrom } satisfies Order);
   }
 
-  /** Ends the readers and returns what they received: at least `expected` times, unless those take too long. */
+  /** Ends the readers and returns the received events: at least `expected`, unless those take too long. */
   async finish(expected = 0): Promise<ReadersResult> {
     const report = new Promise<ReadersResult>((resolve, reject) => {
       this.#worker.once('error', reject);
@@ -103,7 +103,7 @@ function read({ port, requests, count, stalled, acceptedBy: pid }: ReadersOption
     const now = performance.timeOrigin + performance.now();
     for (let at = chunk.indexOf(MARK); at >= 0; at = chunk.indexOf(MARK, at + 2)) {
       const sentAt = Number(chunk.toString('latin1', at + 2, at + 2 + 17));
-      // What is older was told again to a new subscriber.
+      // Older ones were sent again to a new subscriber.
       if (samples < MAX_SAMPLES && sentAt >= countedFrom) delays[samples++] = now - sentAt;
     }
   };

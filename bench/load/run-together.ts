@@ -2,13 +2,13 @@ import type { Api } from '../api.ts';
 import { MARK } from '../api.ts';
 import { expected } from '../wire.ts';
 
-/** A session whose cell `c0` is run, and what calls its workspace. */
+/** A session whose cell `c0` is run, and the caller of its workspace. */
 export interface RunningSession {
   readonly api: Api;
   readonly id: string;
 }
 
-/** What was measured. */
+/** The measurements. */
 export interface RunsResult {
   readonly perSecond: number;
   /** From the submission of each run to its terminal status. */

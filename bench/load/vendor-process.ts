@@ -60,7 +60,10 @@ function begin(response: ServerResponse): Socket {
   return response.socket!;
 }
 
-/** Writes an HTTP chunk directly to the socket: the layers of Node.js would take processor time from what is measured. */
+/**
+ * Writes an HTTP chunk directly to the socket, because the layers of Node.js would take processor time from the server
+ * that is measured.
+ */
 function say(socket: Socket, data: string): void {
   socket.write(`${(data.length + 8).toString(16)}\r\ndata: ${data}\n\n\r\n`, 'latin1');
 }
@@ -93,7 +96,7 @@ setInterval(() => {
   const now = performance.now();
   for (const talk of talking) {
     if (talk.nextAt > now) continue;
-    // Only one token at a time is sent, even when it is late: tokens in one piece are not what is measured.
+    // Tokens are sent one by one, even late ones: the measurement is of single tokens.
     talk.nextAt += talk.everyMs;
     say(talk.socket, `${BEFORE}${TIME_MARK}${wallMs().toFixed(3).padStart(17, '0')} ${AFTER}`);
     if (--talk.left > 0) continue;

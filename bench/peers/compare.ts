@@ -11,7 +11,7 @@ export interface Competitor {
   readonly subject: Subject;
 }
 
-/** What was measured of one server. */
+/** The measurements of one server. */
 export interface Figures {
   readonly name: ContestantName;
   /** The samples of each round. Empty when there are none, with the reason in `absent`. */
@@ -20,7 +20,7 @@ export interface Figures {
   readonly absent?: string;
 }
 
-/** What was measured of all servers. */
+/** The measurements of all servers. */
 export interface ComparisonOutcome {
   readonly comparison: Comparison;
   readonly figures: readonly Figures[];
@@ -102,7 +102,7 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the entries in another order for each round: who comes after whom is no advantage then. */
+/** Returns the entries in another order for each round, so that no server always comes after the same one. */
 function turned<T>(all: readonly T[], by: number): readonly T[] {
   const start = all.length === 0 ? 0 : by % all.length;
   return [...all.slice(start), ...all.slice(0, start)];

@@ -2,7 +2,7 @@
 import type { Unit } from '../measure.ts';
 import type { Contestant, ContestantName, Subject } from './subject.ts';
 
-/** What is asked of Troupe, as ratios within one run: absolute times differ from machine to machine. */
+/** The targets of Troupe as ratios within one run, because absolute times differ from machine to machine. */
 export interface RatioTargets {
   /** How many times ahead of the better of the peers as they are shipped. */
   readonly peer?: number;

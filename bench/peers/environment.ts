@@ -17,8 +17,8 @@ const STAMP = 'complete';
 export const PEERS_FOLDER = join(ROOT, 'bench', 'peers');
 
 /**
- * Returns the interpreter of the environment, which has exactly what requirements.txt pins. The first call installs it,
- * and removes those of other versions. Rejects with the output of pip when that fails.
+ * Returns the interpreter of the environment, which has exactly the packages that requirements.txt pins. The first call
+ * installs it, and removes those of other versions. Rejects with the output of pip when that fails.
  */
 export async function peersPython(say: (line: string) => void): Promise<string> {
   const requirements = join(PEERS_FOLDER, 'requirements.txt');

@@ -1,4 +1,4 @@
-/** Comparisons of what a server does without a kernel: starting, reading, saving. */
+/** Comparisons of a server's work without a kernel: starting, reading, saving. */
 import { runClosedLoop } from '../load/closed-loop.ts';
 import type { Comparison, Trial } from './comparison.ts';
 import type { Repeated } from './subject.ts';

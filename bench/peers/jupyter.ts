@@ -8,7 +8,7 @@ import { Signals } from './signals.ts';
 import type { Contestant, Repeated, Session, Subject } from './subject.ts';
 import { WebSocketLine } from './websocket.ts';
 
-/** Of a message, what is looked at. */
+/** The members of a message that are read. */
 interface Message {
   readonly header: { readonly msg_type: string };
   readonly parent_header: { readonly msg_id?: string };

@@ -21,7 +21,7 @@ const NOTHING = {
   meta: {},
 };
 
-/** Returns what the machine allows. */
+/** Returns the limit of the machine. */
 export function limit(python: string): Contestant {
   return {
     name: 'limit',

@@ -9,7 +9,7 @@ import { Signals } from './signals.ts';
 import type { Contestant, Repeated, Session, Subject } from './subject.ts';
 import { upgradeBytes, WebSocketLine } from './websocket.ts';
 
-/** Names of messages that are looked at; of `cell-op` only what was printed. */
+/** Names of the messages that are read; of `cell-op` only the printed text. */
 const READY = 'kernel-ready';
 const ENDED = 'completed-run';
 const DIED = 'banner';

@@ -1,4 +1,4 @@
-/** Comparisons of what a session prints: to many subscribers, and much at once. */
+/** Comparisons of a session's printed text: to many subscribers, and much at once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Readers, TIME_MARK } from '../load/readers.ts';
 import { residentBytes } from '../processes.ts';

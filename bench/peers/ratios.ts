@@ -11,7 +11,7 @@ export interface Ratio {
   readonly most: number;
 }
 
-/** What the table of ratios shows of one comparison. */
+/** A row of the table of ratios. */
 export interface RatioRow {
   readonly outcome: ComparisonOutcome;
   /** Times ahead of the better of the peers as shipped, and of the better one when Jupyter is tuned. */

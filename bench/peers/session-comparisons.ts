@@ -1,4 +1,4 @@
-/** Comparisons of what a session does for its user: opening, running, calling, cancelling, dying. */
+/** Comparisons of a session's work: opening, running, calling, cancelling, dying. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs, processTree } from '../processes.ts';
 import type { Comparison, Trial } from './comparison.ts';

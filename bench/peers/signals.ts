@@ -14,7 +14,7 @@ export class Signals {
     resolve?.(at);
   }
 
-  /** Returns what is waited for. */
+  /** Returns the awaited value. */
   names(): readonly string[] {
     return [...this.#waiting.keys()];
   }

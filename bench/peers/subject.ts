@@ -1,4 +1,4 @@
-/** What a comparison can do with each of the servers that it compares. Times are those of `performance.now()`. */
+/** The operations of a comparison on each of its servers. Times are those of `performance.now()`. */
 
 /** A live session of one notebook, as a client of that server sees it. It does one thing at a time. */
 export interface Session {
@@ -8,13 +8,13 @@ export interface Session {
   call(code: string): Promise<number>;
   /** Resolves when this text has been printed. */
   printed(text: string): Promise<unknown>;
-  /** Asks for the end of what runs; `run` resolves when it has ended. */
+  /** Asks for the end of the running work; `run` resolves when it has ended. */
   interrupt(): void;
   /** Resolves when something can run again after an interrupt. */
   idle(): Promise<unknown>;
   /** Resolves with the time at which the client was told that the kernel has died. */
   lost(): Promise<number>;
-  /** Starts to collect what is printed. Returns a function that tells how many characters of `x` have arrived. */
+  /** Starts to collect printed text. Returns a function that returns how many characters `x` have arrived. */
   collect(): () => number;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export interface Subscription {
   readonly pid?: number;
 }
 
-/** A running server. What it cannot do is absent. */
+/** A running server. Operations that it lacks are absent. */
 export interface Subject {
   readonly pid: number;
   /** Milliseconds from the start of the process to its first answer. */
@@ -48,7 +48,7 @@ export interface Subject {
   reads?(): Promise<Repeated>;
   /** Saves a new notebook with one cell. */
   creates?(): Promise<Repeated>;
-  /** Returns how clients subscribe to what a session prints. */
+  /** Returns how clients subscribe to the printed text of a session. */
   subscription?(session: Session, count: number): Subscription;
   /** An event stream of the time, without a session. */
   readonly clock?: Subscription;
@@ -58,7 +58,7 @@ export interface Subject {
 /** A server that can be started. */
 export interface Contestant {
   readonly name: ContestantName;
-  /** What it is, for the results. */
+  /** Its description, for the results. */
   readonly title: string;
   launch(): Promise<Subject>;
 }

@@ -1,11 +1,11 @@
-/** Draws a flame graph as SVG: callers above what they called, as wide as what they and all below them took. */
+/** Draws a flame graph as SVG: callers above their callees, each as wide as its time with all below it. */
 
 /** A function in one place of the call tree. */
 export interface FlameNode {
   readonly name: string;
-  /** Where it is, such as `main.js:120`; empty for what belongs to Node.js itself. */
+  /** Its place, such as `main.js:120`; empty for functions of Node.js itself. */
   readonly place: string;
-  /** What it took itself, without its children. */
+  /** Its own time, without its children. */
   readonly self: number;
   readonly children: readonly FlameNode[];
 }

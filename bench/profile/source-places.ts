@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 const maps = new Map<string, SourceMap | undefined>();
 
-/** Returns the place as `src/http/edge/exchange.ts:120`, or by the name of the package. Empty for what has no file. */
+/**
+ * Returns the place as `src/http/edge/exchange.ts:120`, or by the name of the package. Empty for a function without a
+ * file.
+ */
 export function placeOf({ url, lineNumber, columnNumber }: Runtime.CallFrame): string {
   if (!url.startsWith('file:')) return url;
   const entry = mapOf(fileURLToPath(url))?.findEntry(lineNumber, columnNumber);

@@ -32,7 +32,7 @@ const unit: UnitOfWork = {
   },
 };
 
-/** How late tokens arrive, and what a conversation costs. */
+/** The delay of tokens, and the cost of a conversation. */
 export const agentStreams: Scenario = {
   name: 'agent-streams',
   title: `Answers of ${TOKENS_A_SECOND} tokens per second, from the provider's socket to a subscriber of each conversation`,

@@ -7,7 +7,7 @@ import { expected } from '../wire.ts';
 const KERNELS = 4;
 const CONNECTIONS = 16;
 
-/** What the server still does while notebooks need more processors than there are. */
+/** The work that the server still does while notebooks need more processors than there are. */
 export const busyKernels: Scenario = {
   name: 'busy-kernels',
   title: `GETs of a notebook and runs of one session, while no other kernel computes, and while ${KERNELS} do without a pause`,
@@ -35,7 +35,7 @@ export const busyKernels: Scenario = {
       const label = computing === 0 ? 'nothing computes' : `${computing} kernels compute`;
       const rounds: LoopResult[] = [];
       const tookMs: number[] = [];
-      // In turns, because the system moves what computes from one processor to the other at times.
+      // In turns, because the system sometimes moves computing processes from one processor to the other.
       for (let round = 0; round < stage.count(8, 2); round++) {
         rounds.push(await runClosedLoop(gets));
         tookMs.push(...(await runRepeatedly({ api, id }, stage.count(60, 15))));

@@ -11,7 +11,7 @@ const CONNECTIONS = 8;
 const MAX_RATIO = 1.1;
 const KIB = 1024;
 
-/** What it costs others that operators look. */
+/** The cost of watching operators for others. */
 export const consoles: Scenario = {
   name: 'consoles',
   title:
@@ -64,7 +64,7 @@ export const consoles: Scenario = {
   },
 };
 
-/** Returns what consoles cost in a second in which nothing else happens. */
+/** Returns the cost of consoles in a second without other work. */
 async function watched(opened: OpenedConsoles, pid: number, forMs: number) {
   const before = { ...(await opened.traffic()), cpu: cpuMs([pid]), atMs: performance.now() };
   await sleep(forMs);

@@ -15,7 +15,7 @@ const FIRST_MS = 10_000;
 const MOST = 1.5;
 const MAX_READY_WAIT_MS = 30_000;
 
-/** What was done within a time, in milliseconds each. */
+/** The durations of operations within a period, in milliseconds. */
 interface Times {
   readonly open: number[];
   readonly run: number[];

@@ -8,7 +8,7 @@ const SESSIONS = 10;
 /** V8 compacts its heap once, some eight seconds after the last work. That belongs to the start, not to idling. */
 const REST_MS = 12_000;
 
-/** What an idle server costs. */
+/** The cost of an idle server. */
 export const memory: Scenario = {
   name: 'memory',
   title: `Memory (Pss) and CPU of an idle server, empty and with ${SESSIONS} idle sessions`,

@@ -11,7 +11,7 @@ interface Start {
   readonly firstAnswerMs: number;
   readonly readyMs: number;
   readonly memoryMiB: number;
-  /** Processor time until idle, of the server process and of what it has started. */
+  /** Processor time until idle, of the server process and of its children. */
   readonly serverMs: number;
   readonly childrenMs: number;
 }

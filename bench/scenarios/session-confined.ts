@@ -10,7 +10,7 @@ import { expected, type Wire } from '../wire.ts';
 /** Sessions that are opened first on each server and not counted. */
 const WARM_UP = 5;
 
-/** What confinement costs. */
+/** The cost of confinement. */
 export const sessionConfined: Scenario = {
   name: 'session-confined',
   title: 'From the POST that opens a session until ready: kernels confined and not, in turn',

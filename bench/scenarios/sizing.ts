@@ -14,7 +14,10 @@ const [KIB, MIB] = [1024, 1024 * 1024];
 const SESSIONS = 10;
 const STREAMS = 20;
 
-/** What docs/sizing.md is made from: descriptors and memory of sessions and streams, bytes of runs, and increments of backups. */
+/**
+ * The figures of docs/sizing.md: descriptors and memory of sessions and streams, bytes of runs, and increments of
+ * backups.
+ */
 export const sizing: Scenario = {
   name: 'sizing',
   title: 'What a session, a stream and a run take, and increments of a backup of a store of 100,000 runs',

@@ -18,7 +18,7 @@ const PAGE = 50;
 /** How much slower a full store may be than one with little in it. */
 const MOST = 1.1;
 
-/** A data directory, and what is known of its content. */
+/** A data directory, and facts about its content. */
 interface Place {
   readonly directory: string;
   readonly stored: Stored;
@@ -26,7 +26,7 @@ interface Place {
   readonly readyMs: number[];
 }
 
-/** Whether what is stored makes a server slower. */
+/** Whether stored records make a server slower. */
 export const stored: Scenario = {
   name: 'stored',
   title:
@@ -75,7 +75,7 @@ async function starts(stage: Stage, places: readonly Place[]) {
   return last;
 }
 
-/** Returns what is asked of a server, by name; the same number of items is in every answer. */
+/** Returns the requests by name; the same number of items is in every answer. */
 async function requestsOf(api: Api, { notebookIds, environmentIds }: Stored) {
   const get = async (path: string) => {
     const { items } = await api.call<{ items: readonly { readonly id: string }[] }>('GET', path);

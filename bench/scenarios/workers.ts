@@ -27,7 +27,10 @@ interface Subject {
   readonly server: LaunchedServer;
   readonly serving: readonly number[];
   readonly sessions: readonly RunningSession[];
-  /** Without quotas: what a request costs. A process that is stopped at the end of its quota again and again needs more. */
+  /**
+   * The cost of a request, without quotas: a process that is stopped at the end of its quota again and again needs
+   * more.
+   */
   readonly free: Figures;
   /** The same with a load that grows with the workers, so that each of them has as much to do at once as one alone has. */
   readonly alike: Pick<Figures, 'getUs' | 'runUs'>;
@@ -38,7 +41,7 @@ interface Subject {
 type Figures = Record<Figure, number[]>;
 type Figure = 'gets' | 'creates' | 'runs' | 'getUs' | 'runUs';
 
-/** What more workers gain, and what they cost. */
+/** The gain and the cost of more workers. */
 export const workers: Scenario = {
   name: 'workers',
   title: `Servers of ${SIZES.join(', ')} workers, each of which may use ${QUOTA * 100} % of a core; ${SESSIONS} sessions of one workspace`,
@@ -197,7 +200,9 @@ function ratio(values: readonly number[], base: readonly number[]): number {
   return median(values.map((value, round) => value / base[round]!));
 }
 
-/** Reads at one worker while another one, or the only one, takes in what a cell prints. There are no quotas. */
+/**
+ * Reads at one worker while another one, or the only one, processes the printed text of a cell. There are no quotas.
+ */
 async function whileOutputFolds(stage: Stage): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const size of [1, 2]) {

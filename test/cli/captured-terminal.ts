@@ -1,6 +1,6 @@
 import { runProgram } from '#src/cli/program.ts';
 
-/** What a command line returned and printed. */
+/** The exit code and the output of a command line. */
 export interface CliRun {
   readonly exitCode: number;
   readonly out: string;

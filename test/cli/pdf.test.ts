@@ -13,7 +13,10 @@ const temporary = join(shell.cwd, 'temporary');
 for (const folder of [programs, temporary]) mkdirSync(folder);
 process.env.TMPDIR = temporary;
 
-/** Stands in for a browser: its PDF is what it saw of the machine, and whether the page was what it was to print. */
+/**
+ * Stands in for a browser: its PDF describes the machine as the browser sees it, and says whether it got the right
+ * page.
+ */
 function standIn(script: string): string {
   const file = join(programs, 'chromium');
   writeFileSync(file, `#!/bin/sh\n${script}\n`);

@@ -6,7 +6,7 @@ import { terminalOn } from '#src/cli/terminal.ts';
 const ESC = '\u001b';
 const colored = (text: string) => safeText(text, { colors: true });
 
-/** A terminal that shows both streams, and what it was sent. */
+/** A terminal that shows both streams, with the bytes that it got. */
 function screen({ color = true, live = true } = {}) {
   const sent: string[] = [];
   const take = (text: string) => void sent.push(text);

@@ -8,7 +8,7 @@ import { cutTo, widthOf } from '#src/cli/show/width.ts';
 import { styleOf } from '#src/cli/style.ts';
 import { PNG_BASE64 } from './notebook-file.ts';
 
-/** What is written for a value, and what became a file. */
+/** The text for a value, and the kept files. */
 function show(value: TypedValue, { color = false, columns }: { color?: boolean; columns?: number } = {}) {
   const files: OutputFile[] = [];
   const keep = (file: OutputFile) => {

@@ -143,7 +143,10 @@ test('a frame is one write that clears nothing first, and leaving restores the t
   ]);
 });
 
-/** Runs `troupe top` on a real terminal, does `act` once it shows kernels, and prints what the terminal was left like. */
+/**
+ * Runs `troupe top` on a real terminal, does `act` once it shows kernels, and prints the state in which it left the
+ * terminal.
+ */
 const ON_A_TERMINAL = `
 import json, os, pty, signal, sys
 main, act = sys.argv[1], sys.argv[2]

@@ -11,7 +11,7 @@ import { pythonOfTests } from '#test/support/server-fixture.ts';
 /** The program, as it is bundled. */
 export const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
 
-/** What an ended process returned and printed. */
+/** The exit code and the output of an ended process. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly out: string;
@@ -75,12 +75,12 @@ export class TroupeProcess {
     this.#child.kill('SIGINT');
   }
 
-  /** Does what the end of its terminal does. */
+  /** Acts as the end of its terminal. */
   hangUp(): void {
     this.#child.kill('SIGHUP');
   }
 
-  /** Does what a reader such as `head` does once it has enough. */
+  /** Acts as a reader such as `head` that has enough. */
   stopReading(): void {
     this.#child.stdout?.destroy();
   }
@@ -128,14 +128,14 @@ export class Shell {
     return this.start(args, options).ended;
   }
 
-  /** Returns what a successful command prints with `--json`. */
+  /** Returns the value that a successful command prints with `--json`. */
   async json<T>(args: readonly string[], options: Options = {}): Promise<T> {
     const { exitCode, out, err } = await this.troupe([...args, '--json'], options);
     assert.equal(exitCode, 0, err);
     return JSON.parse(out) as T;
   }
 
-  /** Returns what a successful command prints, without the last line break. */
+  /** Returns the output of a successful command, without the last line break. */
   async text(args: readonly string[], options: Options = {}): Promise<string> {
     const { exitCode, out, err } = await this.troupe(args, options);
     assert.equal(exitCode, 0, err);

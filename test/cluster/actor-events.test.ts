@@ -1,4 +1,4 @@
-/** Who follows the actors of a workspace whose actors are in several workers. */
+/** Followers of a workspace's actors that are in several workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -22,7 +22,10 @@ interface Options {
   readonly durable?: (worker: number) => Promise<void> | undefined;
 }
 
-/** The first worker is the home of the workspace. Each has a store of its own, because none reads what another one writes. */
+/**
+ * The first worker is the home of the workspace. Each has a store of its own, because none reads records of another
+ * one.
+ */
 async function startWorkers(t: TestContext, { size = 2, durable }: Options = {}) {
   const cluster = testCluster(size, () => HOME);
   return Promise.all(cluster.map((worker) => startWorker(t, worker, durable)));

@@ -1,4 +1,4 @@
-/** Where workspaces are at home while workers come and go, and who is told when. */
+/** Homes of workspaces while workers come and go, and the order of messages about them. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { ToWorker } from '#src/cluster/messages.ts';
@@ -11,7 +11,7 @@ import { dealSlots, SLOTS, type SlotTable, withoutWorker } from '#src/cluster/sl
 
 const PORT = 8787;
 
-/** Workers without processes, and what the primary has told each of them. */
+/** Workers without processes, and the messages of the primary to each of them. */
 function fleet(t: TestContext, size: number) {
   const workers = new Map<number, WorkerProcess>();
   const told = new Map<number, ToWorker[]>();

@@ -1,4 +1,4 @@
-/** The audit of a workspace in which several workers note what they have changed. */
+/** The audit of a workspace in which several workers note their changes. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/audit/audit-trail.ts';

@@ -61,7 +61,7 @@ async function open(t: TestContext) {
     first.identity.members.add(HOME, userId, { role: 'editor' });
     await first.identity.durable();
   };
-  /** Removes a member in the first worker, and calls `meanwhile` before that is committed. Resolves with what that resolves with. */
+  /** Removes a member in the first worker, and calls `meanwhile` before that is committed. Resolves with its result. */
   const removeMember = async <T>(userId: string, meanwhile: () => Promise<T>): Promise<T> => {
     const result = await new Promise<T>((resolve) =>
       first.store.decide(() => {

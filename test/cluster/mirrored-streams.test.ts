@@ -117,7 +117,7 @@ test('a client that stops reading is cut off where it is connected, and holds up
   await eventually('both are on the mirror', () => mirrors[0]?.subscriberCount === 2);
   stopped.pause();
   let sent = 0;
-  // The system takes some megabytes of what a client does not read into its buffers.
+  // The system buffers some megabytes that a client does not read.
   for (; mirrors[0]!.subscriberCount === 2; sent++) {
     assert.ok(sent < 2_000);
     home.publish(text(`${sent}:${'x'.repeat(32 * 1024)}`));

@@ -1,4 +1,4 @@
-/** What operators see of a workspace whose notebooks may be at home in several workers, one of which is killed. */
+/** Operators' views of a workspace whose notebooks may be at home in several workers, one of which is killed. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { isDeepStrictEqual } from 'node:util';

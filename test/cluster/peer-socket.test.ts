@@ -1,4 +1,4 @@
-/** What a process that is no worker gets from the socket on which a worker listens for the others. */
+/** The socket on which a worker listens for the others, as a process that is not a worker meets it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ async function listen(t: TestContext) {
   return path;
 }
 
-/** Returns what another worker is answered. */
+/** Returns the answer to another worker. */
 async function askAsWorker(path: string): Promise<unknown> {
   const worker = new PeerClient(path, SECRET, () => assert.fail('there is no stream'));
   try {

@@ -55,7 +55,7 @@ function socketsOf(pid: number): ReadonlySet<string | undefined> {
   return new Set(links.map((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1]));
 }
 
-/** Returns what the descriptor is open for; the empty string when it was closed meanwhile. */
+/** Returns the purpose of the open descriptor; the empty string when it was closed meanwhile. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);
@@ -96,13 +96,13 @@ test('what was at home in a worker is served again within a second of its death'
     await answered('the session is closed', () => notebook.close());
   }
   t.diagnostic(JSON.stringify(outagesMs));
-  // The best one shows what the server takes, and the others what else the machine does.
+  // The best one shows the server's own time, and the others the load of the machine.
   assert.ok(Math.min(...outagesMs) < 1000, `served again after ${outagesMs.map(Math.round).join(', ')} ms`);
 });
 
 test('the log that a worker returns has the lines of the primary and of the others', async () => {
   await allServe();
-  const notebook = await openNotebook(server, { a: 'x = 1' }); // those who have started other kernels may have ended since
+  const notebook = await openNotebook(server, { a: 'x = 1' }); // those that started other kernels may have ended since
   const { items } = await server.client.serverLog();
   await notebook.close();
   const messages = items.map((item) => (JSON.parse(item) as { msg: string }).msg);

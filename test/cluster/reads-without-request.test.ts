@@ -1,4 +1,4 @@
-/** What kernels and agents read, which no request begins, is what another worker has committed last. */
+/** Reads of kernels and agents, which no request begins, see the latest commits of other workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ModelKeys } from '#src/agent/models/model-keys.ts';

@@ -14,7 +14,7 @@ type IsElsewhere = (workspaceId: string, id: string) => boolean;
 const fail = () => assert.fail();
 const TABLE = dealSlots([0, 1]);
 
-/** Worker 0 of two, whose actors and sessions say what they are told. `active` are the homes in which something lives. */
+/** Worker 0 of two, whose actors and sessions record their calls. `active` are the homes in which something lives. */
 async function startWorker(t: TestContext, active: readonly Home[]) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
   const stack = new AsyncDisposableStack();
@@ -42,7 +42,7 @@ async function startWorker(t: TestContext, active: readonly Home[]) {
     join: async () => 0,
     suspended: async () => undefined,
   };
-  /** What has left, by who was told. */
+  /** The homes that have left, by the recorder. */
   const told: { readonly who: string; readonly isElsewhere: IsElsewhere }[] = [];
   const leaving = (who: string) => ({
     leaveTo: (isElsewhere: IsElsewhere) => void told.push({ who, isElsewhere }),

@@ -22,7 +22,10 @@ async function sendIn<T>(workspaceId: string, method: string, path: string, body
   return { status: answer.status, body: answer.body as T };
 }
 
-/** Makes a notebook and an environment, in a new workspace unless one is named. Returns what opens the notebook. */
+/**
+ * Makes a notebook and an environment, in a new workspace unless one is named. Returns a function that opens the
+ * notebook.
+ */
 async function newOpening(name: string, knownWorkspaceId?: string) {
   const workspaceId = knownWorkspaceId ?? (await server.client.workspaces.create({ name })).id;
   const notebook = { title: name, serialization: { cells: [] } };

@@ -24,7 +24,7 @@ async function twoWorkers(t: TestContext) {
     t.after(() => store[Symbol.asyncDispose]());
     const runtime = new ActorRuntime(store, rememberingLog().log);
     const environments = new Environments(runtime, store);
-    /** Resolves with what the decision returns, or the code of its refusal, once that is committed. */
+    /** Resolves with the result of the decision, or the code of its refusal, once that is committed. */
     const decide = async <T>(decision: () => T): Promise<T | string> => {
       const outcome = await new Promise<T | string>((resolve) =>
         store.decide(() => {

@@ -1,4 +1,4 @@
-/** What is stored is read where a request arrives, whatever lives in the worker in which the notebook is at home. */
+/** Stored records are read where a request arrives, also when the notebook's home has a live session. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';

@@ -33,13 +33,13 @@ export interface TwoWorkers {
   readonly folder: string;
   /** The streams that were mirrored in either of them, in order. */
   readonly mirrors: readonly MirroredStream[];
-  /** What was thrown by the handlers of questions, in order. */
+  /** The errors of the handlers of questions, in order. */
   readonly faults: readonly { readonly topic: string; readonly error: unknown }[];
   /** Returns a workspace that is at home in the first or the second one, or whose notebook or conversation `id` is. */
   workspaceIn(worker: 0 | 1, id?: string): string;
   /** Returns a notebook of the workspace that is at home in the first or the second one. */
   notebookIn(worker: 0 | 1, workspaceId: string): string;
-  /** Returns what requests and streams of a worker are about that are not over. */
+  /** Returns the homes of a worker's open requests and streams. */
   busyHomes(worker: 0 | 1): readonly Home[];
   /** Gives all slots to a worker. Only those that are named know it. */
   giveAllTo(worker: 0 | 1, known?: readonly (0 | 1)[]): void;

@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import test from 'node:test';
 import { type WorkerEnd, WorkerProcess } from '#src/cluster/primary/worker-process.ts';
 
-/** A worker whose process is none, and what its primary has heard of it. */
+/** A worker without a process, and the reports of it to its primary. */
 function start() {
   const heard: (string | WorkerEnd)[] = [];
   let isConnected = true;

@@ -1,4 +1,4 @@
-/** Routes that show in which worker a request is carried out, and what has become of it there. */
+/** Routes that show in which worker a request is carried out, and its course there. */
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import { json, noContent, ok, raw, stream } from '#src/http/reply/reply.ts';
@@ -8,7 +8,7 @@ import { docs, use } from '../http/thing-routes.ts';
 /** More than the system keeps of a connection that is not read, a few MiB at either end. */
 export const LARGE = Buffer.alloc(24 * 1024 * 1024, 'large');
 
-/** What has happened to the requests of one worker. */
+/** The requests of one worker. */
 export interface Seen {
   /** Requests whose handler has begun and does not end by itself. */
   begun: number;

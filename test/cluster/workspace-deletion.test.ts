@@ -7,7 +7,7 @@ import { eventually } from '#test/support/processes.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 
-/** Two workers: the workspace `home` is at home in the first, what is created in the second. */
+/** Two workers: the workspace `home` is at home in the first, new ones in the second. */
 async function open(t: TestContext, isActive: (workspaceId: string) => boolean = () => false) {
   const workers = await openWorkers(t, (workspaceId) => (workspaceId === 'home' ? 0 : 1));
   const forgotten: string[] = [];

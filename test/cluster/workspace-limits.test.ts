@@ -1,4 +1,4 @@
-/** What speaks for a whole workspace, where its notebooks and conversations may be at home in three workers. */
+/** Operations about a whole workspace whose notebooks and conversations are at home in three workers. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { ApiError } from '#src/client/api-error.ts';

@@ -1,4 +1,4 @@
-/** What operators read of one workspace whose actors and kernels are in several workers. */
+/** Operators' lists of one workspace whose actors and kernels are in several workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ActorEvents } from '#src/actors/actor-events.ts';

@@ -13,7 +13,7 @@ import { type Runner, startMarimoRunner } from './marimo-runner.ts';
 import { MEMBERS, type ShownCell } from './shown-cell.ts';
 import { troupeRunner } from './troupe-runner.ts';
 
-/** Makes a test of each notebook of the corpus whose name matches, and one of what the tables say of them. */
+/** Makes a test of each notebook of the corpus whose name matches, and one of the entries about them in the tables. */
 export async function compareWithMarimo(matches: RegExp, atLeast: number): Promise<void> {
   const corpus = findCorpus().filter(({ name }) => matches.test(name));
   const compared = corpus.filter(({ name }) => !(name in LEFT_OUT));
@@ -51,7 +51,7 @@ function compareCells(name: string, expected: readonly ShownCell[], actual: read
   }
 }
 
-/** Runs notebooks, one after the other. Returns what will have been shown, by name. */
+/** Runs notebooks, one after the other. Returns their outputs to come, by name. */
 function inTurn(notebooks: readonly CorpusNotebook[], run: Runner) {
   const shown = new Map<string, Promise<readonly ShownCell[]>>();
   let last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** What a cell showed, in a form in which two runs of the same notebook can be compared. */
+/** The outputs of a cell, in a form in which two runs of the same notebook can be compared. */
 
 /** A cell after a run. */
 export interface ShownCell {
@@ -24,7 +24,7 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
   [/\/[^\s"'<>&]*\/(site-packages|python3\.\d+)\//g, '<$1>/'],
   [/0x[0-9a-f]{6,}/g, '0x…'],
   [/^\[[WE] \d{6} \d\d:\d\d:\d\d /gm, '[<time> '],
-  // Where marimo's front end writes a link to a cell, we write what it is called.
+  // Where marimo's front end writes a link to a cell, we write its name.
   [/(defined in |name in |\): )(the cell \w+)?$/, '$1<cell>'],
   // Footnotes are numbered through all texts that a process has made.
   [/\bfn(ref)?:\d+-/g, 'fn$1:'],
@@ -52,7 +52,7 @@ function plain(text: string): string {
   return REPLACED.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text);
 }
 
-/** Joins consecutive texts of one channel: how often a kernel sends what was printed is its own business. */
+/** Joins consecutive texts of one channel, because a kernel may send printed text in any number of pieces. */
 function joined(entries: ShownCell['console']): ShownCell['console'] {
   const result: (ShownCell['console'][number] & { data: unknown })[] = [];
   for (const entry of entries) {

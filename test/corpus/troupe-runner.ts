@@ -7,10 +7,10 @@ import type { CorpusNotebook } from './corpus.ts';
 import type { Runner } from './marimo-runner.ts';
 import { comparable, type Shown } from './shown-cell.ts';
 
-/** Of what our server says more than marimo: that `mo.stop()` has ended a cell, and why one did not run. */
+/** Outputs that our server adds to marimo's: that `mo.stop()` has ended a cell, and why one did not run. */
 const STATUS_IN_MARIMO: Readonly<Record<string, string>> = { stopped: 'success', disabled: 'not run' };
 
-/** Returns what runs notebooks on this server. */
+/** Returns a function that runs notebooks on this server. */
 export function troupeRunner({ client, filesDir }: TestServer): Runner {
   const withBytes = async (runId: string, shown: CellResult['outputs'][number]): Promise<Shown> => {
     const { mimetype } = shown;

@@ -1,7 +1,7 @@
 /** Connections to the database servers of `#test/support/databases.ts`, as requests contain them. */
 import { mariadbServer, postgresServer } from '#test/support/databases.ts';
 
-/** What differs from a connection that works; `query` follows the database, as in `?sslmode=disable`. */
+/** The differences from a connection that works; `query` follows the database, as in `?sslmode=disable`. */
 export interface PostgresParts {
   readonly host?: string;
   readonly port?: number;

@@ -1,4 +1,4 @@
-/** What would be sealed in a workspace that was deleted after the request for it had been admitted. */
+/** Secrets that a request would seal in a workspace that was deleted after the request's admission. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';

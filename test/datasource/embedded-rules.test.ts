@@ -1,4 +1,4 @@
-/** What the databases themselves refuse, without any confinement around them, and whom a moved folder fools. */
+/** Refusals by the databases themselves, without any confinement, also after a folder was moved. */
 import assert from 'node:assert/strict';
 import {
   existsSync,
@@ -27,7 +27,7 @@ import { ask } from './probe-fixture.ts';
 
 const SECRET = 'what nobody may read';
 
-/** A workspace's folder, and beside it what belongs to others. */
+/** A workspace's folder, and beside it files of others. */
 function fixture(owner: Owner, start: typeof startEngine) {
   const base = mkdtempSync(join(tmpdir(), 'troupe-rules-'));
   owner.after(async () => rmSync(base, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-/** The processes of embedded databases: how long each lives, and what it has. */
+/** The processes of embedded databases: how long each lives, and its rights. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -93,7 +93,7 @@ test('four of the processes at work are for one kernel, and none of them for ano
 test('a process has nothing of the workspace open between two statements on files', async (t) => {
   const { session, started, filesDirectory } = fixture(t);
   await ask(session, 'SELECT * FROM a');
-  // What was forked is the first process of its namespaces; the engine is its child, where there are any.
+  // The forked process is the first of its namespaces; the engine is its child, where there are any.
   const pid = started[0]?.pid;
   const pids = [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)];
   const open = () => pids.flatMap((one) => [...descriptorsOf(Number(one)).values()]);

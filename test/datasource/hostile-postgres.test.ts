@@ -16,7 +16,7 @@ const loggedIn = message('R', Buffer.alloc(4));
 const ready = message('Z', Buffer.from('I'));
 const done = message('C', Buffer.from('SET\0'));
 
-/** When the message is sent, with what the server answers to the login, to the first statement, and after that. */
+/** The time of the message: with the answer to the login, to the first statement, or after that. */
 const MOMENTS: Readonly<Record<string, (sent: Buffer) => readonly [Buffer, Buffer, Buffer]>> = {
   'during the login': (sent) => [
     Buffer.concat([loggedIn, sent, ready]),

@@ -15,7 +15,7 @@ export interface StandInRequest {
   readonly body: string;
 }
 
-/** What the stand-in answers. */
+/** An answer of the stand-in. */
 export interface StandInAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;

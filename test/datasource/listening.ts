@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** A test context, or `node:test` itself for what all tests of a file share. */
+/** A test context, or `node:test` itself for a resource that all tests of a file share. */
 export interface Owner {
   after(cleanUp: () => Promise<void>): void;
 }

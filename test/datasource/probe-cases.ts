@@ -1,10 +1,10 @@
-/** Tests of what probing a connection says, one for each way in which it may be wrong. */
+/** Tests of the answer to a probe, one for each way in which a connection may be wrong. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Owner } from './listening.ts';
 import { probeFixture } from './probe-fixture.ts';
 
-/** By the sentence that names the test: what differs from a connection that works, and what the probe must return. */
+/** By the name of the test: the difference from a connection that works, and the expected answer. */
 export type ProbeCases = Readonly<
   Record<string, readonly [overrides: Record<string, string>, ok: boolean, message: string]>
 >;

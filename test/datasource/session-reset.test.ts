@@ -1,4 +1,4 @@
-/** What a statement leaves on a pooled connection, with a real PostgreSQL and a real MariaDB. */
+/** State that a statement leaves on a pooled connection, with a real PostgreSQL and a real MariaDB. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';

@@ -1,6 +1,6 @@
 /**
- * What a stream sends to another process for the subscribers there. That these follow as those here do is tested by the
- * rules of `stream-rules.ts`.
+ * A stream that serves the subscribers of another process. The rules of `stream-rules.ts` check that these are served
+ * as local ones are.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';

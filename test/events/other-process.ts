@@ -102,7 +102,7 @@ class TestFeed implements FeedChannel {
     return !this.isHeld;
   }
 
-  /** The other process takes what was held, and more from now on. */
+  /** The other process takes the held chunks, and more from now on. */
   goOn(): void {
     this.isHeld = false;
     for (const chunk of this.#held.splice(0)) this.mirror.take(chunk);

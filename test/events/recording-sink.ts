@@ -8,7 +8,7 @@ export interface ReceivedFrame {
   readonly event: Envelope;
 }
 
-/** A connection that remembers what it was given and takes bytes only while `open`. */
+/** A connection that remembers the bytes that it got and takes some only while `open`. */
 export class RecordingSink implements EventSink {
   open = true;
   ended = false;

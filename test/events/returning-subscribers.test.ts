@@ -1,9 +1,9 @@
-/** What a subscriber gets that comes back with the id of the last event that it has. */
+/** A subscriber that returns with the id of its last event, and the events that it gets. */
 import assert from 'node:assert/strict';
 import { type RecordingSink, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
 
-/** The frames of a subscriber as words: what is marked as missed has a `?`, a resumed snapshot a `+`. */
+/** The frames of a subscriber as words: missed events have a `?`, a resumed snapshot a `+`. */
 const marked = (sink: RecordingSink) =>
   sink.frames.map(({ event: { resumed, ...event } }, i) => {
     const isMissed = 'missed' in event && event.missed === true;

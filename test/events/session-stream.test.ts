@@ -1,4 +1,4 @@
-/** The order in which subscribers get what is published, waits for its commit, and ends. */
+/** The order in which subscribers get published events, the wait for their commit, and the end. */
 import assert from 'node:assert/strict';
 import type { Envelope } from '#src/wire/events.ts';
 import { closed, snapshot, text } from './recording-sink.ts';

@@ -93,7 +93,7 @@ rule('time in which the server stood still makes no subscriber look stalled', as
   const { sink, subscription } = subscribe(stream);
   sink.open = false;
   for (let i = 0; i < 3; i++) {
-    clock.nowMs += 5000; // what was printed meanwhile comes before the connection is seen to be writable
+    clock.nowMs += 5000; // text printed meanwhile comes before the connection is seen to be writable
     for (let n = 0; n < 15; n++) stream.publish(text('x'.repeat(1000)));
     t.mock.timers.tick(5000);
     await delivered();

@@ -1,4 +1,4 @@
-/** Hostile databases and statements, made at random. Who asks the statements is the caller's choice. */
+/** Random hostile databases and statements. The caller chooses how the statements are sent. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATA_FILES, DUCKDB, SQLITE } from '#test/escape/sql-statements.ts';
@@ -11,11 +11,11 @@ export interface FuzzedDatabase {
   readonly path: string;
 }
 
-/** What came of a statement. */
+/** The outcome of a statement. */
 export interface Outcome {
   /** `rows`, or the category of the failure. */
   readonly kind: string;
-  /** The rows, or what was said of the failure. */
+  /** The rows, or the message of the failure. */
   readonly text: string;
 }
 

@@ -26,7 +26,7 @@ const CHECKS = [
 /** Cases of one round. Each round has a new server, so that resources deleted in one round exist again in the next. */
 const ROUND_CASES = 20_000;
 
-/** What the hooks have counted. */
+/** The counts of the hooks. */
 interface Report {
   readonly cases: number;
   readonly failed: number;

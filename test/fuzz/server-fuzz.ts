@@ -14,8 +14,8 @@ export interface ServerFuzz {
 }
 
 /**
- * Returns how often each kind of outcome was seen. Rejects when a statement reaches what is not its database, when the
- * server or the kernel stops answering, and when the server logs an error.
+ * Returns how often each kind of outcome was seen. Rejects when a statement reaches data outside of its database, when
+ * the server or the kernel stops answering, and when the server logs an error.
  */
 export async function fuzzThroughServer(owner: Owner, { random, databases }: ServerFuzz): Promise<Outcomes> {
   const server = await startServer(owner);

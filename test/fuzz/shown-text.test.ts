@@ -1,4 +1,4 @@
-/** Hostile outputs and texts at what the command line shows them with: no error, nothing that steers a terminal, an end. */
+/** Hostile outputs and texts in the command line's display: no error, no steering of the terminal, an end. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

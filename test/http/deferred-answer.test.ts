@@ -30,7 +30,7 @@ function serveLate(
 
 const failed = ({ code, message }: AppError) => ({ success: false, why: `${code}: ${message}` });
 const beats = (text: string) => text.split(BEAT).length - 1;
-/** What stands behind the head, chunks put together. */
+/** The body after the head, with its chunks joined. */
 function bodyOf(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4).replace(/[0-9a-f]+\r\n([\s\S]*?)\r\n/g, '$1');
 }

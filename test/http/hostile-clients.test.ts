@@ -1,4 +1,4 @@
-/** What half-open, slow and oversized requests come to; most of it is uWebSockets.js's doing, and held here. */
+/** Half-open, slow and oversized requests; uWebSockets.js handles most of them, and these tests hold it to that. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';

@@ -8,7 +8,7 @@ import { created, noContent, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { deferred, JSON_BODY, send, serve, type TestServer } from './test-server.ts';
 
-/** Keeps receipts in memory and remembers what happened, in order. */
+/** Keeps records in memory and remembers its calls, in order. */
 class MemoryReceipts implements Idempotency {
   readonly log: string[] = [];
   readonly requests: IdempotentRequest[] = [];

@@ -1,4 +1,4 @@
-/** What comes of requests whose body takes long, when the caller loses its rights or the client leaves meanwhile. */
+/** Requests whose body takes long, while the caller loses its rights or the client leaves. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -17,7 +17,7 @@ const revoked = () => {
   throw new AppError('unauthenticated', 'The token was revoked.');
 };
 
-/** A server with a route for JSON, one that prepares, and one for bytes, and what became of their requests. */
+/** A server with a route for JSON, one that prepares, and one for bytes, and the outcomes of their requests. */
 async function serveBodies(t: TestContext, options: Partial<ServerOptions> = {}) {
   const seen = { handled: 0, bytes: 0, begun: 0, errors: [] as unknown[] };
   const preparing = deferred();

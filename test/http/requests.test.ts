@@ -8,7 +8,7 @@ import { docs, thingRoute } from './thing-routes.ts';
 
 const Body = Type.Object({ name: Type.String() }, { additionalProperties: false });
 
-/** Returns a route that replies with what `handle` makes of the body. */
+/** Returns a route that replies with the result of `handle` for the body. */
 const createThing = (handle: (body: { readonly name: string }) => Reply) =>
   defineRoute({
     ...docs,

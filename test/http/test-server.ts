@@ -40,7 +40,7 @@ export const GOOD = { authorization: 'Bearer good', 'service-workspace-id': 'ws_
 export const JSON_BODY = { ...GOOD, 'content-type': 'application/json' } as const;
 
 export interface TestServer extends Server {
-  /** What the edge logged as errors. */
+  /** The logged errors. */
   readonly logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[];
 }
 
@@ -147,7 +147,7 @@ export class RawConnection {
   }
 }
 
-/** A promise and what settles it. */
+/** A promise with its resolve and reject. */
 export function deferred<Value = void>() {
   let resolve: (value: Value) => void = () => {};
   let reject: (error: Error) => void = () => {};

@@ -5,11 +5,11 @@ import { healthRoutes } from '#src/http/routes/health.ts';
 import type { Method } from '#src/wire/paths.ts';
 import { mapOf } from '#src/wire/shape.ts';
 
-/** What a route needs besides its own: documentation, and a right that everybody has. */
+/** The further parts of a route: documentation, and a right that everybody has. */
 export const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
 export const use = { action: 'thing.use' } as const;
 
-/** Returns a route that gives every caller what `handle` returns. */
+/** Returns a route that gives every caller the result of `handle`. */
 export const thingRoute = (handle: () => Reply | Promise<Reply>, method: Method = 'GET', path = '/thing') =>
   defineRoute({ ...docs, method, path, operationId: `${method}${path}`, access: use, handle });
 
@@ -98,7 +98,7 @@ export const thingRoutes = [
   }),
 ];
 
-/** What is wrong with a request, as a problem document says it. */
+/** The faults of a request in its problem document. */
 export function violationsOf(json: unknown): unknown {
   return typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
 }

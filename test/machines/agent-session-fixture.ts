@@ -1,4 +1,4 @@
-/** An agent session on a clock of its own: the way into each of its states, its events, and what it has others do. */
+/** An agent session on a clock of its own: the way into each of its states, its events, and its calls of others. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createActor, fromCallback, SimulatedClock } from 'xstate';

@@ -1,4 +1,4 @@
-/** What each state of an agent session makes of each event. */
+/** The effect of each event in each state of an agent session. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type AgentSessionEvent, agentSessionMachine, agentStatus } from '#machines/agent-session.ts';

@@ -5,7 +5,7 @@ import { refusal } from '#src/actors/refusal.ts';
 import type { ErrorCode } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 
-/** What one event does in one state: leads to a state (perhaps the same one), is refused, or is passed over. */
+/** The effect of one event in one state: it leads to a state (perhaps the same one), is refused, or is ignored. */
 export type Cell<State extends string> = { to: State } | { refused: ErrorCode } | 'ignored';
 
 /** Every state against every event; a missing cell does not compile. */
@@ -18,7 +18,7 @@ export interface Sendable {
 
 const SOMEONE: Address = { workspaceId: 'ws_1' as WorkspaceId, kind: 'actor', id: 'a1' };
 
-/** Sends one event the way the runtime does, and says what came of it. */
+/** Sends one event as the runtime does, and returns its effect. */
 export function outcome(actor: Sendable, event: { readonly type: string }): Cell<string> {
   const before = actor.getSnapshot() as AnyMachineSnapshot;
   if (before.can(event)) {

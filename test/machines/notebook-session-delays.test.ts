@@ -1,4 +1,4 @@
-/** What a notebook session does when time passes. */
+/** A notebook session as time passes. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';

@@ -1,11 +1,11 @@
-/** What a server that starts again makes of a stored session. */
+/** Stored sessions after a restart of the server. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { SessionEvent } from '#machines/notebook-session.ts';
 import { cancel, EARLY_MS, execute, exited, open, ready, restored, startSession } from './session-fixture.ts';
 import { STATES, type State, WAY } from './session-states.ts';
 
-/** What a server that starts again makes of each stored state, and how many kernels that takes. */
+/** The state after a restart for each stored state, and the number of kernels that it starts. */
 const AFTER_RESTART: Record<State, { to: State; starts: number; releases: (string | null)[]; work: null }> = {
   closed: { to: 'closed', starts: 0, releases: [], work: null },
   'live.starting.forking': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },

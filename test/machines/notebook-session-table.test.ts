@@ -1,4 +1,4 @@
-/** What each state of a notebook session makes of each event. */
+/** The effect of each event in each state of a notebook session. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { notebookSessionMachine, type SessionEvent } from '#machines/notebook-session.ts';

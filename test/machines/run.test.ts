@@ -81,7 +81,7 @@ for (const state of STATES) {
   });
 }
 
-/** What a server that starts again makes of each stored state. */
+/** The state after a restart for each stored state. */
 const AFTER_RESTART: Record<State, { to: State; notices: readonly RunNotice[] }> = {
   'running.active': { to: 'running.stale', notices: [] },
   'running.cancelling': { to: 'running.stale', notices: [] },

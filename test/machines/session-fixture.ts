@@ -30,7 +30,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   const ended: ({ readonly work: Work } & WorkEnd)[] = [];
   const notices: NotebookSessionNotice[] = [];
   const releases: (string | null)[] = [];
-  /** How often what is bound to the session was closed. */
+  /** How often the bound conversation was closed. */
   const bound = { closes: 0 };
   const kernel = {
     orders: [] as DriverCommand[],

@@ -1,4 +1,4 @@
-/** The states of a notebook session: the way into each, the events that there are, and what holds in all of them. */
+/** The states of a notebook session: the way into each, all events, and invariants of all states. */
 import assert from 'node:assert/strict';
 import type { SessionEvent } from '#machines/notebook-session.ts';
 import {

@@ -27,7 +27,7 @@ const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
 ajv.addSchema(document, 'openapi');
 
-/** Returns the schemas that an operation has for what clients receive, without those of problems. */
+/** Returns the schemas of an operation's responses, without those of problems. */
 function responseSchemasOf({ operation }: (typeof operations)[number]): Json[] {
   return Object.values(asObject(operation.responses)).flatMap((response) =>
     Object.entries(asObject(asObject(response).content)).flatMap(([type, media]) =>

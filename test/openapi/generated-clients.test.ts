@@ -1,6 +1,6 @@
 /**
- * Clients that the usual generators make of the OpenAPI document: they compile, and do the whole main job against a real
- * server with a real kernel. What is generated is never committed.
+ * Clients that the usual generators make of the OpenAPI document: they compile, and do the whole main job against a
+ * real server with a real kernel. Generated code is never committed.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -17,7 +17,7 @@ import { readDocument } from './real-document.ts';
 const GENERATORS = join(PACKAGE_ROOT, '.setup/generators');
 const PROGRAMS = join(PACKAGE_ROOT, 'test/openapi/programs');
 const PYTHON = join(GENERATORS, 'venv/bin/python');
-/** What every program prints. */
+/** The output of every program. */
 const DONE = {
   cells: [
     ['numbers', 'success', 'total', 'success'],
@@ -120,7 +120,7 @@ test('hey-api makes a client that does the main job and follows events', async (
 
 test('openapi-python-client makes a client of all operations and schemas, which does the main job', async (t) => {
   const folder = workplace(t, 'python_client.py');
-  // The generator knows no type of text for metrics. Users who leave this out have a client without that operation.
+  // The generator knows no text type for metrics. Without that operation users have a client for all others.
   const overrides = 'content_type_overrides:\n  application/openmetrics-text: text/plain\n';
   writeFileSync(join(folder, 'config.yml'), `post_hooks: []\n${overrides}`);
   const generate = ['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json', '--meta', 'none'];

@@ -1,4 +1,4 @@
-/** `npm run soak`: uses a server for a while, and says how fast what it needs grows. */
+/** `npm run soak`: uses a server for a while, and reports how fast its resources grow. */
 import { scriptOptions } from '#test/support/script-options.ts';
 import { LIMITS } from './sample.ts';
 import { soak } from './soak.ts';

@@ -1,4 +1,4 @@
-/** What a server takes while it is at rest. */
+/** The resources of a server at rest. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ChildServer } from '#test/support/child-server.ts';
@@ -9,7 +9,7 @@ import type { GrowthLimit, Sample } from './slopes.ts';
 const MIB = 1024 * 1024;
 
 /**
- * The limits of growth. Memory may grow by what is kept of each deleted thing (the last thousand actors, the audit, recorded
+ * The limits of growth. Memory may grow by the traces of deleted things (the last thousand actors, the audit, recorded
  * answers of a day), which a run of minutes sees as growth; counts of things must not grow at all.
  */
 export const LIMITS: Readonly<Record<string, GrowthLimit>> = {
@@ -22,7 +22,7 @@ export const LIMITS: Readonly<Record<string, GrowthLimit>> = {
   controlGroups: { perDay: 0, noise: 4 },
 };
 
-/** Returns what the server takes now. */
+/** Returns the resources that the server uses now. */
 export async function sample(server: ChildServer): Promise<Sample> {
   const { pid, dataDir, baseUrl } = server;
   const children = descendants(pid);

@@ -1,6 +1,6 @@
 /** How fast something grows, and whether that is too fast for a server that runs for years. */
 
-/** What is read of a server when it is at rest, by name. */
+/** The figures of a server at rest, by name. */
 export type Sample = Readonly<Record<string, number>>;
 
 export interface TimedSample {
@@ -8,7 +8,7 @@ export interface TimedSample {
   readonly values: Sample;
 }
 
-/** What a name may grow by. */
+/** The allowed growth of a figure. */
 export interface GrowthLimit {
   /** For each day. */
   readonly perDay: number;

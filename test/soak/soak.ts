@@ -13,7 +13,7 @@ export interface SoakOptions {
   readonly minutes: number;
   /** Rounds at the same time. */
   readonly lanes: number;
-  /** Rounds of each lane are at least so many, whatever time they take. */
+  /** Each lane has at least so many rounds, whatever time they take. */
   readonly minRounds: number;
   readonly say: (line: string) => void;
 }
@@ -24,7 +24,7 @@ export interface SoakReport {
   readonly slopes: readonly Slope[];
 }
 
-/** Rejects when the server does anything but what it should. */
+/** Rejects when the server does anything wrong. */
 export async function soak({ owner, minutes, lanes, minRounds, say }: SoakOptions): Promise<SoakReport> {
   const model = await startScriptedModel(owner);
   const server = await startChildServer(owner, {

@@ -252,7 +252,7 @@ test('several statements in one query are refused', { skip }, async (t) => {
   });
 });
 
-/** Accepts TLS as a PostgreSQL server does, and forwards what is inside. Returns the port. */
+/** Accepts TLS as a PostgreSQL server does, and forwards the content. Returns the port. */
 function overTls(owner: Owner): Promise<number> {
   return listeningWith(owner, (socket) => {
     socket.once('data', () => {

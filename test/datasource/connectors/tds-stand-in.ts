@@ -86,7 +86,7 @@ function packet(body: Buffer): Buffer {
 /** The version, then the statement that encryption is not supported. */
 const PRELOGIN_WITHOUT_TLS = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255, 16, 0, 0, 0, 0, 0, 2]);
 
-/** What no token of the protocol begins with. */
+/** A byte with which no token of the protocol begins. */
 const UNREADABLE = Buffer.from([0, 0, 0, 0]);
 
 function loginAnswer(login: string): Buffer {

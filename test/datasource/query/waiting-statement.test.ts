@@ -1,4 +1,4 @@
-/** Statements that wait for a connection, which can take half a minute, while somebody changes who may read the datasource. */
+/** Statements that wait for a connection, which can take half a minute, while the rights to the datasource change. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { AuditTrail } from '#src/audit/audit-trail.ts';

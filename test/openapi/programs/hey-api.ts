@@ -1,4 +1,4 @@
-/** The main job, done with the client that hey-api makes. Prints what came of it. */
+/** The main job, done with the client that hey-api makes. Prints the outcome. */
 
 import { client } from './generated/client.gen.js';
 import {

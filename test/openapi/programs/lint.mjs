@@ -1,4 +1,4 @@
-// Prints what redocly's recommended rules find in the document, as JSON.
+// Prints the findings of redocly's recommended rules in the document, as JSON.
 import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 

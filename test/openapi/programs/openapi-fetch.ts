@@ -1,4 +1,4 @@
-/** The main job, done with what openapi-typescript makes and openapi-fetch. Prints what came of it. */
+/** The main job, done with the types of openapi-typescript and openapi-fetch. Prints the outcome. */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './generated/schema.js';
 

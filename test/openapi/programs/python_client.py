@@ -1,4 +1,4 @@
-"""The main job, done with the client that openapi-python-client makes. Prints what came of it."""
+"""The main job, done with the client that openapi-python-client makes. Prints the outcome."""
 
 import json
 import os
