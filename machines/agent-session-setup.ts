@@ -4,10 +4,9 @@ import type { Failure } from '#src/core/errors.ts';
 import type { FailureCode } from '#src/core/failures.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
+import type { AgentStatus } from '#src/wire/agent.ts';
+import type { TerminalStatus } from '#src/wire/run.ts';
 import { SESSION_CLOSED, type SessionNotice, unprovided } from './any-session.ts';
-import type { TerminalStatus } from './run.ts';
-
-export type AgentStatus = 'ready' | 'busy' | 'closed';
 
 /** How much one prompt may use; `maxTokens` 0 means no limit. */
 export interface PromptBudget {

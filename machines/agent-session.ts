@@ -15,8 +15,8 @@
  * Stored: value and context. A stored `busy` claims work that died with the server: `restored` makes it `ready`.
  */
 import type { SnapshotFrom } from 'xstate';
+import type { AgentStatus } from '#src/wire/agent.ts';
 import {
-  type AgentStatus,
   agentSessionSetup,
   BROKEN,
   CANCELLED,
@@ -32,7 +32,6 @@ export type {
   AgentSessionContext,
   AgentSessionEvent,
   AgentSessionNotice,
-  AgentStatus,
   PromptBudget,
   RunEnding,
 } from './agent-session-setup.ts';

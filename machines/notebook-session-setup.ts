@@ -3,11 +3,9 @@ import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
+import type { TerminalStatus } from '#src/wire/run.ts';
+import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
 import { type SessionNotice, unprovided } from './any-session.ts';
-import type { TerminalStatus } from './run.ts';
-
-export type SessionMode = 'edit' | 'run';
-export type SessionStatus = 'starting' | 'ready' | 'busy' | 'restoring' | 'failed' | 'closing' | 'closed';
 
 /** What keeps a session busy: a durable run, a call of the code endpoint, or the check of new code before it runs. */
 export interface Work {

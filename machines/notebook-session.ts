@@ -19,6 +19,7 @@
  * `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';
+import type { SessionStatus } from '#src/wire/session.ts';
 import { SESSION_CLOSED } from './any-session.ts';
 import {
   BROKEN,
@@ -27,7 +28,6 @@ import {
   KILLED,
   NOTE_FAILURE,
   notebookSessionSetup,
-  type SessionStatus,
   STUCK,
   UNTIL_READY,
 } from './notebook-session-setup.ts';
@@ -38,8 +38,6 @@ export type {
   Opener,
   SessionContext,
   SessionEvent,
-  SessionMode,
-  SessionStatus,
   Work,
   WorkEnd,
 } from './notebook-session-setup.ts';

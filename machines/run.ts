@@ -14,10 +14,17 @@ import { emit, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
+import type { RunKind, RunStatus, TerminalStatus } from '#src/wire/run.ts';
 
-export type RunKind = 'notebook' | 'agent';
-export type TerminalStatus = 'completed' | 'failed' | 'cancelled';
-export type RunStatus = 'running' | TerminalStatus;
+/** All ways in which a run ends. The compiler refuses the list when one is missing. */
+const ENDS: readonly TerminalStatus[] = Object.values({
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} satisfies { [Status in TerminalStatus]: Status });
+
+/** All statuses of a run. */
+export const RUN_STATUSES: readonly RunStatus[] = ['running', ...ENDS];
 
 export interface RunInput {
   readonly workspaceId: WorkspaceId;
@@ -76,7 +83,7 @@ export const runMachine = setup({
       meta: { refuse: { delete: 'run_in_progress' } },
       on: {
         delete: {},
-        finish: (['completed', 'failed', 'cancelled'] as const).map((is) => ({
+        finish: ENDS.map((is) => ({
           guard: { type: 'hasStatus' as const, params: ({ event }) => ({ is, status: event.status }) },
           target: is,
           actions: {

@@ -1,12 +1,13 @@
 /** What operators see of the actors of one kind. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { ActorDetail } from '#src/wire/actor.ts';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';
 import type { ActorId } from './address.ts';
 import { answersOf } from './chart.ts';
-import { type ActorDetail, type Inspectable, inspected } from './inspected-actor.ts';
+import { type Inspectable, inspected } from './inspected-actor.ts';
 import { shownContext } from './own-actor.ts';
 import { Trail } from './trail.ts';
 

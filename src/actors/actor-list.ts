@@ -1,5 +1,7 @@
 /** Pages of actors for operators: from memory, in the order of kind and id, with counts by kind and state. */
-import { type Inspectable, type InspectedActor, inspected } from './inspected-actor.ts';
+
+import type { Actor, ActorCount, ActorPage } from '#src/wire/actor.ts';
+import { type Inspectable, inspected } from './inspected-actor.ts';
 import { liesIn, statePath } from './state-path.ts';
 
 /** Which actors of a workspace to list. Absent members filter nothing. */
@@ -11,18 +13,6 @@ export interface ActorQuery {
   readonly q?: string | undefined;
   readonly after?: string | undefined;
   readonly limit: number;
-}
-
-export interface ActorCount {
-  readonly kind: string;
-  readonly state: string;
-  readonly count: number;
-}
-
-export interface ActorPage {
-  readonly items: readonly InspectedActor[];
-  readonly nextCursor: string | null;
-  readonly counts: readonly ActorCount[];
 }
 
 /**
@@ -64,7 +54,7 @@ export function countActors(actors: Iterable<Inspectable>): readonly ActorCount[
  * meanwhile may be in two of them: the one that changed last is listed.
  */
 export function mergePages(pages: readonly ActorPage[], limit: number): ActorPage {
-  const actors = new Map<string, InspectedActor>();
+  const actors = new Map<string, Actor>();
   for (const actor of pages.flatMap(({ items }) => items)) {
     const key = keyOf(actor);
     const known = actors.get(key);
@@ -105,7 +95,7 @@ class CountsByState {
   }
 }
 
-function keyOf({ kind, id }: Pick<InspectedActor, 'kind' | 'id'>): string {
+function keyOf({ kind, id }: Pick<Actor, 'kind' | 'id'>): string {
   return `${kind}/${id}`;
 }
 

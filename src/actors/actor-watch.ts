@@ -1,4 +1,5 @@
-import type { Inspectable, Presence } from './inspected-actor.ts';
+import type { Presence } from '#src/wire/actor.ts';
+import type { Inspectable } from './inspected-actor.ts';
 
 /** Something that happened to an actor, told in the turn in which it happens. */
 export type ActorChange =

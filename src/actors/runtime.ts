@@ -3,15 +3,16 @@ import type { Home } from '#src/cluster/slots.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { Actor, ActorCount, ActorDetail, ActorPage } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import { ActorKind, type ActorMetrics } from './actor-kind.ts';
-import { type ActorCount, type ActorPage, type ActorQuery, countActors, listActors } from './actor-list.ts';
+import { type ActorQuery, countActors, listActors } from './actor-list.ts';
 import { type ActorOwners, ONE_OWNER } from './actor-owners.ts';
 import { ActorWatch } from './actor-watch.ts';
 import type { ActorId, Address } from './address.ts';
 import type { ChartState } from './chart.ts';
-import { type ActorDetail, type Inspectable, type InspectedActor, inspected } from './inspected-actor.ts';
+import { type Inspectable, inspected } from './inspected-actor.ts';
 import { LiveActors } from './live-actors.ts';
 
 /** One kind of actor, as far as it is inspected. */
@@ -72,7 +73,7 @@ export class ActorRuntime {
   }
 
   /** Yields every actor in memory, for operators. */
-  *inspect(): Generator<InspectedActor> {
+  *inspect(): Generator<Actor> {
     for (const actor of this.#live.all()) yield inspected(actor);
   }
 

@@ -1,15 +1,5 @@
+import type { ActorTrailEntry } from '#src/wire/actor.ts';
 import { statePath } from './state-path.ts';
-
-/** One event that an actor received: by type only, because its members hold code and prompts. */
-export interface TrailEntry {
-  readonly type: string;
-  readonly at: string;
-  /** The states before and after, as paths. */
-  readonly from: string;
-  readonly to: string;
-  /** The code with which the state refused the event. */
-  readonly refused?: string;
-}
 
 const TRAIL_SLOTS = 32;
 
@@ -47,7 +37,7 @@ export class Trail {
   }
 
   /** Returns the noted events, oldest first. */
-  list(): TrailEntry[] {
+  list(): ActorTrailEntry[] {
     const from = Math.max(0, this.#count - TRAIL_SLOTS);
     return Array.from({ length: this.#count - from }, (_, i) => {
       const slot = (from + i) % TRAIL_SLOTS;

@@ -7,6 +7,7 @@ import type { RunQuery } from '#src/runs/run-lists.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
+import type { SubmittedRun } from '#src/wire/run.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import type { PageRequest } from '#storage/listing.ts';
 import type { JsonPage } from '#storage/sliced-listing.ts';
@@ -22,12 +23,6 @@ import { type AgentMetrics, PromptTurn } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 import type { Toolbox } from './tools/toolbox.ts';
-
-export interface SubmittedPrompt {
-  readonly runId: RunId;
-  readonly sessionId: string;
-  readonly status: 'running';
-}
 
 export interface AgentPromptsOptions {
   readonly store: Store;
@@ -65,7 +60,7 @@ export class AgentPrompts {
     sessionId: string,
     prompt: string,
     parent?: TraceContext,
-  ): Promise<SubmittedPrompt> {
+  ): Promise<SubmittedRun> {
     const { access, conversations, notebooks } = this.#options;
     const { workspaceId } = caller;
     const { notebookSessionId } = access.usable(caller, sessionId);
@@ -97,7 +92,7 @@ export class AgentPrompts {
     sessionId: string,
     prompt: string,
     parent: TraceContext | undefined,
-  ): SubmittedPrompt {
+  ): SubmittedRun {
     const { agentActors, conversations, runs, budget } = this.#options;
     const { workspaceId } = caller;
     const session = { workspaceId, id: sessionId };
@@ -176,7 +171,7 @@ export class AgentPrompts {
  * Writes down what an ended server could not: that its prompt has no answer, and a result of each call that it left open, so
  * that people see how the call ended. Models do not depend on it: `messagesOf` adds the results that are missing.
  */
-function mend(conversation: LiveConversation, runId: RunId): void {
+function mend(conversation: LiveConversation, runId: string): void {
   const prompt = conversation.entries.findLast(({ entry }) => entry.role === 'user')?.entry;
   // Stored now: when the run is deleted, nothing else tells that the prompt was not answered.
   if (prompt?.outcome === 'stale' && prompt.runId !== null) conversation.settlePrompt(prompt.runId, 'stale');

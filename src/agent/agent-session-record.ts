@@ -1,28 +1,9 @@
 /** An agent session as it is served. */
-import { type AgentStatus, type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
+import { type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
+import type { AgentSessionSummary, AgentStatus } from '#src/wire/agent.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import { ownerOf } from './conversation-access.ts';
-import type { Entry } from './entry.ts';
-
-export interface AgentSessionSummary {
-  readonly sessionId: string;
-  readonly environmentId: string | null;
-  readonly notebookSessionId: string | null;
-  readonly ownerId: string;
-  readonly createdBy: string;
-  readonly status: AgentStatus;
-  /** In effect: what was asked for, or the default; null where there is none. */
-  readonly config: { readonly model: string | null; readonly instructions: string | null };
-  readonly context: { readonly datasourceSlugs: readonly string[] };
-  readonly currentRunId: string | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export interface AgentSessionRecord extends AgentSessionSummary {
-  readonly entries: readonly Entry[];
-}
 
 type AgentPeek = Peek<typeof agentSessionMachine>;
 

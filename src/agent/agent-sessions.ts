@@ -1,5 +1,4 @@
 /** Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
-import type { AgentStatus } from '#machines/agent-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
@@ -8,6 +7,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
+import type { AgentSession, AgentSessionSummary, AgentStatus, OpenAgentSession } from '#src/wire/agent.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import {
   type ConversationRecord,
@@ -23,25 +23,14 @@ import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/sliced-li
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';
-import {
-  type AgentSessionRecord,
-  type AgentSessionSummary,
-  agentSessionSummary,
-  statusOf,
-} from './agent-session-record.ts';
+import { agentSessionSummary, statusOf } from './agent-session-record.ts';
 import { type ConversationAccess, ownerOf } from './conversation-access.ts';
 import { servedEntry } from './entry.ts';
 import type { LiveConversation, OutcomeOf } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import { parseModelId } from './models/model-id.ts';
 import type { Models } from './models/models.ts';
-import {
-  namingNotebook,
-  newConversationId,
-  type OpenAgentRequest,
-  savedConversation,
-  sessionIdOf,
-} from './named-conversation.ts';
+import { namingNotebook, newConversationId, savedConversation, sessionIdOf } from './named-conversation.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 
 /** Which conversations of a workspace to list. Absent members filter nothing. */
@@ -83,8 +72,8 @@ export class AgentSessions {
    */
   open(
     principal: Principal,
-    request: OpenAgentRequest,
-  ): { readonly record: AgentSessionRecord; readonly isNew: boolean } {
+    request: OpenAgentSession,
+  ): { readonly record: AgentSession; readonly isNew: boolean } {
     const { actors, environments, notebooks, store, owns } = this.#options;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
@@ -116,7 +105,7 @@ export class AgentSessions {
   }
 
   /** Throws the refusal of a caller who may not use the conversation that the request names. */
-  checkOpen(principal: Principal, request: OpenAgentRequest): void {
+  checkOpen(principal: Principal, request: OpenAgentSession): void {
     savedConversation(this.#options, principal, sessionIdOf(request), request);
   }
 
@@ -126,7 +115,7 @@ export class AgentSessions {
    */
   async prepareOpen(
     principal: Principal,
-    request: OpenAgentRequest,
+    request: OpenAgentSession,
     signalOf: () => AbortSignal,
   ): Promise<void> {
     const { conversations, notebooks } = this.#options;
@@ -193,7 +182,7 @@ export class AgentSessions {
   }
 
   /** Returns the session as it is served. Throws `not_found`. */
-  record(principal: Principal, sessionId: string): AgentSessionRecord {
+  record(principal: Principal, sessionId: string): AgentSession {
     this.#options.access.readable(principal, sessionId);
     this.#ensureAwake({ workspaceId: principal.workspaceId, id: sessionId });
     this.#options.store.noteReadOfAll(); // the history of a live conversation is read from memory
@@ -207,8 +196,8 @@ export class AgentSessions {
   close(
     principal: Principal,
     sessionId: string,
-    checkState: (record: () => AgentSessionRecord) => void = () => {},
-  ): AgentSessionRecord {
+    checkState: (record: () => AgentSession) => void = () => {},
+  ): AgentSession {
     const { access, actors } = this.#options;
     const { workspaceId } = principal;
     const session = { workspaceId, id: sessionId };
@@ -274,7 +263,7 @@ export class AgentSessions {
     { workspaceId, userId }: Principal,
     sessionId: SessionId,
     before: ConversationRecord | undefined,
-    { notebookSessionId, config = {}, context = {} }: OpenAgentRequest,
+    { notebookSessionId, config = {}, context = {} }: OpenAgentSession,
   ): void {
     const now = before === undefined ? this.#times.next(workspaceId) : timestamp();
     const { model, instructions } = config;
@@ -312,7 +301,7 @@ export class AgentSessions {
     return agentSessionSummary(sessionId, record, peek, models.defaultModel);
   }
 
-  #record(workspaceId: WorkspaceId, sessionId: string): AgentSessionRecord {
+  #record(workspaceId: WorkspaceId, sessionId: string): AgentSession {
     const { store, conversations } = this.#options;
     const record = store.get(conversationRecords, workspaceId, sessionId);
     if (record === undefined) throw notFound();

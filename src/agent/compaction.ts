@@ -1,5 +1,7 @@
 /** Keeps what a model is to read within what it can: the oldest tool outputs are left out first, then whole exchanges. */
-import type { StoredEntry, ToolResultPart } from './entry.ts';
+
+import type { ToolResultPart } from '#src/wire/agent.ts';
+import type { StoredEntry } from './entry.ts';
 import { MAX_SHOWN_IMAGES } from './messages.ts';
 
 export interface Compacted {

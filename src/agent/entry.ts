@@ -1,82 +1,33 @@
 /** What a conversation is made of: entries as they are served, and what is kept with them for the model's provider. */
-import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
 import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
 import { atOnce } from '#src/core/slices.ts';
+import type { AgentEntry, PromptOutcome, ToolCallPart, ToolResultPart } from '#src/wire/agent.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type EntryRecord, entryRecords } from '#storage/conversations.ts';
 
 const NO_BYTES = new Uint8Array();
 
-export type ToolStatus = 'completed' | 'failed' | 'cancelled';
-
-export interface ShownImage {
-  readonly mimetype: string;
-  /** An asset of the entry's run. */
-  readonly assetId: AssetId;
-}
-
-export interface ToolCallPart {
-  readonly type: 'tool-call';
-  readonly callId: string;
-  readonly name: string;
-  readonly input: unknown;
-}
-
-export interface ToolResultPart {
-  readonly type: 'tool-result';
-  readonly callId: string;
-  readonly name: string;
-  readonly status: ToolStatus;
-  readonly output: string;
-  readonly images: readonly ShownImage[];
-  /** The cells that the call created, changed or deleted, or was asked to run, as far as that is known; absent for none. */
-  readonly touchedCells?: readonly string[];
-}
-
-/**
- * Why a prompt has no answer: it was cancelled, it failed, it stopped at one of the limits of a prompt (`limit`), or the server
- * ended before it did (`stale`).
- */
-export type PromptOutcome = 'cancelled' | 'failed' | 'limit' | 'stale';
-
-export type EntryPart =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'reasoning'; readonly text: string }
-  | ToolCallPart
-  | ToolResultPart;
-
-export interface Entry {
-  readonly id: EntryId;
-  readonly role: 'user' | 'assistant' | 'tool';
-  readonly content: readonly EntryPart[];
-  /** The prompt it belongs to; null for history that was there before. */
-  readonly runId: RunId | null;
-  readonly createdAt: string;
-  /** Only of a prompt that did not complete. */
-  readonly outcome?: PromptOutcome;
-}
-
 /** Signatures and ids that a provider wants back with a part; null for parts without. */
 export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>> | null;
 
 export interface StoredEntry {
-  readonly entry: Entry;
+  readonly entry: AgentEntry;
   /** The model that wrote it; null for what a person or a tool said. */
   readonly model: string | null;
   /** What the provider wants back, part by part of the content; empty when it wants nothing back. */
   readonly provider: readonly ProviderData[];
 }
 
-export function textOf(entry: Entry): string {
+export function textOf(entry: AgentEntry): string {
   return entry.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** Returns whether an entry ends an answer: the model said something and called nothing. */
-export function isAnswer({ role, content }: Entry): boolean {
+export function isAnswer({ role, content }: AgentEntry): boolean {
   return role === 'assistant' && !content.some(({ type }) => type === 'tool-call');
 }
 
-export function callsOf(entry: Entry): ToolCallPart[] {
+export function callsOf(entry: AgentEntry): ToolCallPart[] {
   return entry.content.filter((part) => part.type === 'tool-call');
 }
 
@@ -89,7 +40,7 @@ export class ResultsOfAnswer {
   readonly #results = new Map<string, ToolResultPart[]>();
 
   /** Collects the results between the answer at `index` and the next answer. */
-  constructor(entries: readonly (Entry | StoredEntry)[], index: number) {
+  constructor(entries: readonly (AgentEntry | StoredEntry)[], index: number) {
     for (let i = index + 1; i < entries.length; i++) {
       const one = entries[i]!;
       const { role, content } = 'entry' in one ? one.entry : one;
@@ -147,7 +98,7 @@ export function encodeEntry({ entry, model, provider }: StoredEntry): EncodedRec
 
 export function storedEntryOf({ document, model, provider }: EntryRecord): StoredEntry {
   return {
-    entry: parse<Entry>(document),
+    entry: parse<AgentEntry>(document),
     model,
     provider: provider === null ? [] : parse<ProviderData[]>(provider),
   };
@@ -163,11 +114,11 @@ const PROMPT_MARK_END = 96;
  */
 export function servedEntry(
   document: Uint8Array,
-  outcomeOf: (prompt: Entry) => PromptOutcome | undefined,
+  outcomeOf: (prompt: AgentEntry) => PromptOutcome | undefined,
 ): Uint8Array {
   const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
   if (!bytes.subarray(0, PROMPT_MARK_END).includes(PROMPT_MARK)) return document;
-  const entry = parse<Entry>(document);
+  const entry = parse<AgentEntry>(document);
   if (entry.outcome !== undefined) return document;
   const outcome = outcomeOf(entry);
   if (outcome === undefined) return document;

@@ -4,9 +4,10 @@
  * through the chart.
  */
 import { timestamp } from '#src/core/clock.ts';
-import type { EntryId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { EntryId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
+import type { AgentEntry, EntryPart, PromptOutcome } from '#src/wire/agent.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { type Asset, putAsset } from '#storage/assets.ts';
 import { entryRecords } from '#storage/conversations.ts';
@@ -14,11 +15,8 @@ import type { Store } from '#storage/store.ts';
 import { DeltaBuffer, type DeltaKind } from './delta-buffer.ts';
 import {
   callsOf,
-  type Entry,
-  type EntryPart,
   encodeEntry,
   openCalls,
-  type PromptOutcome,
   type ProviderData,
   type StoredEntry,
   storedEntryOf,
@@ -26,17 +24,17 @@ import {
 
 /** An answer that is being written: streamed to subscribers, saved when it is complete. */
 export interface Draft {
-  readonly entryId: EntryId;
-  readonly runId: RunId;
+  readonly entryId: string;
+  readonly runId: string;
   text: string;
   reasoning: string;
 }
 
 export interface NewEntry {
   /** Of the draft that it completes; a new one when absent. */
-  readonly id?: EntryId;
-  readonly role: Entry['role'];
-  readonly runId: RunId;
+  readonly id?: string;
+  readonly role: AgentEntry['role'];
+  readonly runId: string;
   readonly content: readonly EntryPart[];
   readonly model?: string;
   readonly provider?: readonly ProviderData[];
@@ -62,8 +60,8 @@ export interface LiveConversationOptions {
  */
 export type OutcomeOf = (
   workspaceId: WorkspaceId,
-  prompt: Entry,
-  answer?: Entry,
+  prompt: AgentEntry,
+  answer?: AgentEntry,
 ) => PromptOutcome | undefined;
 
 export class LiveConversation {
@@ -100,7 +98,7 @@ export class LiveConversation {
   }
 
   /** Begins a new answer and discards one that was not completed. Returns the id of its entry. */
-  beginDraft(runId: RunId): EntryId {
+  beginDraft(runId: string): string {
     this.#deltas.drop();
     const entryId = newId<EntryId>('entry');
     this.#draft = { entryId, runId, text: '', reasoning: '' };
@@ -120,9 +118,9 @@ export class LiveConversation {
   }
 
   /** Saves an entry in this turn's commit and publishes it once that is on disk. */
-  append({ id, role, runId, content, model, provider = [], assets }: NewEntry): Entry {
+  append({ id, role, runId, content, model, provider = [], assets }: NewEntry): AgentEntry {
     this.#deltas.flush();
-    const entry: Entry = {
+    const entry: AgentEntry = {
       id: id ?? newId<EntryId>('entry'),
       role,
       content,
@@ -146,12 +144,12 @@ export class LiveConversation {
    * Notes why the prompt of a run has no answer. Its entry is saved with that in this turn's commit, and published again once
    * that is on disk.
    */
-  settlePrompt(runId: RunId, outcome: PromptOutcome): void {
+  settlePrompt(runId: string, outcome: PromptOutcome): void {
     const isPrompt = ({ entry }: StoredEntry) => entry.role === 'user' && entry.runId === runId;
     const index = this.#entries.findLastIndex(isPrompt);
     const known = this.#entries[index];
     if (known === undefined) return; // damaged, and left out when the conversation was read
-    const entry: Entry = { ...known.entry, outcome };
+    const entry: AgentEntry = { ...known.entry, outcome };
     const kept: StoredEntry = { ...known, entry };
     this.#entries[index] = kept;
     this.#store.write((tx) => tx.putEncoded(encodeEntry(kept), this.workspaceId, this.sessionId, entry.id));
@@ -196,7 +194,7 @@ export class LiveConversation {
     this.stream.publish({ type, sessionId: this.sessionId, runId, data: { entryId, text } });
   }
 
-  #publishEntry(entry: Entry, runId: RunId, committed: Promise<void> | undefined): void {
+  #publishEntry(entry: AgentEntry, runId: string, committed: Promise<void> | undefined): void {
     const { sessionId } = this;
     for (const part of entry.content) {
       if (part.type !== 'tool-result') continue;
@@ -216,10 +214,10 @@ export class LiveConversation {
 /** Returns the entries with the outcomes of prompts that a dead server left, and of those from before entries had outcomes. */
 function withOutcomes(
   entries: readonly StoredEntry[],
-  outcomeOf: (prompt: Entry, answer: Entry | undefined) => PromptOutcome | undefined,
+  outcomeOf: (prompt: AgentEntry, answer: AgentEntry | undefined) => PromptOutcome | undefined,
 ): StoredEntry[] {
   const all = [...entries];
-  let last: Entry | undefined;
+  let last: AgentEntry | undefined;
   for (let i = all.length - 1; i >= 0; i--) {
     const kept = all[i]!;
     const { entry } = kept;

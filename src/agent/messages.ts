@@ -4,15 +4,8 @@
  * one result, the results of an answer are one message, and user and model take turns, beginning with the user.
  */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import {
-  distinctIds,
-  type ProviderData,
-  ResultsOfAnswer,
-  type ShownImage,
-  type StoredEntry,
-  type ToolResultPart,
-  textOf,
-} from './entry.ts';
+import type { ShownImage, ToolResultPart } from '#src/wire/agent.ts';
+import { distinctIds, type ProviderData, ResultsOfAnswer, type StoredEntry, textOf } from './entry.ts';
 
 type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;

@@ -5,6 +5,7 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { OpenAgentSession } from '#src/wire/agent.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
 import { newListedId } from '#storage/listed-ids.ts';
 import type { Store } from '#storage/store.ts';
@@ -12,16 +13,6 @@ import type { ConversationAccess } from './conversation-access.ts';
 
 /** Of ids that are at home elsewhere. A worker that has one slot of 256 finds an id of its own in fewer, but for one time in 10 million. */
 const MAX_TRIES = 4096;
-
-export interface OpenAgentRequest {
-  readonly environmentId: string;
-  /** Null is the same as omitted, for this and for the id. */
-  readonly notebookSessionId?: string | null;
-  readonly id?: string | null;
-  /** Omitted members stay what they are; null is the default. */
-  readonly config?: { readonly model?: string | null; readonly instructions?: string | null };
-  readonly context?: { readonly datasourceSlugs?: readonly string[] };
-}
 
 /** What is asked about conversations. */
 export interface ConversationFinder {
@@ -36,7 +27,7 @@ export interface ConversationFinder {
  * two.
  */
 export function sessionIdOf(
-  { id, notebookSessionId }: OpenAgentRequest,
+  { id, notebookSessionId }: OpenAgentSession,
   makeNew: () => SessionId = () => newId('conversation'),
 ): SessionId {
   if (id != null && notebookSessionId != null && id !== notebookSessionId) {
@@ -72,7 +63,7 @@ export function savedConversation(
   { access, store, isBeingDeleted }: ConversationFinder,
   principal: Principal,
   sessionId: SessionId,
-  request: OpenAgentRequest,
+  request: OpenAgentSession,
 ): ConversationRecord | undefined {
   const { id, notebookSessionId } = request;
   const saved = store.get(conversationRecords, principal.workspaceId, sessionId);
@@ -96,7 +87,7 @@ export function savedConversation(
 /** Returns whether a request would change what is saved of the configuration or the context of a conversation. */
 function changesSettings(
   saved: ConversationRecord,
-  { config = {}, context = {} }: OpenAgentRequest,
+  { config = {}, context = {} }: OpenAgentSession,
 ): boolean {
   const { model = saved.model, instructions = saved.instructions } = config;
   const { datasourceSlugs: slugs = saved.datasourceSlugs } = context;

@@ -12,14 +12,15 @@ import type { Failure } from '#src/core/errors.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import type { TokenUsage } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Attributes, Span, Tracer } from '#src/tracing/tracer.ts';
+import type { AgentEntry, PromptOutcome, ShownImage, ToolCallPart } from '#src/wire/agent.ts';
+import type { TokenUsage } from '#src/wire/run.ts';
 import { type Asset, readAsset } from '#storage/assets.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
-import { type Entry, openCalls, type PromptOutcome, type ShownImage, type ToolCallPart } from './entry.ts';
+import { openCalls } from './entry.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import { messagesOf } from './messages.ts';
 import { askModel, type ModelAnswer } from './models/model-call.ts';
@@ -65,7 +66,7 @@ const LIMITS: readonly string[] = ['agent_time_limit', 'agent_step_limit', 'agen
 export class PromptTurn {
   readonly runId: RunId;
   readonly #options: PromptTurnOptions;
-  readonly #entries: Entry[] = [];
+  readonly #entries: AgentEntry[] = [];
   readonly #warnings = new TurnWarnings();
   readonly #assets: AssetPart[] = [];
   /** Of the last step: calls that the model spelled wrongly. */
@@ -231,7 +232,7 @@ export class PromptTurn {
     if (!signal.aborted) this.#options.conversation.addDelta(kind, text);
   }
 
-  #take(entryId: Entry['id'], { parts, provider, invalid, usage, finish }: ModelAnswer): StepReport {
+  #take(entryId: AgentEntry['id'], { parts, provider, invalid, usage, finish }: ModelAnswer): StepReport {
     const { model } = this.#options;
     this.#steps++;
     this.#failures = 0;

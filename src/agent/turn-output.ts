@@ -1,13 +1,15 @@
 /** The output of a prompt as its run keeps it: what was said and done, in order. */
-import type { OutputPart } from '#src/runs/run-output.ts';
-import { callsOf, type Entry, ResultsOfAnswer, textOf } from './entry.ts';
+
+import type { AgentEntry } from '#src/wire/agent.ts';
+import type { OutputPart } from '#src/wire/run.ts';
+import { callsOf, ResultsOfAnswer, textOf } from './entry.ts';
 
 export type Warning = Extract<OutputPart, { type: 'warning' }>;
 export type AssetPart = Extract<OutputPart, { type: 'asset' }>;
 
 /** `isAnswered`: the last thing the model said is its answer. */
 export function turnParts(
-  entries: readonly Entry[],
+  entries: readonly AgentEntry[],
   isAnswered: boolean,
   warnings: readonly Warning[],
   assets: readonly AssetPart[],

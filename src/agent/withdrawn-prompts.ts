@@ -6,7 +6,9 @@
  *
  * A prompt that stopped at a limit was fine, and people go on with it by a short “continue”. It stays whole, with a note behind it.
  */
-import type { Entry, PromptOutcome, StoredEntry } from './entry.ts';
+
+import type { AgentEntry, PromptOutcome } from '#src/wire/agent.ts';
+import type { StoredEntry } from './entry.ts';
 import { asData } from './messages.ts';
 
 const MAX_NAMED_CELLS = 100;
@@ -46,8 +48,8 @@ function shownExchange(exchange: readonly StoredEntry[]): readonly StoredEntry[]
   return [noteAt(entry, noteOf(how, exchange))];
 }
 
-function noteAt(prompt: Entry, text: string): StoredEntry {
-  const entry: Entry = { ...prompt, role: 'user', content: [{ type: 'text', text }] };
+function noteAt(prompt: AgentEntry, text: string): StoredEntry {
+  const entry: AgentEntry = { ...prompt, role: 'user', content: [{ type: 'text', text }] };
   return { entry, model: null, provider: [] };
 }
 

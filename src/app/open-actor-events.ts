@@ -4,13 +4,14 @@
  */
 import { ActorEvents, type ActorStream } from '#src/actors/actor-events.ts';
 import type { ActorInterest } from '#src/actors/actor-interest.ts';
-import { type ActorCount, mergeCounts } from '#src/actors/actor-list.ts';
+import { mergeCounts } from '#src/actors/actor-list.ts';
 import { ActorReporter, type ActorReports } from '#src/actors/actor-reporter.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Cluster, WorkersChange } from '#src/cluster/cluster.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { askWorkers } from '#src/operators/ask-workers.ts';
+import type { ActorCount } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
 
 export interface ActorEventsPorts {

@@ -1,6 +1,7 @@
 import type { CellOp, CellOutput } from '#src/kernel/messages.ts';
+import type { ShownStatus } from '#src/wire/session.ts';
 import { isConsoleText, type NotebookEvent, shown } from './cell-events.ts';
-import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';
+import { shownStatus, type ViewCell } from './view.ts';
 
 /** What is known of a cell operation that has not been told. */
 interface PendingOp {

@@ -7,7 +7,7 @@ import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
-import type { ExecutionRequest } from '#src/wire/run.ts';
+import type { ExecutionRequest, SubmittedRun } from '#src/wire/run.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
 import { labelsOf } from './cell-label.ts';
@@ -48,13 +48,6 @@ export interface ExecutionContext {
   readonly signal?: AbortSignal;
   /** With a key the code is run once, even if the server dies: its kernel gets it only when the run is on disk. */
   readonly idempotencyKey?: string | undefined;
-}
-
-/** A run that a session has taken. */
-export interface SubmittedRun {
-  readonly runId: RunId;
-  readonly sessionId: string;
-  readonly status: 'running';
 }
 
 export interface ExecutionsOptions {

@@ -3,14 +3,14 @@
  * present kernel. It is made when a session is opened, or first used after a restart. It outlives the session's kernels
  * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the chart.
  */
-import type { SessionMode, Work, WorkEnd } from '#machines/notebook-session.ts';
+import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import { holdContent } from '#src/runs/output-content.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import type { Startup } from '#src/wire/session.ts';
+import type { SessionMode, Startup } from '#src/wire/session.ts';
 import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
 import { CellFeed } from './cell-feed.ts';
 import { savedAgain } from './cells-json.ts';

@@ -1,6 +1,6 @@
 /** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
-import type { SessionMode, SessionStatus } from '#machines/notebook-session.ts';
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
+import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
 import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
 import { idAt } from '#storage/places.ts';

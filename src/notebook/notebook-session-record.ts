@@ -1,36 +1,10 @@
 /** A notebook session as it is served, and the events that rebuild it for a new subscriber. */
 
-import {
-  type notebookSessionMachine,
-  type SessionMode,
-  type SessionStatus,
-  sessionStatus,
-} from '#machines/notebook-session.ts';
+import { type notebookSessionMachine, sessionStatus } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
-import type { Failure } from '#src/core/errors.ts';
-import type { Startup } from '#src/wire/session.ts';
+import type { NotebookSession, SessionStatus, Startup } from '#src/wire/session.ts';
 import { configOf } from './document.ts';
-import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';
-
-export interface NotebookSessionRecord {
-  readonly sessionId: string;
-  readonly notebookId: string;
-  readonly environmentId: string | null;
-  readonly mode: SessionMode;
-  readonly arguments: readonly string[];
-  readonly status: SessionStatus;
-  /** What the start of the kernel waits for; null when there is nothing to say. */
-  readonly startup: Startup | null;
-  /** Milliseconds of each step of the last kernel start. */
-  readonly phases: Readonly<Record<string, number>>;
-  readonly currentRunId: string | null;
-  readonly cells: readonly { cellId: string; name: string; status: ShownStatus; stale: boolean }[];
-  /** Facts about the kernel, null while there is none. */
-  readonly kernel: Readonly<Record<string, unknown>> | null;
-  readonly error: Failure | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+import { shownStatus, type ViewCell } from './view.ts';
 
 /** Snapshots never change, and computing a status is the slowest part of reading one. */
 const statuses = new WeakMap<object, SessionStatus>();
@@ -56,7 +30,7 @@ export function sessionRecord(
   peek: SessionPeek,
   { view: { cells }, startup }: Shown,
   kernelFacts: Readonly<Record<string, unknown>>,
-): NotebookSessionRecord {
+): NotebookSession {
   const { context } = peek.snapshot;
   // As with a session that sleeps, the next use of one that was lost starts a kernel.
   const wasLost = peek.isLost;

@@ -5,7 +5,6 @@ import {
   isWaking,
   type notebookSessionMachine,
   type Opener,
-  type SessionMode,
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorId } from '#src/actors/address.ts';
@@ -17,6 +16,7 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import type { NotebookSession, SessionMode } from '#src/wire/session.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { LimitOf } from '#storage/workspace-limits.ts';
 import { replayOf } from './cell-events.ts';
@@ -24,7 +24,7 @@ import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
-import { type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
+import { sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { NotebookView } from './view.ts';
 
@@ -72,7 +72,7 @@ export class NotebookSessions {
    * Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. Throws
    * `not_found` with the member that names nothing, and what the states of environment and session refuse.
    */
-  open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSessionRecord {
+  open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSession {
     const { actors, environments, notebooks, places } = this.#options;
     const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
@@ -93,7 +93,7 @@ export class NotebookSessions {
   }
 
   /** Returns the session as it is served. Wakes one that is not closed. Throws `not_found`. */
-  record(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
+  record(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     return this.#record(this.ensureAwake(workspaceId, sessionId));
   }
 
@@ -198,7 +198,7 @@ export class NotebookSessions {
    * Starts the kernel of a session that sleeps or whose server ended; one that is awake stays as it is. Throws
    * `not_found`, what `open` throws when there are too many, and what a session refuses that is closed or has just failed.
    */
-  wake(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
+  wake(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const session = this.ensureAwake(workspaceId, sessionId);
     const peek = this.#peek(session);
     const isAwake = peek.snapshot.hasTag('resident') && statusOf(peek) !== 'closing';
@@ -207,7 +207,7 @@ export class NotebookSessions {
   }
 
   /** Puts a session to sleep: its kernel ends. Throws `not_found`, and what a session refuses that is not ready. */
-  hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
+  hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
     // Its kernel ended with its server, and to ask the actor would start another.
@@ -219,7 +219,7 @@ export class NotebookSessions {
   }
 
   /** Closes the session; resolves with its final record once the kernel is gone. Throws `session_closed` when it is. */
-  async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSessionRecord> {
+  async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSession> {
     const { actors } = this.#options;
     const session = { workspaceId, id: sessionId };
     this.#peek(session);
@@ -290,7 +290,7 @@ export class NotebookSessions {
   }
 
   /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
-  #record(session: ActorId): NotebookSessionRecord {
+  #record(session: ActorId): NotebookSession {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
     const { workspaceId, id } = session;
     const saved = () => ({ view: new NotebookView(notebooks.cells(workspaceId, id)), startup: null });

@@ -3,12 +3,11 @@
  * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
  */
 import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/kernel/messages.ts';
+import type { ShownStatus } from '#src/wire/session.ts';
 import { ConsoleTail } from './console-tail.ts';
 import { Dependencies, type VariableGraph } from './dependencies.ts';
 import { configOf, type SavedCell } from './document.ts';
 import { charsOf, charsOfValue, HeldChars, MAX_HELD_CHARS } from './held-chars.ts';
-
-export type ShownStatus = 'idle' | 'queued' | 'running' | 'stale' | 'disabled' | 'error';
 
 export interface ViewCell {
   readonly id: string;

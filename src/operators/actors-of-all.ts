@@ -2,11 +2,12 @@
  * The actors of a workspace in all workers, for operators. Each worker has some of them in memory and answers for those; what
  * every worker reads from the store is read by the one that is asked first.
  */
-import { type ActorPage, mergePages } from '#src/actors/actor-list.ts';
+import { mergePages } from '#src/actors/actor-list.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ActorInspection, ActorListing } from '#src/http/routes/actors.ts';
+import type { ActorPage } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
 import { askWorkers } from './ask-workers.ts';
 

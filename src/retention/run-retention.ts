@@ -2,10 +2,10 @@
  * Deletes runs and outputs that are older than they are to be kept. Each step is one small commit. Of several workers each does so
  * with the runs of the notebooks and conversations that are at home there, and passes over the others.
  */
-import type { RunKind } from '#machines/run.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import { listOf } from '#src/runs/run-lists.ts';
+import type { RunKind } from '#src/wire/run.ts';
 import type { Page } from '#storage/committed-records.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { runIndex, trimmedRuns } from '#storage/runs.ts';

@@ -2,9 +2,9 @@
  * Deletes runs and their assets. The commit of a deletion removes the record, its places in lists and its actor, so that
  * nobody finds the run any more; assets follow in bounded steps.
  */
-import type { RunKind } from '#machines/run.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { RunKind } from '#src/wire/run.ts';
 import { assetRecords, removeAsset } from '#storage/assets.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { Removals } from '#storage/removals.ts';

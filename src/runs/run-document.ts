@@ -1,9 +1,9 @@
 /** A run as it is served, and the forms in which it is stored. */
-import type { RunKind, RunStatus } from '#machines/run.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId } from '#src/core/ids.ts';
 import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
 import { atOnce } from '#src/core/slices.ts';
+import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type RunRecord, runRecords } from '#storage/runs.ts';
 

@@ -2,8 +2,9 @@
  * The indexes of the runs of a workspace: they are written in the commit that changes a run, and a list reads the one that
  * leaves the fewest entries to look at. No list reads a run that it does not show.
  */
-import type { RunKind, RunStatus } from '#machines/run.ts';
+import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import type { Entry, Page } from '#storage/committed-records.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import {
@@ -70,8 +71,6 @@ export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: str
 /** The session that a run belongs to. */
 export type RunPlace = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
 
-const STATUSES: readonly RunStatus[] = ['running', 'completed', 'failed', 'cancelled'];
-
 /**
  * Removes a run from every list. `placeOf` is called when the run's entry in the index is damaged, and returns to
  * which session the run belongs. The run then stays in the list of its environment, whose readers skip it.
@@ -86,12 +85,12 @@ export function removeFromIndex(
   if (entry === undefined) return;
   tx.remove(runIndex, workspaceId, runId);
   if (entry === DAMAGED) {
-    for (const status of STATUSES) tx.remove(statusRuns, workspaceId, status, runId);
+    for (const status of RUN_STATUSES) tx.remove(statusRuns, workspaceId, status, runId);
     const place = placeOf();
     if (place === undefined) return;
     const { kind, sessionId } = place;
     tx.remove(listOf(kind), workspaceId, sessionId, runId);
-    for (const status of STATUSES) tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
+    for (const status of RUN_STATUSES) tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
     return;
   }
   const { kind, sessionId, environmentId, status } = entry;

@@ -1,5 +1,6 @@
 /** The output of a run as it is stored: parts in the record, and assets for outputs that are too large for it. */
 import { type AssetId, newId } from '#src/core/ids.ts';
+import type { ConsoleEntry, OutputInRun, OutputPart } from '#src/wire/run.ts';
 import type { Asset } from '#storage/assets.ts';
 import { OutputContents } from './output-content.ts';
 
@@ -11,81 +12,8 @@ export const MAX_INLINE_TOTAL_BYTES = 1024 * 1024;
 /** When the texts and tables in the record have this many bytes together, further outputs have none. */
 export const MAX_DESCRIBED_TOTAL_BYTES = 1024 * 1024;
 
-/** What an output is besides its value of marimo's own type. */
-interface Description {
-  /** As text. */
-  readonly text?: string;
-  /** The first rows, when it is a table. */
-  readonly table?: object;
-}
-
-/** An output: its value, or the asset that holds it. */
-export type ShownOutput = (
-  | { readonly mimetype: string; readonly data: unknown }
-  | { readonly mimetype: string; readonly assetId: AssetId }
-) &
-  Description;
-
 /** A value as a kernel or a tool returns it: text, or an object for types like JSON. */
-export interface RawOutput extends Description {
-  readonly mimetype: string;
-  readonly data: unknown;
-}
-
-/** One entry of a cell's console: text that it printed, or a figure that it showed meanwhile. */
-export type ConsoleEntry = { readonly channel: string } & ShownOutput;
-
-/** How a cell ended. */
-export type CellResultStatus = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
-
-/** One part of a run's output. */
-export type OutputPart =
-  | {
-      readonly type: 'cell-result';
-      readonly cellId: string;
-      readonly status: CellResultStatus;
-      readonly outputs: readonly ShownOutput[];
-      readonly console: readonly ConsoleEntry[];
-      readonly durationMs: number | null;
-    }
-  | { readonly type: 'assistant-message'; readonly text: string }
-  | {
-      readonly type: 'tool-call';
-      readonly name: string;
-      readonly input: unknown;
-      readonly output: string;
-      readonly status: 'completed' | 'failed' | 'cancelled';
-    }
-  | { readonly type: 'final-answer'; readonly markdown: string }
-  | { readonly type: 'warning'; readonly code: string; readonly message: string; readonly cellId?: string }
-  | {
-      readonly type: 'asset';
-      readonly assetId: AssetId;
-      readonly mimetype: string;
-      readonly bytes: number;
-      readonly sha256: string;
-    };
-
-/** The whole output of a run. */
-export interface RunOutput {
-  /** False when the request asked not to store the output; `parts` is empty then. */
-  readonly stored: boolean;
-  readonly parts: readonly OutputPart[];
-  /** For a prompt: the model that answered it, its number of steps, and the tokens used. */
-  readonly model?: string;
-  readonly steps?: number;
-  readonly usage?: TokenUsage;
-}
-
-/** Tokens of one prompt. */
-export interface TokenUsage {
-  readonly inputTokens: number;
-  /** How many of the input tokens the provider read from its cache. */
-  readonly cachedInputTokens: number;
-  readonly outputTokens: number;
-  /** How many of the output tokens were used for reasoning. */
-  readonly reasoningTokens: number;
-}
+export type RawOutput = Extract<OutputInRun, { data: unknown }>;
 
 const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 
@@ -104,7 +32,7 @@ export class OutputShelf {
   }
 
   /** Returns a cell's output as a list: empty when it has no value, one entry for each type of a bundle. */
-  shelve(output: RawOutput | null): ShownOutput[] {
+  shelve(output: RawOutput | null): OutputInRun[] {
     if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return [];
     const description = this.#describe(output);
     this.contents.take(output);
@@ -132,7 +60,7 @@ export class OutputShelf {
     }));
   }
 
-  #describe({ text, table }: Description): Description {
+  #describe({ text, table }: RawOutput): Pick<RawOutput, 'text' | 'table'> {
     const size = Buffer.byteLength(text ?? '') + (table === undefined ? 0 : JSON.stringify(table).length);
     if (this.#describedTotal + size > MAX_DESCRIBED_TOTAL_BYTES) return {};
     this.#describedTotal += size;
@@ -146,7 +74,7 @@ export class OutputShelf {
     return [{ type: 'warning', code: 'storage_full', message }];
   }
 
-  #place(mimetype: string, data: unknown): ShownOutput | undefined {
+  #place(mimetype: string, data: unknown): OutputInRun | undefined {
     const text = typeof data === 'string' ? data : JSON.stringify(data);
     const size = this.contents.known(text)?.bytes.byteLength ?? Buffer.byteLength(text);
     if (size <= MAX_INLINE_BYTES && this.#inlineTotal + size <= MAX_INLINE_TOTAL_BYTES) {

@@ -1,9 +1,10 @@
 /** Reads runs: their records as they are served, in pages and one by one, and what others need to know of a run. */
-import type { RunKind, RunStatus, runMachine } from '#machines/run.ts';
+import type { runMachine } from '#machines/run.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { type Asset, readAsset } from '#storage/assets.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';

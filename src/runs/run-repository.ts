@@ -3,7 +3,7 @@
  * decision means for its record, in the same turn of the event loop.
  */
 
-import { type RunKind, runMachine, type TerminalStatus } from '#machines/run.ts';
+import { runMachine } from '#machines/run.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
@@ -15,6 +15,7 @@ import { newId, timeOfId } from '#src/core/ids.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
+import type { RunKind, TerminalStatus } from '#src/wire/run.ts';
 import { type Asset, putAsset } from '#storage/assets.ts';
 import { runRecords, runSummaries } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';

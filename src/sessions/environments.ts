@@ -5,6 +5,7 @@ import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import type { Environment } from '#src/wire/session.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Entry } from '#storage/committed-records.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
@@ -30,16 +31,6 @@ const ENVIRONMENT = 'environment';
 const MAX_PEEKED = 100;
 /** Environments that are looked at in one shared turn, while no worker can commit. */
 const MAX_PEEKED_AT_ONCE = 1000;
-
-/** An execution environment as it is served. */
-export interface EnvironmentRecord {
-  readonly environmentId: string;
-  readonly status: 'open' | 'closed';
-  readonly notebookSessionId: string | null;
-  readonly agentSessionIds: readonly string[];
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
 
 /**
  * Execution environments: created, read, closed. Sessions attach to them by way of their actors. Sessions of several workers may
@@ -69,7 +60,7 @@ export class Environments {
   }
 
   /** Throws `not_found` when the workspace has been deleted. */
-  create(workspaceId: WorkspaceId): EnvironmentRecord {
+  create(workspaceId: WorkspaceId): Environment {
     if (!workspaceExists(this.#store, workspaceId)) throw notFound();
     const all = { kind: actorSnapshots, partition: workspaceId, prefix: [ENVIRONMENT] };
     const environmentId = newListedId<EnvironmentId>(this.#store, 'environment', [all]);
@@ -79,14 +70,14 @@ export class Environments {
   }
 
   /** Throws `not_found`. */
-  record(workspaceId: WorkspaceId, environmentId: string): EnvironmentRecord {
+  record(workspaceId: WorkspaceId, environmentId: string): Environment {
     const peek = this.actors.peek({ workspaceId, id: environmentId });
     if (peek === undefined) throw notFound();
     return recordOf(peek);
   }
 
   /** Resolves with a page of environments, which it does not restore. Rejects with `invalid_cursor`. */
-  async list(workspaceId: WorkspaceId, query: EnvironmentQuery): Promise<Listing<EnvironmentRecord>> {
+  async list(workspaceId: WorkspaceId, query: EnvironmentQuery): Promise<Listing<Environment>> {
     checkCursor(query.after, (text) => isIdOf('environment', text));
     const bounds = idBounds('environment', query);
     return slicedListing(this.#store, {
@@ -134,14 +125,14 @@ export class Environments {
   }
 
   /** Throws `environment_in_use` while sessions are attached, `environment_closed` when it already is. */
-  close(workspaceId: WorkspaceId, environmentId: string): EnvironmentRecord {
+  close(workspaceId: WorkspaceId, environmentId: string): Environment {
     this.actors.ask({ workspaceId, id: environmentId }, { type: 'close' });
     this.#store.write((tx) => tx.remove(openEnvironments, workspaceId, environmentId));
     return this.record(workspaceId, environmentId);
   }
 }
 
-function recordOf({ snapshot, createdAt, updatedAt }: Peek<typeof environmentMachine>): EnvironmentRecord {
+function recordOf({ snapshot, createdAt, updatedAt }: Peek<typeof environmentMachine>): Environment {
   const { environmentId, notebookSessionId, agentSessionIds } = snapshot.context;
   const status = environmentStatus(snapshot);
   return { environmentId, status, notebookSessionId, agentSessionIds, createdAt, updatedAt };

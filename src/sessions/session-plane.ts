@@ -1,5 +1,4 @@
 import type { SessionNotice } from '#machines/any-session.ts';
-import type { RunKind } from '#machines/run.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import type { Failure } from '#src/core/errors.ts';
@@ -7,6 +6,7 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import type { RunKind } from '#src/wire/run.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 

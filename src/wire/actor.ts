@@ -48,6 +48,8 @@ const ActorSchema = Type.Object(
   { $id: 'Actor', ...closed },
 );
 export type Actor = Wire<typeof ActorSchema>;
+export type ActorLink = Actor['links'][number];
+export type Presence = Actor['presence'];
 
 const filters = {
   kind: Type.Optional(
@@ -87,6 +89,8 @@ export const ActorCountSchema = Type.Object(
   { kind: Type.String(), state: Type.String(), count: Type.Integer() },
   { $id: 'ActorCount', ...closed },
 );
+
+export type ActorCount = Wire<typeof ActorCountSchema>;
 
 export const ActorPageSchema = Type.Object(
   {
@@ -146,6 +150,7 @@ export const ActorDetailSchema = Type.Object(
   { $id: 'ActorDetail', ...closed },
 );
 export type ActorDetail = Wire<typeof ActorDetailSchema>;
+export type ActorTrailEntry = ActorDetail['trail'][number];
 
 export const ChartQuery = Type.Object(
   {

@@ -17,6 +17,7 @@ import {
 
 /** How a tool call ended. */
 export const ToolStatusSchema = oneOf(['completed', 'failed', 'cancelled']);
+export type ToolStatus = Wire<typeof ToolStatusSchema>;
 
 const EntryPartSchema = taggedUnion(
   'type',
@@ -87,8 +88,15 @@ export const AgentEntrySchema = Type.Object(
   { $id: 'AgentEntry', ...closed },
 );
 export type AgentEntry = Wire<typeof AgentEntrySchema>;
+export type EntryPart = Wire<typeof EntryPartSchema>;
+export type ToolCallPart = Extract<EntryPart, { type: 'tool-call' }>;
+export type ToolResultPart = Extract<EntryPart, { type: 'tool-result' }>;
+export type ShownImage = ToolResultPart['images'][number];
+/** Why a prompt has no answer. */
+export type PromptOutcome = NonNullable<AgentEntry['outcome']>;
 
 export const AgentSessionStatusSchema = oneOf(['ready', 'busy', 'closed']);
+export type AgentStatus = Wire<typeof AgentSessionStatusSchema>;
 
 const summary = {
   sessionId: Type.String({

@@ -130,6 +130,10 @@ const CellResultSchema = Type.Object(
   { $id: 'CellResult', ...closed },
 );
 export type CellResult = Wire<typeof CellResultSchema>;
+/** An output: its value, or the asset that holds it. */
+export type OutputInRun = CellResult['outputs'][number];
+/** Text that a cell printed, or a figure that it showed meanwhile. */
+export type ConsoleEntry = CellResult['console'][number];
 
 const OutputPartSchema = taggedUnion(
   'type',
@@ -193,8 +197,12 @@ const TokenUsageSchema = Type.Object(
   { $id: 'TokenUsage', ...closed, description: "The provider's own counts; 0 where it gives none." },
 );
 
+export type TokenUsage = Wire<typeof TokenUsageSchema>;
+
 export const RunStatusSchema = oneOf(['running', 'completed', 'failed', 'cancelled'], { $id: 'RunStatus' });
 export type RunStatus = Wire<typeof RunStatusSchema>;
+/** How a run can end. */
+export type TerminalStatus = Exclude<RunStatus, 'running'>;
 
 const runMembers = {
   id: Type.String(),
@@ -248,6 +256,8 @@ export type AgentRun = Wire<typeof AgentRunSchema>;
 
 export const RunSchema = taggedUnion('kind', [NotebookRunSchema, AgentRunSchema], { $id: 'Run' });
 export type Run = NotebookRun | AgentRun;
+export type RunKind = Run['kind'];
+export type RunOutput = NonNullable<Run['output']>;
 
 /** The longest time that a request may wait for the end of a run. */
 export const MAX_WAIT_S = 300;

@@ -39,6 +39,7 @@ const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: '^[^\
 });
 
 export const SessionModeSchema = oneOf(['edit', 'run']);
+export type SessionMode = Wire<typeof SessionModeSchema>;
 
 export const SessionStatusSchema = oneOf([
   'starting',
@@ -49,9 +50,11 @@ export const SessionStatusSchema = oneOf([
   'closing',
   'closed',
 ]);
+export type SessionStatus = Wire<typeof SessionStatusSchema>;
 
 /** What a cell shows of its state. */
 export const CellStatusSchema = oneOf(['idle', 'queued', 'running', 'stale', 'disabled', 'error']);
+export type ShownStatus = Wire<typeof CellStatusSchema>;
 
 /** What the start of a kernel waits for. */
 export const STARTUP = {
@@ -170,3 +173,4 @@ export const CodeResultSchema = Type.Object(
   { $id: 'CodeResult', ...closed },
 );
 export type CodeResult = Wire<typeof CodeResultSchema>;
+export type CodeError = CodeResult['errors'][number];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { InspectedActor } from '#src/actors/inspected-actor.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Actor } from '#src/wire/actor.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import {
@@ -161,13 +161,12 @@ test('an operator sees the state of an actor and the types of its last sixteen e
   }
   actors.ask(box('a'), put('a secret'));
   await store.durable();
-  const [seen, ...others] = [...runtime.inspect()] as [InspectedActor, ...InspectedActor[]];
+  const [seen, ...others] = [...runtime.inspect()] as [Actor, ...Actor[]];
   const { since, lastEvents, ...facts } = seen;
   assert.deepEqual(
     [facts, others],
     [
       {
-        workspaceId: 'ws_1',
         kind: 'box',
         id: 'a',
         machine: 'box',

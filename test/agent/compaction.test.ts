@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { compact, LEFT_OUT, tokensOf } from '#src/agent/compaction.ts';
-import type { EntryPart, StoredEntry } from '#src/agent/entry.ts';
+import type { StoredEntry } from '#src/agent/entry.ts';
 import type { EntryId } from '#src/core/ids.ts';
+import type { EntryPart } from '#src/wire/agent.ts';
 
 const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({
   entry: { id: 'ent_1' as EntryId, role, content, runId: null, createdAt: '' },

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { type EntryPart, openCalls, type StoredEntry } from '#src/agent/entry.ts';
+import { openCalls, type StoredEntry } from '#src/agent/entry.ts';
 import { messagesOf } from '#src/agent/messages.ts';
 import { askModel } from '#src/agent/models/model-call.ts';
 import { turnParts } from '#src/agent/turn-output.ts';
 import type { EntryId } from '#src/core/ids.ts';
+import type { EntryPart } from '#src/wire/agent.ts';
 import { questionTo, startVendor } from '#test/support/model-vendor.ts';
 
 const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({

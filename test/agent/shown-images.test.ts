@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { compact } from '#src/agent/compaction.ts';
-import type { EntryPart, StoredEntry } from '#src/agent/entry.ts';
+import type { StoredEntry } from '#src/agent/entry.ts';
 import { MAX_SHOWN_IMAGE_BYTES, MAX_SHOWN_IMAGES, messagesOf } from '#src/agent/messages.ts';
 import { MAX_OUTPUT_IMAGES, shortened } from '#src/agent/tools/tool.ts';
 import type { AssetId, EntryId } from '#src/core/ids.ts';
+import type { EntryPart } from '#src/wire/agent.ts';
 
 const entry = (role: 'user' | 'assistant' | 'tool', part: EntryPart): StoredEntry => ({
   entry: { id: 'ent_1' as EntryId, role, content: [part], runId: null, createdAt: '' },

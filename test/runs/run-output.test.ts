@@ -7,8 +7,8 @@ import {
   MAX_INLINE_TOTAL_BYTES,
   OutputShelf,
   type RawOutput,
-  type ShownOutput,
 } from '#src/runs/run-output.ts';
+import type { OutputInRun } from '#src/wire/run.ts';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -111,11 +111,12 @@ function text(data: string): RawOutput {
 }
 
 /** Returns the asset of the only output in `placed`. */
-function assetOf(shelf: OutputShelf, placed: readonly ShownOutput[]) {
+function assetOf(shelf: OutputShelf, placed: readonly OutputInRun[]) {
   const [output, ...others] = placed;
   assert.deepEqual(others, []);
   assert.ok(output !== undefined && 'assetId' in output);
-  const asset = shelf.assets.get(output.assetId);
+  const { assetId } = output;
+  const [, asset] = [...shelf.assets].find(([id]) => id === assetId) ?? [];
   assert.ok(asset !== undefined);
   assert.equal(asset.mimetype, output.mimetype);
   return { mimetype: asset.mimetype, text: Buffer.from(asset.bytes).toString() };

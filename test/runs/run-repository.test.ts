@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import type { RunKind } from '#machines/run.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunDocument } from '#src/runs/run-document.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
+import type { RunKind } from '#src/wire/run.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import { runIndex } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';

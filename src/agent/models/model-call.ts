@@ -4,7 +4,9 @@ import type {
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
 } from '@ai-sdk/provider';
-import { distinctIds, type EntryPart, type ProviderData } from '../entry.ts';
+import type { EntryPart } from '#src/wire/agent.ts';
+import type { TokenUsage } from '#src/wire/run.ts';
+import { distinctIds, type ProviderData } from '../entry.ts';
 import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';
 import { DeltaTap } from './delta-tap.ts';
 import { IdleTimeout } from './idle-timeout.ts';
@@ -37,19 +39,12 @@ export interface ModelQuestion {
   readonly onReasoning: (text: string) => void;
 }
 
-export interface Usage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
-  readonly cachedInputTokens: number;
-}
-
 export interface ModelAnswer {
   readonly parts: readonly EntryPart[];
   readonly provider: readonly ProviderData[];
   /** Calls that the model spelled wrongly, by id, with what is wrong with them. */
   readonly invalid: ReadonlyMap<string, string>;
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 }
 
@@ -286,7 +281,7 @@ function inputOf(text: string): unknown {
 }
 
 /** Returns the tokens that were used. What a provider does not report counts as none. */
-function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): Usage {
+function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): TokenUsage {
   return {
     inputTokens: inputTokens.total ?? 0,
     outputTokens: outputTokens.total ?? 0,

@@ -1,13 +1,7 @@
+import type { ModelTest } from '#src/wire/models.ts';
 import { type AnswerLimits, askModel } from './model-call.ts';
 import { ModelFailure } from './model-failure.ts';
 import type { Models } from './models.ts';
-
-export interface ModelTestResult {
-  readonly ok: boolean;
-  readonly model: string;
-  readonly message: string;
-  readonly elapsedMs: number;
-}
 
 const DEADLINE_MS = 60_000;
 /** Enough for one word and the reasoning before it. */
@@ -23,10 +17,10 @@ export async function testModel(
   asked: string | null,
   signal: AbortSignal,
   deadlineMs = DEADLINE_MS,
-): Promise<ModelTestResult> {
+): Promise<ModelTest> {
   const model = models.choose(workspaceId, asked);
   const startedAt = performance.now();
-  const result = (ok: boolean, message: string): ModelTestResult => ({
+  const result = (ok: boolean, message: string): ModelTest => ({
     ok,
     model: model.id,
     message,

@@ -2,6 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { AppError } from '#src/core/errors.ts';
 import type { Secret } from '#src/core/secret.ts';
+import type { ModelProvider } from '#src/wire/models.ts';
 import { ModelFailure } from './model-failure.ts';
 import {
   KEYED_PROVIDERS,
@@ -52,15 +53,6 @@ export interface ChosenModel {
   readonly windowTokens: number;
   readonly maxOutputTokens: number | undefined;
   target(): Promise<ModelTarget>;
-}
-
-export interface ProviderState {
-  readonly provider: ProviderName;
-  readonly usable: boolean;
-  /** Where its key or address comes from. */
-  readonly source: 'workspace' | 'settings' | null;
-  /** Model ids that are known without asking the provider. */
-  readonly models: readonly string[];
 }
 
 const WINDOWS: Readonly<Record<ProviderName, number>> = {
@@ -115,7 +107,7 @@ export class Models {
   }
 
   /** Returns every provider, and whether this workspace can use it. */
-  states(workspaceId: string): ProviderState[] {
+  states(workspaceId: string): ModelProvider[] {
     return PROVIDERS.map((provider) => {
       const source = this.#source(workspaceId, provider);
       const { local } = this.#options;
@@ -139,7 +131,7 @@ export class Models {
     throw new AppError('model_not_configured', `The models ${provider}/… cannot be used: ${lacks}`);
   }
 
-  #source(workspaceId: string, provider: ProviderName): ProviderState['source'] {
+  #source(workspaceId: string, provider: ProviderName): ModelProvider['source'] {
     const { settings, keys, local } = this.#options;
     switch (provider) {
       case 'local':

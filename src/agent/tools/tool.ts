@@ -4,7 +4,7 @@ import { AppError } from '#src/core/errors.ts';
 import type { RunId } from '#src/core/ids.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
-import type { ToolStatus } from '../entry.ts';
+import type { ToolStatus } from '#src/wire/agent.ts';
 
 export interface ToolImage {
   readonly mimetype: string;

@@ -1,6 +1,6 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { readServiceAccess } from '#src/config/service-access.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Run, RunStatus } from '#src/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -26,11 +26,16 @@ const WORKSPACE_COLUMNS: readonly Column<Run>[] = [
   ...COLUMNS.slice(2),
 ];
 
-const STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const;
+const STATUSES: readonly RunStatus[] = Object.values({
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} satisfies { [Status in RunStatus]: Status });
 
 interface ListOptions {
   readonly all?: boolean;
-  readonly status?: (typeof STATUSES)[number];
+  readonly status?: RunStatus;
   readonly limit: number;
 }
 

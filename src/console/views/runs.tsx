@@ -14,7 +14,12 @@ import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 import { RunView } from './run.tsx';
 
-const STATUSES: readonly RunStatus[] = ['running', 'completed', 'failed', 'cancelled'];
+const STATUSES: readonly RunStatus[] = Object.values({
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} satisfies { [Status in RunStatus]: Status });
 const KINDS = ['notebook', 'agent'] as const;
 
 /** The runs of the workspace, or one of them. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ActorEvents } from '#src/actors/actor-events.ts';
-import type { ActorPage, ActorQuery } from '#src/actors/actor-list.ts';
+import type { ActorQuery } from '#src/actors/actor-list.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { ChartState } from '#src/actors/chart.ts';
-import type { ActorDetail } from '#src/actors/inspected-actor.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
+import type { ActorDetail, ActorPage } from '#src/wire/actor.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { json, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -75,8 +75,7 @@ export function actorRoutes(
         if (query.after !== undefined && !CURSOR.test(query.after)) {
           throw new AppError('invalid_cursor', 'Pass the `nextCursor` of a page of this list.');
         }
-        const { items, ...page } = await actors.list(principal.workspaceId, query);
-        return ok({ items: items.map(({ workspaceId: _, ...actor }) => actor), ...page });
+        return ok(await actors.list(principal.workspaceId, query));
       },
     }),
     defineRoute({
@@ -93,8 +92,7 @@ export function actorRoutes(
       handle({ principal, params }) {
         const detail = actors.detail(params.kind, { workspaceId: principal.workspaceId, id: params.id });
         if (detail === undefined) throw notFound();
-        const { workspaceId: _, ...actor } = detail;
-        return ok(actor);
+        return ok(detail);
       },
     }),
     defineRoute({

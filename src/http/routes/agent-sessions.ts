@@ -1,6 +1,6 @@
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
-import type { AgentSessionRecord } from '#src/agent/agent-session-record.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
+import type { AgentSession } from '#src/wire/agent.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { contentTag, requireState, unlessKnown } from '../reply/entity-tag.ts';
 import { accepted, created, encodedJson, ok } from '../reply/reply.ts';
@@ -161,7 +161,7 @@ export function agentSessionRoutes(
  * Returns the tag of a conversation. Of its entries nothing changes but the outcomes of prompts: those, their number and the last of
  * them stand for all.
  */
-function conversationTag({ entries, ...summary }: AgentSessionRecord): string {
+function conversationTag({ entries, ...summary }: AgentSession): string {
   const outcomes = entries.flatMap(({ outcome }) => outcome ?? []);
   return contentTag(JSON.stringify([summary, entries.length, entries.at(-1)?.id, outcomes]));
 }

@@ -1,11 +1,12 @@
 import type { Principal } from '#src/core/principal.ts';
-import type { EnvironmentRecord, Environments } from '#src/sessions/environments.ts';
+import type { Environments } from '#src/sessions/environments.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { Environment } from '#src/wire/session.ts';
 import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /** Returns an environment without the conversations that the caller may not know of. */
-export type ShownEnvironment = (principal: Principal, environment: EnvironmentRecord) => EnvironmentRecord;
+export type ShownEnvironment = (principal: Principal, environment: Environment) => Environment;
 
 /** Execution environments. */
 export function executionEnvironmentRoutes(

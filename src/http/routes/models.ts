@@ -1,7 +1,7 @@
 import type { ModelKeys } from '#src/agent/models/model-keys.ts';
-import type { ModelTestResult } from '#src/agent/models/model-test.ts';
 import type { Models } from '#src/agent/models/models.ts';
 import { notFound } from '#src/core/errors.ts';
+import type { ModelTest } from '#src/wire/models.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -11,7 +11,7 @@ const tags = ['Models'];
 export interface ModelRoutesOptions {
   readonly models: Models;
   readonly keys: ModelKeys;
-  readonly test: (workspaceId: string, model: string | null, signal: AbortSignal) => Promise<ModelTestResult>;
+  readonly test: (workspaceId: string, model: string | null, signal: AbortSignal) => Promise<ModelTest>;
 }
 
 /** Models and the workspace's keys for their providers. */

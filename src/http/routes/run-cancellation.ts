@@ -2,14 +2,13 @@
  * Cancels runs. Each is cancelled by the worker in which its session is at home: it alone knows what the run is doing. A request
  * for one run is carried out there; of many runs, some may be at home elsewhere, and their workers are asked.
  */
-import type { RunKind } from '#machines/run.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { RunCancellationResult } from '#src/wire/run.ts';
+import type { RunCancellationResult, RunKind } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import type { GuardRun } from './run-waiting.ts';
 

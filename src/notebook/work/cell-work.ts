@@ -1,13 +1,13 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
-import type { CellResultStatus } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { CellResult } from '#src/wire/run.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import { RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 export interface CellsEnd extends WorkEnd {
   /** How each cell ended, in the order in which they ran. */
-  readonly cells: readonly { readonly cellId: string; readonly status: CellResultStatus }[];
+  readonly cells: readonly { readonly cellId: string; readonly status: CellResult['status'] }[];
 }
 
 export interface CellWorkOptions {

@@ -2,6 +2,7 @@ import { shortenText } from '#src/core/compact-text.ts';
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import { unbundle } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { CodeError } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf, isCellId } from '../document.ts';
@@ -9,13 +10,6 @@ import { errorText } from '../error-text.ts';
 import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
 import type { WorkPlan } from './work-plan.ts';
-
-/** One error of a code call: of the block itself (`cellId` null) or of a cell that it ran. */
-export interface CodeError {
-  readonly type: string;
-  readonly message: string;
-  readonly cellId: string | null;
-}
 
 /** The result of a code call. */
 export interface CodeResult {

@@ -1,12 +1,10 @@
 /** Execution requests, read against the notebook as it is known: what they change, which cells they run. */
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
-import type { ExecutionRequest as SentExecution } from '#src/wire/run.ts';
+import type { CacheMode, ExecutionRequest as SentExecution } from '#src/wire/run.ts';
 import { type CellConfig, configOf } from '../document.ts';
 import { errorText } from '../error-text.ts';
 import type { NotebookView } from '../view.ts';
-
-export type CacheMode = 'default' | 'no-cache' | 'no-store';
 
 export interface RequestedCell {
   readonly cellId: string;

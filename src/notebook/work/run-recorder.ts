@@ -1,6 +1,5 @@
 /** Follows one execution by the kernel's messages and reports, at its end, how every cell that it touched ended. */
 
-import type { TerminalStatus } from '#machines/run.ts';
 import { shortenText } from '#src/core/compact-text.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type {
@@ -11,7 +10,8 @@ import type {
   Execution,
   KernelMessage,
 } from '#src/kernel/messages.ts';
-import { type CellResultStatus, type OutputPart, OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
+import { OutputShelf } from '#src/runs/run-output.ts';
+import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/wire/run.ts';
 import { labelOf, labelsOf } from '../cell-label.ts';
 import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
@@ -30,7 +30,7 @@ interface Timing {
   durationMs: number | null;
 }
 
-const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
+const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResult['status']>> = {
   success: 'success',
   exception: 'error',
   'marimo-error': 'error',
@@ -189,7 +189,7 @@ export class RunRecorder {
     return [...new Set([...this.#timings.keys(), ...planned, ...this.#requested])];
   }
 
-  #resultStatus(cell: ViewCell): CellResultStatus {
+  #resultStatus(cell: ViewCell): CellResult['status'] {
     if (this.isPreparing) return 'cancelled';
     if (cell.structural.length > 0) return 'error';
     if (this.#hasVerdicts && cell.ended !== null) return RESULT_OF[cell.ended];
@@ -200,7 +200,7 @@ export class RunRecorder {
 }
 
 /** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
-function shownEnd({ output }: ViewCell): CellResultStatus {
+function shownEnd({ output }: ViewCell): CellResult['status'] {
   if (output?.channel !== 'marimo-error') return 'success';
   return Array.isArray(output.data) && output.data.some(isInterruption) ? 'interrupted' : 'error';
 }

@@ -1,14 +1,14 @@
 import type { RunId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
-import { OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
+import { OutputShelf } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { CacheMode, RunOutput } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
-import type { CacheMode } from './execution-request.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
 
