@@ -38,11 +38,17 @@ export function describeSchemaError(error: SchemaError, path: string, parent = `
   const member = (name: string, message: string) => ({ path: parent + escapePointer(name), message });
   switch (error.keyword) {
     case 'additionalProperties':
-      return error.params.additionalProperties.map((name) => member(name, 'is not a known member'));
+      return error.params.additionalProperties.map((name) => member(name, 'is not expected here'));
     case 'required':
       return error.params.requiredProperties.map((name) => member(name, 'is required'));
     case 'enum':
       return [{ path, message: `must be one of ${error.params.allowedValues.map(quoted).join(', ')}` }];
+    case 'format':
+      if (error.params.format !== 'date-time') return [{ path, message: error.message }];
+      return [{ path, message: 'must be a time such as 2026-01-31T12:00:00Z' }];
+    case 'minLength':
+      if (error.params.limit !== 1) return [{ path, message: error.message }];
+      return [{ path, message: 'must not be empty' }];
     case 'not':
       return [{ path, message: 'is a reserved name' }];
     case 'boolean': // The validator reports a member that is not allowed twice: as this and as an additional property.

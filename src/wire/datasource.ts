@@ -1,10 +1,11 @@
 /** Datasources, their connections, and with whom they are shared. */
 import Type from 'typebox';
+import { GRANT_SUBJECT, SLUG } from './patterns.ts';
 import { CreatedBy, closed, formerName, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 const SlugSchema = Type.String({
   maxLength: 120,
-  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
+  pattern: SLUG,
   description: 'Case-sensitive; starts with a letter or a digit.',
 });
 
@@ -137,7 +138,7 @@ export const NewDatasourceGrantSchema = Type.Object(
     subject: Type.Unsafe<`user:${string}` | 'role:editor' | 'role:viewer'>(
       Type.String({
         maxLength: 140,
-        pattern: '^(user:[A-Za-z0-9._@-]{1,128}|role:(editor|viewer))$',
+        pattern: GRANT_SUBJECT,
         description: '`user:<id>`, `role:editor`, or `role:viewer`, which includes editors.',
       }),
     ),

@@ -1,5 +1,6 @@
 /** Workspaces, their members, and access tokens. */
 import Type, { type TSchema } from 'typebox';
+import { USER_ID } from './patterns.ts';
 import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 /** What a token may be used for, whatever its user's role is. */
@@ -13,7 +14,7 @@ export const SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 export const UserIdSchema = Type.String({
-  pattern: '^[A-Za-z0-9._@-]{1,128}$',
+  pattern: USER_ID,
   not: { enum: ['.', '..'] },
   description:
     'Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients ' +

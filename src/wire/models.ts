@@ -1,5 +1,6 @@
 /** Model providers and the keys of workspaces for them. */
 import Type from 'typebox';
+import { VISIBLE_ASCII } from './patterns.ts';
 import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 const ModelProviderSchema = Type.Object(
@@ -49,6 +50,6 @@ export const ModelTestRequestSchema = Type.Object(
 );
 
 export const ModelKeyRequestSchema = Type.Object(
-  { key: Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$', writeOnly: true }) },
+  { key: Type.String({ minLength: 1, maxLength: 4096, pattern: VISIBLE_ASCII, writeOnly: true }) },
   { $id: 'NewModelKey', ...closed, examples: [{ key: 'sk-example' }] },
 );

@@ -1,5 +1,6 @@
 /** Saved notebooks. */
 import Type from 'typebox';
+import { ONE_LINE, SLUG, VARIABLE_NAME, WITHOUT_NUL } from './patterns.ts';
 import { CreatedByIfKnown, closed, mapOf, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 const OptionsSchema = mapOf(Type.Unknown());
@@ -8,7 +9,7 @@ const OptionsSchema = mapOf(Type.Unknown());
 export const CellIdSchema = Type.String({
   minLength: 1,
   maxLength: 128,
-  pattern: '^[^\\x00-\\x1f\\x7f]+$',
+  pattern: ONE_LINE,
   not: { const: '__scratch__' },
   description: 'Unique within the notebook; without control characters, and not `__scratch__`.',
 });
@@ -38,19 +39,16 @@ const SerializationInputSchema = Type.Object(
   { $id: 'NewSerialization', ...closed },
 );
 
-export const DatasourceSlugsSchema = Type.Array(
-  Type.String({ maxLength: 120, pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }),
-  {
-    maxItems: 1_000,
-    uniqueItems: true,
-    description: 'Slugs of datasources. Whether they exist is checked when they are used.',
-  },
-);
+export const DatasourceSlugsSchema = Type.Array(Type.String({ maxLength: 120, pattern: SLUG }), {
+  maxItems: 1_000,
+  uniqueItems: true,
+  description: 'Slugs of datasources. Whether they exist is checked when they are used.',
+});
 
 /** Of an environment variable that is secret. */
-export const VARIABLE_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
+export const SECRET_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
 
-const VariableValueSchema = Type.String({ maxLength: 65_536, pattern: '^[^\\x00]*$' });
+const VariableValueSchema = Type.String({ maxLength: 65_536, pattern: WITHOUT_NUL });
 
 export const NotebookSecretSchema = Type.Object(
   { name: Type.String(), updatedBy: Type.String(), updatedAt: Timestamp },
@@ -64,7 +62,7 @@ export const NotebookSecretListSchema = Type.Object(
 );
 
 export const NewNotebookSecretSchema = Type.Object(
-  { value: Type.String({ minLength: 1, maxLength: 65_536, pattern: '^[^\\x00]*$', writeOnly: true }) },
+  { value: Type.String({ minLength: 1, maxLength: 65_536, pattern: WITHOUT_NUL, writeOnly: true }) },
   { $id: 'NewNotebookSecret', ...closed, examples: [{ value: 'a secret' }] },
 );
 
@@ -74,7 +72,7 @@ const fields = {
       Type.String({
         minLength: 1,
         maxLength: 200,
-        pattern: '^[^\\x00-\\x1f\\x7f]+$',
+        pattern: ONE_LINE,
         description:
           'Stored as `app_title` in the app options of the serialization, which marimo shows as well. Null removes it.',
       }),
@@ -84,7 +82,7 @@ const fields = {
   datasourceSlugs: Type.Optional(DatasourceSlugsSchema),
   variables: Type.Optional(
     mapOf(VariableValueSchema, {
-      propertyNames: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
+      propertyNames: Type.String({ pattern: VARIABLE_NAME }),
       description:
         "Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place " +
         'of their own.',
@@ -188,7 +186,7 @@ export const NotebookImportSchema = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 200,
-        pattern: '^[^\\x00-\\x1f\\x7f]+$',
+        pattern: ONE_LINE,
         description: 'The title of the notebook, in place of the one that the file brings.',
       }),
     ),

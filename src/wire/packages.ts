@@ -1,11 +1,12 @@
 /** The packages that all notebooks of a workspace have. */
 import Type from 'typebox';
+import { ONE_LINE } from './patterns.ts';
 import { closed, formerName, nullable, Timestamp, type Wire } from './shape.ts';
 
 const RequirementSchema = Type.String({
   minLength: 1,
   maxLength: 300,
-  pattern: '^[^\\x00-\\x1f\\x7f]+$',
+  pattern: ONE_LINE,
   description: 'A requirement, as in `seaborn>=0.13` (PEP 508). Addresses and paths are refused.',
 });
 

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { CellIdSchema } from './notebook.ts';
 import { descriptionOfOutput } from './output.ts';
+import { CELL_NAME } from './patterns.ts';
 import { FailureSchema } from './session.ts';
 import {
   CreatedByIfKnown,
@@ -33,7 +34,7 @@ const CellConfigSchema = Type.Object(
     disabled: Type.Optional(Type.Boolean()),
     hideCode: Type.Optional(Type.Boolean()),
     column: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 10_000 }))),
-    name: optionalOrNull(Type.String({ maxLength: 128, pattern: '^([A-Za-z_][A-Za-z0-9_]*)?$' })),
+    name: optionalOrNull(Type.String({ maxLength: 128, pattern: CELL_NAME })),
     expandOutput: Type.Optional(Type.Boolean()),
   },
   {

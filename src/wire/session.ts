@@ -1,6 +1,7 @@
 /** Execution environments, notebook sessions, and code that is run in a session. */
 import Type from 'typebox';
 import { descriptionOfOutput } from './output.ts';
+import { WITHOUT_NUL } from './patterns.ts';
 import { closed, mapOf, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 /** The OpenAPI document lists the codes in its place. It is no enum: clients must bear codes that later versions add. */
@@ -31,7 +32,7 @@ export const EnvironmentSchema = Type.Object(
 );
 export type Environment = Wire<typeof EnvironmentSchema>;
 
-const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: '^[^\\x00]*$' }), {
+const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: WITHOUT_NUL }), {
   maxItems: 256,
   description:
     'Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in ' +

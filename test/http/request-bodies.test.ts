@@ -98,8 +98,8 @@ test('a body that does not match is refused with every mistake and none of its v
   };
   assert.deepEqual(await errors({ nam: 'hunter2', 'a/b~c': 1 }), [
     { path: '/name', message: 'is required' },
-    { path: '/nam', message: 'is not a known member' },
-    { path: '/a~1b~0c', message: 'is not a known member' },
+    { path: '/nam', message: 'is not expected here' },
+    { path: '/a~1b~0c', message: 'is not expected here' },
   ]);
   assert.deepEqual(await errors({ name: 'n', parts: [{ kind: 'wheel', spokes: 'hunter2' }] }), [
     { path: '/parts/0/spokes', message: 'must be integer' },

@@ -61,7 +61,7 @@ test('an unknown member is refused at any place, and the error names the place',
     const { code, errors } = answer.body as { code: string; errors: unknown };
     assert.deepEqual(
       { status: answer.status, code, errors },
-      { status: 400, code: 'invalid_request', errors: [{ path, message: 'is not a known member' }] },
+      { status: 400, code: 'invalid_request', errors: [{ path, message: 'is not expected here' }] },
     );
   }
 });
@@ -94,5 +94,42 @@ test('a member of a wrong type, a bad slug and a bad variable name are refused',
     const answer = await server.request('POST', '/api/v3/notebooks', { body: JSON.stringify(body) });
     const { code } = answer.body as { code: string };
     assert.deepEqual([answer.status, code], [400, 'invalid_request'], JSON.stringify(body));
+  }
+});
+
+test('a text that does not match its pattern or format is refused in words, not with a regular expression', async () => {
+  const connection = { kind: 'sqlite', path: 'a.sqlite' };
+  const cases: [string, unknown, string, string][] = [
+    [
+      '/datasources',
+      { slug: 'a b', connection },
+      '/slug',
+      'must consist of letters, digits, dots, underscores and hyphens, and begin with a letter or a digit',
+    ],
+    [
+      '/members',
+      { userId: 'a b', role: 'viewer' },
+      '/userId',
+      'must be 1 to 128 letters, digits, dots, underscores, hyphens and @',
+    ],
+    [
+      '/notebooks',
+      { variables: { '1A': '' } },
+      '/variables/1A',
+      'is not an allowed name: it must consist of letters, digits and underscores, and not begin with a digit',
+    ],
+    ['/notebooks', { title: 'a\nb' }, '/title', 'must not contain control characters'],
+    ['/notebooks', { title: '' }, '/title', 'must not be empty'],
+    [
+      '/access-tokens',
+      { name: 'a', scopes: ['datasource:read'], expiresAt: 'tomorrow' },
+      '/expiresAt',
+      'must be a time such as 2026-01-31T12:00:00Z',
+    ],
+  ];
+  for (const [route, body, path, message] of cases) {
+    const answer = await server.request('POST', `/api/v3${route}`, { body });
+    assert.equal(answer.status, 400);
+    assert.deepEqual((answer.body as { errors: unknown }).errors, [{ path, message }]);
   }
 });

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { Settings } from 'typebox/system';
 import { AppError, type Violation } from '#src/core/errors.ts';
 import { describeSchemaError, SchemaCheck, type SchemaError } from '#src/core/schema-check.ts';
+import { wordsOf } from '#src/wire/patterns.ts';
 
 /**
  * How many mistakes the validator collects. A union reports the mistakes of all its branches and itself after them: were
@@ -69,8 +70,11 @@ function describe(error: SchemaError, schema: TSchema, prefix: string): Violatio
     return [{ path, message: `must have at least one of ${names.join(', ')}` }];
   }
   if (error.keyword === 'propertyNames') return []; // The validator also reports what is wrong with each name.
-  if (error.schemaPath.endsWith('/propertyNames') && error.keyword === 'pattern')
-    return [{ path, message: `is not an allowed name: it must match ${error.params.pattern}` }];
+  if (error.keyword === 'pattern') {
+    const words = wordsOf(String(error.params.pattern));
+    const isName = error.schemaPath.endsWith('/propertyNames');
+    return [{ path, message: isName ? `is not an allowed name: it ${words}` : words }];
+  }
   return describeSchemaError(error, path, path + separator);
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
-import { VARIABLE_NAME } from '#src/wire/notebook.ts';
+import { SECRET_NAME } from '#src/wire/notebook.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -32,7 +32,7 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
       sameOrigin: true,
       errors: ['quota_exceeded'],
       handle({ principal: { workspaceId, userId }, params: { notebookId, name }, body: { value } }) {
-        if (!new RegExp(VARIABLE_NAME).test(name)) throw invalidName();
+        if (!new RegExp(SECRET_NAME).test(name)) throw invalidName();
         return ok(secrets.set(workspaceId, notebookId, { name, value, userId }));
       },
     }),

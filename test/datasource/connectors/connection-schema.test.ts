@@ -84,7 +84,7 @@ for (const example of examples) {
     }
     const added = { ...example, unheard_of: 1 };
     assert.deepEqual(violationsOf(added), [
-      { path: '/connection/unheard_of', message: 'is not a known member' },
+      { path: '/connection/unheard_of', message: 'is not expected here' },
     ]);
     assert.equal(validate(added), false);
   });
@@ -169,7 +169,7 @@ const REFUSED: readonly (readonly [why: string, connection: object, path: string
     'does not have the required format',
   ],
   ['a zero byte in the user', { ...MYSQL, user: 'a\0b' }, '/user', 'does not have the required format'],
-  ['an option of the driver', { ...MYSQL, socketPath: '/x' }, '/socketPath', 'is not a known member'],
+  ['an option of the driver', { ...MYSQL, socketPath: '/x' }, '/socketPath', 'is not expected here'],
   [
     'an invalid CA certificate',
     { ...MYSQL, ca_certificate: '-----BEGIN CERTIFICATE-----\nno' },
