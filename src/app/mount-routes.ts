@@ -14,26 +14,24 @@ import {
 import type { DatasourcePlane } from '#src/datasource/open-datasources.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { ConsoleFiles } from '#src/http/console-files.ts';
+import { withAudit } from '#src/http/handlers/audited-routes.ts';
+import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
+import { RunWaiting } from '#src/http/handlers/run-waiting.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
-import { agentSessionGrantRoutes } from '#src/http/routes/agent-session-grants.ts';
-import { agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
+import { agentSessionGrantRoutes, agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
-import { withAudit } from '#src/http/routes/audited-routes.ts';
-import { codeRoutes } from '#src/http/routes/code.ts';
 import { consoleRoutes } from '#src/http/routes/console.ts';
-import { conversationEntryRoutes } from '#src/http/routes/conversation-entries.ts';
-import { datasourceConnectionRoutes } from '#src/http/routes/datasource-connections.ts';
-import { datasourceGrantRoutes } from '#src/http/routes/datasource-grants.ts';
-import { datasourceRoutes } from '#src/http/routes/datasources.ts';
-import { deletionRoutes } from '#src/http/routes/deletions.ts';
-import { eventTicketRoutes } from '#src/http/routes/event-tickets.ts';
+import {
+  datasourceConnectionRoutes,
+  datasourceGrantRoutes,
+  datasourceRoutes,
+} from '#src/http/routes/datasources.ts';
 import {
   executionEnvironmentRoutes,
   type ShownEnvironment,
 } from '#src/http/routes/execution-environments.ts';
-import { executionRoutes } from '#src/http/routes/executions.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
@@ -42,21 +40,14 @@ import { landingPageRoute } from '#src/http/routes/landing-page.ts';
 import { meRoutes } from '#src/http/routes/me.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { modelRoutes } from '#src/http/routes/models.ts';
-import { notebookFileRoutes } from '#src/http/routes/notebook-files.ts';
-import { notebookSecretRoutes } from '#src/http/routes/notebook-secrets.ts';
-import { notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
-import { notebookRoutes } from '#src/http/routes/notebooks.ts';
+import { codeRoutes, executionRoutes, notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
+import { notebookFileRoutes, notebookRoutes, notebookSecretRoutes } from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { packageRoutes } from '#src/http/routes/packages.ts';
-import { runAssetRoutes } from '#src/http/routes/run-assets.ts';
-import { RunCancellation } from '#src/http/routes/run-cancellation.ts';
-import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
 import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
 import { usageRoutes } from '#src/http/routes/usage.ts';
-import { workspaceLimitRoutes } from '#src/http/routes/workspace-limits.ts';
-import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
-import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
+import { workspaceLimitRoutes, workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
@@ -119,32 +110,31 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...packageRoutes(planes.packages, audit),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments, shownEnvironment),
-    ...notebookSessionRoutes(sessions, (workspaceId) => planes.files.quota.admitSession(workspaceId)),
-    ...executionRoutes(executions, sessions, runs, waiting),
-    ...workspaceListRoutes({
-      runs,
-      sessions: notebooks.sessionList,
-      environments: planes.environments,
-      shownEnvironment,
-      mayReadRun: (principal, run) => agents.mayReadRun(principal, run),
+    ...notebookSessionRoutes({
+      sessions,
+      list: notebooks.sessionList,
+      tickets: identity.tickets,
+      admit: (workspaceId) => planes.files.quota.admitSession(workspaceId),
     }),
+    ...executionRoutes(executions, sessions, runs, waiting),
     ...codeRoutes(notebooks.codeCalls, notebooks.sessions),
-    ...agentSessionRoutes(agents.sessions, agents.prompts, waiting),
-    ...eventTicketRoutes(identity.tickets, {
-      notebook: ({ workspaceId }, sessionId) => sessions.isClosed(workspaceId, sessionId),
-      agent: (principal, sessionId) => agents.sessions.isClosed(principal, sessionId),
+    ...agentSessionRoutes({
+      sessions: agents.sessions,
+      prompts: agents.prompts,
+      deletion: agents.deletion,
+      tickets: identity.tickets,
+      waiting,
     }),
     ...agentSessionGrantRoutes(agents.access),
     ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),
-    ...runAssetRoutes(runs, agents.guardRun),
-    ...runRoutes(runs.reader, cancellation, agents.guardRun, waiting),
-    ...deletionRoutes({
-      runs: runs.reader,
+    ...runRoutes({
+      runs,
+      cancellation,
       deletion: planes.runDeletion,
-      conversations: agents.deletion,
       guard: agents.guardRun,
+      waiting,
+      mayReadRun: (principal, run) => agents.mayReadRun(principal, run),
     }),
-    ...conversationEntryRoutes(agents.sessions),
     ...actorRoutes(actors, planes.actorEvents, runs.reader),
     ...datasourceRoutes(datasources.datasources),
     ...datasourceConnectionRoutes(datasources.datasources, connectionSchemaDocument),

@@ -4,12 +4,13 @@ import { type TestContext, test } from 'node:test';
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
 import { ConversationAccess, ownerOf } from '#src/agent/conversation-access.ts';
+import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { TicketIssuer } from '#src/http/handlers/event-tickets.ts';
+import type { RunWaiting } from '#src/http/handlers/run-waiting.ts';
 import type { AnyRouteRequest, Route } from '#src/http/route.ts';
-import { agentSessionGrantRoutes } from '#src/http/routes/agent-session-grants.ts';
-import { agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
-import type { RunWaiting } from '#src/http/routes/run-waiting.ts';
+import { agentSessionGrantRoutes, agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { conversationGrants, conversationRecords } from '#storage/conversations.ts';
 import { openWorkers, TOKEN } from './identity-workers.ts';
 
@@ -36,7 +37,13 @@ async function open(t: TestContext) {
   await second.store.durable();
   const routes: readonly Route[] = [
     ...agentSessionGrantRoutes(access),
-    ...agentSessionRoutes(sessions, {} as AgentPrompts, {} as RunWaiting),
+    ...agentSessionRoutes({
+      sessions,
+      prompts: {} as AgentPrompts,
+      deletion: {} as ConversationDeletion,
+      tickets: {} as TicketIssuer,
+      waiting: {} as RunWaiting,
+    }),
   ];
   /** Carries out a request as the second worker does, and resolves with the code of its refusal, if any. */
   const ask = async (operationId: string, userId: string): Promise<string | undefined> => {

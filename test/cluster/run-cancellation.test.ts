@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { RunCancellation } from '#src/http/routes/run-cancellation.ts';
+import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 import { principal } from '../http/test-server.ts';
 

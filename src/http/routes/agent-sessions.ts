@@ -1,21 +1,29 @@
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
+import type { ConversationAccess } from '#src/agent/conversation-access.ts';
+import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
 import type { AgentSession } from '#src/wire/agent.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
+import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
+import type { RunWaiting } from '../handlers/run-waiting.ts';
 import { contentTag, requireState, unlessKnown } from '../reply/entity-tag.ts';
-import { accepted, created, encodedJson, ok } from '../reply/reply.ts';
+import { accepted, created, encodedJson, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from './event-streams.ts';
-import type { RunWaiting } from './run-waiting.ts';
 
 const tags = ['Agent sessions'];
 
+export interface AgentSessionRoutesOptions {
+  readonly sessions: AgentSessions;
+  readonly prompts: AgentPrompts;
+  readonly deletion: ConversationDeletion;
+  readonly tickets: TicketIssuer;
+  readonly waiting: RunWaiting;
+}
+
 /** Conversations with agents. */
-export function agentSessionRoutes(
-  sessions: AgentSessions,
-  prompts: AgentPrompts,
-  waiting: RunWaiting,
-): readonly Route[] {
+export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly Route[] {
+  const { sessions, prompts, deletion, tickets, waiting } = options;
   return [
     defineRoute({
       ...OPERATIONS.openAgentSession,
@@ -88,6 +96,20 @@ export function agentSessionRoutes(
         }),
     }),
     defineRoute({
+      ...OPERATIONS.deleteConversation,
+      summary: 'Delete a conversation',
+      description:
+        'Closes the session and deletes the conversation for ever: its entries, its grants, and its prompts with their ' +
+        'outputs and assets. Its owner and owners of the workspace may do so, while no prompt runs in it.',
+      tags,
+      access: { action: 'agent.delete' },
+      errors: ['session_busy', 'conversation_read_only'],
+      handle({ principal, params }) {
+        deletion.delete(principal, params.sessionId);
+        return noContent();
+      },
+    }),
+    defineRoute({
       ...OPERATIONS.handOverAgentSession,
       summary: 'Hand a conversation over to another member',
       description:
@@ -140,6 +162,16 @@ export function agentSessionRoutes(
         encodedJson(await prompts.list(principal, params.sessionId, { ...query, signal })),
     }),
     defineRoute({
+      ...OPERATIONS.listConversationEntries,
+      summary: "List a conversation's entries, oldest first unless the order says otherwise",
+      tags,
+      access: { action: 'agent.read' },
+      readsStoreOnly: true,
+      errors: ['invalid_cursor'],
+      handle: async ({ principal, params, query, signal }) =>
+        encodedJson(await sessions.entries(principal, params.sessionId, { ...query, signal })),
+    }),
+    defineRoute({
       ...OPERATIONS.followAgentSession,
       summary: 'Follow an agent session',
       description:
@@ -153,6 +185,62 @@ export function agentSessionRoutes(
         sessions.whenReadable(principal, sessionId, () =>
           streamReply(sessions.subscribe(principal, sessionId, streamRequestOf(headers, query))),
         ),
+    }),
+    defineRoute({
+      ...OPERATIONS.createAgentEventTicket,
+      ...eventTicketHandling({
+        tickets,
+        action: 'agent.read',
+        root: OPERATIONS.openAgentSession.path,
+        isClosed: (principal, sessionId) => sessions.isClosed(principal, sessionId),
+      }),
+      summary: 'Get a ticket for the events of an agent session',
+      tags,
+    }),
+  ];
+}
+
+/** With whom conversations are shared. */
+export function agentSessionGrantRoutes(access: ConversationAccess): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.listAgentSessionGrants,
+      summary: 'List the members a conversation is shared with',
+      description:
+        'In addition to them, its owner can use it. Owners of the workspace can read, share and hand it over.',
+      tags,
+      access: { action: 'agent.read' },
+      readsStoreOnly: true,
+      handle: ({ principal, params }) => ok({ items: access.grants(principal, params.sessionId) }),
+    }),
+    defineRoute({
+      ...OPERATIONS.grantAgentSession,
+      summary: 'Share a conversation with a member',
+      description:
+        'The member can then read, prompt and close the conversation, with its whole history. Its owner and the owners of the ' +
+        'workspace can share it.',
+      tags,
+      access: { action: 'agent.share' },
+      sharedTurn: true, // members are removed in the home of the workspace
+      errors: ['conversation_read_only'],
+      checkAccess: ({ principal, params }) => access.checkSharing(principal, params.sessionId),
+      handle({ principal, params: { sessionId }, body }) {
+        const grant = access.grant(principal, sessionId, body.userId);
+        const userId = encodeURIComponent(grant.userId);
+        return created(grant, `/api/v3/agent-sessions/${sessionId}/grants/${userId}`);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.revokeAgentSessionGrant,
+      summary: 'Stop sharing a conversation',
+      description: 'Those who can share it can do this, and the member it is shared with.',
+      tags,
+      access: { action: 'agent.read' },
+      errors: ['conversation_read_only'],
+      handle({ principal, params }) {
+        access.revoke(principal, params.sessionId, params.userId);
+        return noContent();
+      },
     }),
   ];
 }

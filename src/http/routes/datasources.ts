@@ -1,14 +1,15 @@
 import type { Datasources, Saved } from '#src/datasource/datasources.ts';
+import type { DatasourceGrants } from '#src/datasource/grants.ts';
 import type { ProbeResult } from '#src/datasource/probe.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { MAX_WHOLE_LIST } from '#src/wire/shape.ts';
+import { auditContextOf } from '../handlers/audited-routes.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
-import { created, encodedJson, type JsonReply, json, ok } from '../reply/reply.ts';
+import { created, encodedJson, type JsonReply, json, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { auditContextOf } from './audited-routes.ts';
 
 /** The body limit of every route that takes a connection. */
-export const DATASOURCE_BODY_LIMIT_BYTES = 512 * 1024;
+const DATASOURCE_BODY_LIMIT_BYTES = 512 * 1024;
 
 /** Datasources. */
 export function datasourceRoutes(datasources: Datasources): readonly Route[] {
@@ -110,7 +111,7 @@ function tagOf({ id, revision }: { readonly id: string; readonly revision: numbe
 }
 
 /** Returns 200 for a test that succeeded and 400 for one that failed, with the same body. */
-export function probeReply(probe: ProbeResult): JsonReply<ProbeResult> {
+function probeReply(probe: ProbeResult): JsonReply<ProbeResult> {
   return json(probe.ok ? 200 : 400, probe);
 }
 
@@ -119,4 +120,73 @@ function savedReply<Value>(
   reply: (metadata: Extract<Saved, { saved: true }>['metadata']) => JsonReply<Value>,
 ): JsonReply<Value | ProbeResult> {
   return saved.saved ? tagged(reply(saved.metadata), tagOf(saved.metadata)) : probeReply(saved.probe);
+}
+
+/** With whom datasources are shared. */
+export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.listDatasourceGrants,
+      summary: 'List the subjects a datasource is shared with',
+      description: 'In addition to them, its creator and the owners of the workspace can use it.',
+      tags: ['Datasources'],
+      access: { action: 'datasource.share' },
+      readsStoreOnly: true,
+      handle: ({ principal, params }) => ok({ items: grants.list({ principal }, params.slug) }),
+    }),
+    defineRoute({
+      ...OPERATIONS.grantDatasource,
+      summary: 'Share a datasource',
+      description: 'Whoever it is shared with can query, test, replace and delete the datasource.',
+      tags: ['Datasources'],
+      access: { action: 'datasource.share' },
+      audited: true,
+      sameOrigin: true,
+      checkAccess: ({ principal, params }) => grants.checkSharing(principal, params.slug),
+      handle(request) {
+        const { slug } = request.params;
+        const grant = grants.add(auditContextOf(request), slug, request.body.subject);
+        const subject = encodeURIComponent(grant.subject);
+        return created(grant, `/api/v3/datasources/${slug}/grants/${subject}`);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.revokeDatasourceGrant,
+      summary: 'Stop sharing a datasource',
+      tags: ['Datasources'],
+      access: { action: 'datasource.share' },
+      audited: true,
+      sameOrigin: true,
+      handle(request) {
+        grants.remove(auditContextOf(request), request.params.slug, request.params.subject);
+        return noContent();
+      },
+    }),
+  ];
+}
+
+/** Connections that are not saved. `schema` is the JSON Schema of every kind of connection. */
+export function datasourceConnectionRoutes(datasources: Datasources, schema: object): readonly Route[] {
+  const document = JSON.stringify(schema);
+  return [
+    defineRoute({
+      ...OPERATIONS.getConnectionSchema,
+      summary: 'Read the JSON Schema of connections',
+      tags: ['Datasources'],
+      access: { action: 'datasource.read' },
+      readsStoreOnly: true,
+      handle: () => encodedJson(document),
+    }),
+    defineRoute({
+      ...OPERATIONS.testConnection,
+      summary: 'Test a connection without saving it',
+      tags: ['Datasources'],
+      access: { action: 'datasource.test' },
+      audited: true,
+      sameOrigin: true,
+      bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
+      handle: async (request) =>
+        probeReply(await datasources.testUnsaved(auditContextOf(request), request.body.connection)),
+    }),
+  ];
 }

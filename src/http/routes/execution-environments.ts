@@ -29,6 +29,21 @@ export function executionEnvironmentRoutes(
       },
     }),
     defineRoute({
+      ...OPERATIONS.listExecutionEnvironments,
+      summary: 'List execution environments, by the time at which they were created',
+      tags: ['Execution environments'],
+      access: { action: 'environment.read' },
+      readsStoreOnly: true,
+      errors: ['invalid_cursor'],
+      async handle({ principal, query, signal }) {
+        const page = await environments.list(principal.workspaceId, { ...query, signal });
+        return ok({
+          ...page,
+          items: page.items.map((environment) => shownTo(principal, environment)),
+        });
+      },
+    }),
+    defineRoute({
       ...OPERATIONS.getExecutionEnvironment,
       summary: 'Read an execution environment',
       description: 'Closed environments can still be read.',

@@ -1,15 +1,29 @@
-import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { type EnvironmentId, isPlausibleId, type NotebookId, type WorkspaceId } from '#src/core/ids.ts';
+import type { CodeCalls } from '#src/notebook/code-calls.ts';
+import type { Executions } from '#src/notebook/executions.ts';
+import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { accepted, ok } from '../reply/reply.ts';
+import type { CodeResult } from '#src/wire/session.ts';
+import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
+import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
+import type { RunWaiting } from '../handlers/run-waiting.ts';
+import { accepted, defer, encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from './event-streams.ts';
 
-/** Notebook sessions. `admit` rejects when the workspace may open none, because its files have reached their quota. */
-export function notebookSessionRoutes(
-  sessions: NotebookSessions,
-  admit: (workspaceId: WorkspaceId) => Promise<void>,
-): readonly Route[] {
+export interface NotebookSessionRoutesOptions {
+  readonly sessions: NotebookSessions;
+  readonly list: NotebookSessionList;
+  readonly tickets: TicketIssuer;
+  /** Rejects when the workspace may open no session, because its files have reached their quota. */
+  readonly admit: (workspaceId: WorkspaceId) => Promise<void>;
+}
+
+/** Notebook sessions. */
+export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): readonly Route[] {
+  const { sessions, list, tickets, admit } = options;
   return [
     defineRoute({
       ...OPERATIONS.openNotebookSession,
@@ -48,6 +62,17 @@ export function notebookSessionRoutes(
         });
         return accepted(record, `/api/v3/notebook-sessions/${record.sessionId}`);
       },
+    }),
+    defineRoute({
+      ...OPERATIONS.listNotebookSessions,
+      summary: 'List notebook sessions, by the time at which they were last opened',
+      description: 'Unlike reading a session, listing starts no kernel.',
+      tags: ['Notebook sessions'],
+      access: { action: 'session.read' },
+      readsStoreOnly: true,
+      errors: ['invalid_cursor'],
+      handle: async ({ principal, query, signal }) =>
+        ok(await list.page(principal.workspaceId, { ...query, signal })),
     }),
     defineRoute({
       ...OPERATIONS.getNotebookSession,
@@ -109,6 +134,143 @@ export function notebookSessionRoutes(
         sessions.whenReadable(workspaceId, sessionId, () =>
           streamReply(sessions.subscribe(workspaceId, sessionId, streamRequestOf(headers, query))),
         ),
+    }),
+    defineRoute({
+      ...OPERATIONS.createNotebookEventTicket,
+      ...eventTicketHandling({
+        tickets,
+        action: 'session.read',
+        root: OPERATIONS.openNotebookSession.path,
+        isClosed: ({ workspaceId }, sessionId) => sessions.isClosed(workspaceId, sessionId),
+      }),
+      summary: 'Get a ticket for the events of a notebook session',
+      tags: ['Notebook sessions'],
+    }),
+  ];
+}
+
+/** Executions of cells. */
+export function executionRoutes(
+  executions: Executions,
+  sessions: NotebookSessions,
+  runs: RunRepository,
+  waiting: RunWaiting,
+): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.submitExecution,
+      summary: 'Execute cells',
+      description:
+        'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
+        'request are saved with the notebook. Returns 202 as soon as the run is stored. Follow `run-status` on the event ' +
+        'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. With `wait` the response is the run, once it ' +
+        'has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run. A session that sleeps is woken, ' +
+        'and the request waits up to 30 seconds for its kernel; disconnecting then submits nothing. One that is `starting`, or ' +
+        'whose kernel takes longer, refuses with 409 `session_not_ready` and `Retry-After`.',
+      tags: ['Executions'],
+      access: { action: 'run.submit' },
+      bodyLimitBytes: 16 * 1024 * 1024,
+      errors: [
+        'unknown_cell',
+        'duplicate_cell',
+        'session_busy',
+        'session_not_ready',
+        'session_not_editable',
+        'session_closed',
+        'session_failed',
+        'structural_error',
+        'at_capacity',
+        'quota_exceeded',
+      ],
+      prepare: (request) =>
+        sessions.whenAwake(request.principal.workspaceId, request.params.sessionId, () => request.signal),
+      async handle(request) {
+        const { principal, params, body } = request;
+        const submitted = await executions.submit(principal, params.sessionId, body, request);
+        const { runId } = submitted;
+        return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
+      },
+      resume: (request, first) => waiting.resumed(request, first),
+    }),
+    defineRoute({
+      ...OPERATIONS.listExecutions,
+      summary: "List a session's executions, oldest first unless the order says otherwise",
+      tags: ['Executions'],
+      access: { action: 'run.read' },
+      readsStoreOnly: true,
+      errors: ['invalid_cursor'],
+      async handle({ principal, params: { sessionId }, query, signal }) {
+        sessions.known(principal.workspaceId, sessionId);
+        const page = { ...query, sessionId, kind: 'notebook', signal } as const;
+        return encodedJson(await runs.reader.list(principal.workspaceId, page));
+      },
+    }),
+  ];
+}
+
+/** Returns the result for a failure of the call itself, after status 200 was already sent. */
+function unfinished({ code, message }: AppError): CodeResult {
+  return {
+    success: false,
+    output: null,
+    stdout: '',
+    stderr: '',
+    media: [],
+    errors: [{ type: code, message, cellId: null }],
+  };
+}
+
+/** Returns the session that the header names. Throws `missing_session` or `not_found`. */
+function namedSession({
+  headers,
+}: {
+  readonly headers: Readonly<Record<'service-session-id', string>>;
+}): string {
+  const sessionId = headers['service-session-id'];
+  if (sessionId === '') {
+    throw new AppError('missing_session', 'Name the session in the header Service-Session-Id.');
+  }
+  if (!isPlausibleId(sessionId)) throw notFound();
+  return sessionId;
+}
+
+/** Code that runs in a notebook session, outside of its cells. */
+export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.executeCode,
+      summary: 'Run Python in a live notebook session',
+      description:
+        'The session, which the header `Service-Session-Id` names, must be ready and in edit mode. The code runs in the ' +
+        "kernel's scratchpad: it can read the notebook's variables, and its own names end with the call, unless `keep` says " +
+        'otherwise. Cells never see them. The code can edit the notebook with `marimo._code_mode`. When the code fails, the response is 200 with `success: false`. No run is recorded. ' +
+        'Disconnecting interrupts the code. While the code runs for long, the status and then white space are sent at ' +
+        'intervals, so that proxies keep the connection open; the body is still valid JSON. A session that sleeps is woken, ' +
+        'and the call waits up to 30 seconds for its kernel.',
+      tags: ['Live editing'],
+      access: { action: 'code.execute' },
+      whileFull: true, // it is how files of a workspace are deleted
+      homeOf: ({ headers }) => ({ id: headers['service-session-id'] }),
+      errors: [
+        'missing_session',
+        'not_found',
+        'session_busy',
+        'session_not_ready',
+        'session_not_editable',
+        'session_closed',
+        'session_failed',
+        'at_capacity',
+        'quota_exceeded',
+      ],
+      prepare: (request) =>
+        sessions.whenAwake(request.principal.workspaceId, namedSession(request), () => request.signal),
+      async handle({ principal, headers, body, signal, trace }) {
+        const sessionId = namedSession({ headers });
+        const { code, keep = false } = body;
+        const call = { code, keep, toolCallId: body.tool_call_id ?? undefined, trace };
+        const { result } = await calls.begin(principal.workspaceId, sessionId, call, signal);
+        return defer(result, unfinished);
+      },
     }),
   ];
 }

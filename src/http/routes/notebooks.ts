@@ -1,10 +1,17 @@
 import { AppError } from '#src/core/errors.ts';
+import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
+import type { NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
+import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { SECRET_NAME } from '#src/wire/notebook.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { publicOriginOf } from '../edge/origin.ts';
+import { attachment } from '../reply/content-headers.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
-import { encodedJson, noContent } from '../reply/reply.ts';
+import { encodedJson, noContent, ok, raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import { frontEndPath } from './front-end.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
@@ -91,4 +98,113 @@ function nothingToChange(): AppError {
   return new AppError('invalid_request', `Nothing is to change: ${message}.`, {
     errors: [{ path: '', message }],
   });
+}
+
+const CONTENT_TYPES: Readonly<Record<WritableFormat, string>> = {
+  py: 'text/x-python; charset=utf-8',
+  ipynb: 'application/x-ipynb+json',
+  md: 'text/markdown; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+};
+
+export interface NotebookFileOptions {
+  readonly files: NotebookFiles;
+  readonly frontEnd: FrontEndFiles;
+  /** The address at which browsers reach this server, when it is configured. */
+  readonly publicUrl: string | undefined;
+}
+
+/** Notebooks as files: import and export. */
+export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileOptions): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.importNotebook,
+      summary: 'Create a notebook from a file, or replace the cells of one',
+      description:
+        'Accepts a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with Python ' +
+        'blocks (`md`). Nothing in the file is run. For a file that cannot be read, `errors` says what is wrong where.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.write' },
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      homeInBody: true,
+      homeOf: ({ body }) => ({ id: body.replaces?.notebookId }),
+      errors: ['unreadable_notebook', 'duplicate_cell', 'stale_update', 'session_open'],
+      async handle({ principal: { workspaceId, userId }, body }) {
+        if (body.replaces !== undefined)
+          return encodedJson(await files.replace(workspaceId, body.replaces, body));
+        const { document, json } = await files.import(workspaceId, body, userId);
+        return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.exportNotebook,
+      summary: 'Export a notebook as a file',
+      description:
+        'Exports the saved notebook, even while a session is open on it. `ipynb` and `html` include the last output of ' +
+        'each cell whose code has not changed since.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.read' },
+      readsStoreOnly: true,
+      errors: ['unwritable_notebook'],
+      async handle({ principal, params, query: { format, frontEnd: source }, headers }) {
+        const origin = () => publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
+        const assetUrl =
+          format === 'html' && source !== 'cdn' ? origin() + frontEndPath(frontEnd.version()) : undefined;
+        const { name, content } = await files.export(principal.workspaceId, params.notebookId, {
+          format,
+          assetUrl,
+        });
+        return raw(CONTENT_TYPES[format], content, { 'content-disposition': attachment(name) });
+      },
+    }),
+  ];
+}
+
+/** Secret environment variables of notebooks. */
+export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.listNotebookSecrets,
+      summary: 'List the secret variables of a notebook, by name',
+      description: 'The values are never returned.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.read' },
+      readsStoreOnly: true,
+      handle: ({ principal, params }) =>
+        ok({ items: secrets.list(principal.workspaceId, params.notebookId) }),
+    }),
+    defineRoute({
+      ...OPERATIONS.setNotebookSecret,
+      summary: 'Set a secret variable of a notebook',
+      description:
+        "The next kernel of the notebook has it as an environment variable; it wins over one of the notebook's `variables`. The " +
+        'value is stored encrypted and is never returned. Code of the notebook can read it, and so can everybody who may change or run ' +
+        'the notebook.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.write' },
+      sameOrigin: true,
+      errors: ['quota_exceeded'],
+      handle({ principal: { workspaceId, userId }, params: { notebookId, name }, body: { value } }) {
+        if (!new RegExp(SECRET_NAME).test(name)) throw invalidName();
+        return ok(secrets.set(workspaceId, notebookId, { name, value, userId }));
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.deleteNotebookSecret,
+      summary: 'Delete a secret variable of a notebook',
+      description: 'A kernel that is running keeps it until it ends.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.write' },
+      sameOrigin: true,
+      handle({ principal, params }) {
+        secrets.remove(principal.workspaceId, params.notebookId, params.name);
+        return noContent();
+      },
+    }),
+  ];
+}
+
+function invalidName(): AppError {
+  const message = 'must be the name of an environment variable: letters, digits and _, at most 128';
+  return new AppError('invalid_request', `The name ${message}.`, { errors: [{ path: 'name', message }] });
 }

@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { auditContextOf } from '../handlers/audited-routes.ts';
 import { accepted, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { auditContextOf } from './audited-routes.ts';
 
 const PATH = '/api/v3/packages';
 const tags = ['Packages'];

@@ -1,10 +1,15 @@
 import type { Principal } from '#src/core/principal.ts';
+import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { accepted, ok } from '../reply/reply.ts';
+import type { RunIndexEntry } from '#storage/runs.ts';
+import type { RunCancellation } from '../handlers/run-cancellation.ts';
+import type { GuardRun, RunWaiting } from '../handlers/run-waiting.ts';
+import { describeUntrusted } from '../reply/content-headers.ts';
+import { contentReply } from '../reply/content-reply.ts';
+import { accepted, encodedJson, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type RequestHome, type Route } from '../route.ts';
-import type { RunCancellation } from './run-cancellation.ts';
-import type { GuardRun, RunWaiting } from './run-waiting.ts';
 
 /**
  * Returns a function that finds the home of a run, which is that of its session. The function returns undefined for an
@@ -22,14 +27,36 @@ interface RunRequest {
   readonly params: { readonly runId: string };
 }
 
-/** Runs. */
-export function runRoutes(
-  reader: RunReader,
-  cancellation: RunCancellation,
-  guard: GuardRun,
-  waiting: RunWaiting,
-): readonly Route[] {
+export interface RunRoutesOptions {
+  readonly runs: RunRepository;
+  readonly cancellation: RunCancellation;
+  readonly deletion: RunDeletion;
+  readonly guard: GuardRun;
+  readonly waiting: RunWaiting;
+  /** Returns whether a run may appear in the lists of this caller. */
+  readonly mayReadRun: (principal: Principal, run: RunIndexEntry) => boolean;
+}
+
+/** Runs and their assets. */
+export function runRoutes(options: RunRoutesOptions): readonly Route[] {
+  const { runs, cancellation, deletion, guard, waiting, mayReadRun } = options;
+  const homeOf = homeOfRun(runs.reader);
   return [
+    defineRoute({
+      ...OPERATIONS.listRuns,
+      summary: 'List the runs of the workspace',
+      description:
+        'Executions of notebooks, and the prompts of the conversations that you can read. Oldest first unless the order ' +
+        'says otherwise. A page may have fewer items than `limit` and still a `nextCursor`.',
+      tags: ['Runs'],
+      access: { action: 'run.read' },
+      readsStoreOnly: true,
+      errors: ['invalid_cursor'],
+      handle: async ({ principal, query, signal }) => {
+        const mayRead = (run: RunIndexEntry) => mayReadRun(principal, run);
+        return encodedJson(await runs.reader.list(principal.workspaceId, { ...query, signal }, mayRead));
+      },
+    }),
     defineRoute({
       ...OPERATIONS.getRun,
       summary: 'Read a run',
@@ -39,8 +66,25 @@ export function runRoutes(
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
-      homeOf: homeOfRun(reader),
+      homeOf,
       handle: (request) => waiting.read(request, request.params.runId),
+    }),
+    defineRoute({
+      ...OPERATIONS.deleteRun,
+      summary: 'Delete a run',
+      description:
+        'Deletes the run with its output and its assets. It must have ended; a run that is `stale` is cancelled first. The ' +
+        'run of a prompt can be deleted by the owner of the conversation and by owners of the workspace; the entries of the ' +
+        'conversation stay.',
+      tags: ['Runs'],
+      access: { action: 'run.delete' },
+      homeOf,
+      errors: ['run_in_progress', 'conversation_read_only'],
+      handle({ principal, params }) {
+        guard(principal, params.runId, 'delete');
+        deletion.delete(principal.workspaceId, params.runId);
+        return noContent();
+      },
     }),
     defineRoute({
       ...OPERATIONS.cancelRun,
@@ -51,7 +95,7 @@ export function runRoutes(
         'when it has ended. Cancelling a run again while it is still running is accepted again.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
-      homeOf: homeOfRun(reader),
+      homeOf,
       errors: ['run_finished', 'conversation_read_only'],
       checkAccess: ({ principal, params }) => guard(principal, params.runId, 'control'),
       handle({ principal, params }) {
@@ -72,6 +116,53 @@ export function runRoutes(
       handle({ principal, body }) {
         const items = cancellation.cancelAll(principal, body.runIds);
         return items instanceof Promise ? items.then((all) => ok({ items: all })) : ok({ items });
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.getRunAsset,
+      summary: 'Read an asset of a run',
+      description:
+        'An asset is an output that is too large for the run record. Its media type was chosen by notebook code, so only ' +
+        'plain images and plain text are marked to be shown in the browser; everything else is marked as a download.',
+      tags: ['Runs'],
+      access: { action: 'run.read' },
+      readsStoreOnly: true,
+      errors: ['range_not_satisfiable'],
+      handle({ principal, params, headers, headOnly }) {
+        guard(principal, params.runId, 'read');
+        const { mimetype, sha256, bytes } = runs.reader.asset(
+          principal.workspaceId,
+          params.runId,
+          params.assetId,
+        );
+        const { contentType, disposition } = describeUntrusted(mimetype);
+        const content = {
+          bytes,
+          sha256,
+          contentType,
+          headers: {
+            'content-disposition': disposition,
+            'content-security-policy': "sandbox; default-src 'none'",
+            // An asset never changes, but whether the caller may read it does.
+            'cache-control': 'private, no-cache',
+          },
+        };
+        return contentReply(content, headers, headOnly);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.deleteRunAsset,
+      summary: 'Delete an asset of a run',
+      description:
+        'The run must have ended. It stays, and still names the asset, which can no longer be read.',
+      tags: ['Runs'],
+      access: { action: 'run.delete' },
+      homeOf,
+      errors: ['run_in_progress', 'conversation_read_only'],
+      handle({ principal, params }) {
+        guard(principal, params.runId, 'delete');
+        deletion.deleteAsset(principal.workspaceId, params.runId, params.assetId);
+        return noContent();
       },
     }),
   ];

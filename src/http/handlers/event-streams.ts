@@ -1,3 +1,4 @@
+/** The parts that the event streams of notebook sessions and of agent sessions have in common. */
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { type EmptyReply, noContent, type StreamReply, stream } from '../reply/reply.ts';
 

@@ -1,6 +1,7 @@
 /** The audit entries of operations whose handlers do not write one themselves: a table that can be read as a whole. */
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { OperationId } from '#src/wire/paths.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
 
@@ -14,9 +15,10 @@ interface Done {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+type EntryOf = (done: Done) => Entry | readonly Entry[];
 type Entry = { readonly action: string; readonly target: string; readonly detail?: string };
 
-const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>> = {
+const CHANGES: Readonly<Record<string, EntryOf>> = {
   addMember: ({ body }) => ({ action: 'member.add', target: text(body.userId), detail: text(body.role) }),
   changeMember: ({ params, answer }) => ({
     action: 'member.change',
@@ -85,7 +87,7 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>
     target: text(params.sessionId),
     detail: `user:${text(params.userId)}`,
   }),
-};
+} satisfies { readonly [Id in OperationId]?: EntryOf };
 
 /** Returns the routes; those in the table also write their audit entry, in the same turn and commit as the change. */
 export function withAudit(routes: readonly Route[], audit: AuditTrail): Route[] {

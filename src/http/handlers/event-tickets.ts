@@ -1,9 +1,7 @@
 import { timestamp } from '#src/core/clock.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { json } from '../reply/reply.ts';
-import { defineRoute, type Route } from '../route.ts';
 
 /** Issues tickets, each for one stream. */
 export interface TicketIssuer {
@@ -16,33 +14,23 @@ export interface TicketIssuer {
 /** Returns whether the session is closed. Throws `not_found` when the caller may not know of it. Wakes nothing. */
 type IsClosed = (principal: Principal, sessionId: string) => boolean;
 
-/** Tickets for the event streams of notebook sessions and of agent sessions. */
-export function eventTicketRoutes(
-  tickets: TicketIssuer,
-  isClosed: { readonly notebook: IsClosed; readonly agent: IsClosed },
-): readonly Route[] {
-  return [
-    defineRoute({
-      ...OPERATIONS.createNotebookEventTicket,
-      ...shared(tickets, 'session.read', '/api/v3/notebook-sessions', isClosed.notebook),
-      summary: 'Get a ticket for the events of a notebook session',
-      tags: ['Notebook sessions'],
-    }),
-    defineRoute({
-      ...OPERATIONS.createAgentEventTicket,
-      ...shared(tickets, 'agent.read', '/api/v3/agent-sessions', isClosed.agent),
-      summary: 'Get a ticket for the events of an agent session',
-      tags: ['Agent sessions'],
-    }),
-  ];
-}
-
 interface TicketRequest {
   readonly principal: Principal;
   readonly params: { readonly sessionId: string };
 }
 
-function shared(tickets: TicketIssuer, action: string, root: string, isClosed: IsClosed) {
+/** Returns what the routes for tickets of both kinds of session have in common. `root` is the path of their collection. */
+export function eventTicketHandling({
+  tickets,
+  action,
+  root,
+  isClosed,
+}: {
+  readonly tickets: TicketIssuer;
+  readonly action: string;
+  readonly root: string;
+  readonly isClosed: IsClosed;
+}) {
   return {
     description:
       '`EventSource` in browsers sends no headers. Open it with the `url` of the ticket instead: it works once, within a ' +

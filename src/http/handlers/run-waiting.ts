@@ -1,3 +1,4 @@
+/** Replies that wait for the end of a run, so that a simple client needs one request and no event stream. */
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
