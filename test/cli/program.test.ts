@@ -242,3 +242,23 @@ for (const { shell, args, says } of SHELLS) {
     assert.deepEqual([status, stdout, stderr], [0, says, '']);
   });
 }
+
+test('docs/cli.md names every command', async () => {
+  const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+  const commandsOf = async (...group: string[]) => {
+    const { out } = await troupe([...group, '--help']);
+    const [, commands = ''] = out.split(/^Commands:$/m);
+    return [...commands.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name);
+  };
+  const groups = await commandsOf();
+  assert.ok(groups.length > 20);
+  for (const group of groups) {
+    assert.ok(new RegExp(`(\\x60|troupe )${group}\\b`).test(page), group);
+    // Of a group the row of the table names the commands.
+    for (const command of await commandsOf(group)) {
+      const row =
+        page.split('\n').find((line) => line.startsWith('|') && line.includes(`\`${group}\``)) ?? '';
+      assert.ok(row.includes(command), `${group} ${command}`);
+    }
+  }
+});
