@@ -17,16 +17,16 @@ export interface Cluster {
   /** Whether nothing was heard for two seconds of the process that starts workers and kernels. */
   readonly isPrimarySilent: boolean;
   /**
-   * Returns whether this worker decides everything of a notebook or conversation (`id`) of the workspace; without `id`, whether it
-   * decides what belongs to the workspace itself. `'*'` stands for what belongs to the server as a whole.
+   * Returns whether this worker makes all decisions about a notebook or conversation (`id`) of the workspace; without
+   * `id`, about the workspace itself. `'*'` stands for the server as a whole.
    */
   owns(workspaceId: string, id?: string): boolean;
   /** Calls `listener` when slots have come to this worker from another one, which may have died in the middle of anything. */
   onSlotsTaken(listener: () => void): void;
   /**
-   * Asks every other worker, and resolves with the answers of those that live until they have answered: a worker that hangs
-   * is killed by the watchdog. With `withinMs`, those that take longer are left out. What a worker that starts later is to
-   * know, it must read from the store.
+   * Asks every other worker, and resolves with the answers of those that live until they have answered: a worker that
+   * hangs is killed by the watchdog. With `withinMs`, slower workers are left out. A worker that starts later must read
+   * the news from the store.
    */
   askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
   /**
@@ -51,24 +51,27 @@ export interface WorkersChange {
   readonly gone: readonly number[];
 }
 
-/** Asks every other worker once what this turn has written is on disk, and has the answers of this worker wait for that. */
+/**
+ * Asks every other worker once the writes of this turn are on disk, and makes the responses of this worker wait for
+ * that.
+ */
 export type Announce = (topic: Topic, payload: unknown) => void;
 
-/** What workers ask each other. */
+/** The questions of workers to each other. */
 export type Topic =
   /** Something about tokens, members or workspaces has changed in the store. */
   | 'identity-changed'
-  /** A workspace was deleted: take what you have of it out of memory, and answer once nothing more of you is written to it. */
+  /** A workspace was deleted: remove it from memory, and answer once no more writes for it can follow. */
   | 'workspace-deleted'
   /** Which sets of packages do your kernels use? */
   | 'packages-in-use'
-  /** A datasource was replaced or deleted: drop what you keep of it. */
+  /** A datasource was replaced or deleted: drop everything cached for it. */
   | 'datasource-gone'
   /** Give back the permits for runs, for runs of a user, or for event streams, of a workspace that are not in use. */
   | 'run-permits'
   | 'user-run-permits'
   | 'stream-permits'
-  /** The limits of a workspace have changed: have what you have of it count under the new ones. */
+  /** The limits of a workspace have changed: count its use again under the new ones. */
   | 'limits-changed'
   /** Make no more ids of runs before this time, and answer with the next one when all runs before that are on disk. */
   | 'runs-settled'
@@ -76,9 +79,9 @@ export type Topic =
   | 'cancel-runs'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
-  /** Seal with the newest key what is at home in you: connections of workspaces, and secrets of notebooks. */
+  /** Seal with the newest key everything at home in you: connections of workspaces, and secrets of notebooks. */
   | 'seal-again'
-  /** What does the worker count, and what is its state? */
+  /** The worker's counts, and its state. */
   | 'metrics'
   | 'server-state'
   | 'server-load'
@@ -87,11 +90,11 @@ export type Topic =
   | 'list-actors'
   /** How many actors of a workspace do you have in memory, of each kind in each state? */
   | 'count-actors'
-  /** Report from now on what happens to the actors that somebody follows in the worker that asks. */
+  /** Report from now on the changes of actors that a client of the asking worker follows. */
   | 'follow-actors'
-  /** The report: what has happened to actors of the worker that asks. */
+  /** The report: changes of actors that the receiver has asked for. */
   | 'actor-reports'
-  /** The kernels of a workspace that your sessions have, and what they use. */
+  /** The kernels of a workspace that your sessions have, and their memory and processor use. */
   | 'list-kernels'
   /** The files of a workspace were counted: you need not count them now. */
   | 'files-counted'

@@ -1,4 +1,6 @@
-/** What a primary and its workers tell each other, over the channel that Node.js makes between a process and its child. */
+/**
+ * The messages between a primary and its workers, over the channel that Node.js makes between a process and its child.
+ */
 
 import type { ProcessEnd } from '#src/kernel/exit-classification.ts';
 import type { LocalModelAddress } from '#src/kernel/local-model.ts';
@@ -9,12 +11,12 @@ import type { SlotTable } from './slots.ts';
 export const WORKER_ARGUMENT = '--worker';
 
 /**
- * The descriptors that a worker inherits, behind those of its standard streams and its channel: the claim on the data directory,
- * and the socket for clients.
+ * The descriptors that a worker inherits, numbered after its standard streams and its channel: the claim on the data
+ * directory, and the socket for clients.
  */
 export const INHERITED = { claim: 4, listener: 5 } as const;
 
-/** The kernel host, and the one that has only marimo loaded. */
+/** The kernel host, and the host that has only marimo loaded. */
 export type HostName = 'usual' | 'plain';
 
 export type ToWorker =
@@ -44,7 +46,7 @@ export interface WorkerOrders {
   readonly socketFolder: string;
 }
 
-/** `run` numbers the runs of a host: what is about an earlier one is void. */
+/** `run` numbers the runs of a host: a report about an earlier run is void. */
 export type HostReport =
   | { readonly op: 'host-up'; readonly host: HostName; readonly run: number; readonly hello: HostHello }
   | { readonly op: 'host-silent'; readonly host: HostName; readonly isSilent: boolean }
@@ -63,7 +65,7 @@ export type HostReport =
   | { readonly op: 'child-ended'; readonly host: HostName; readonly id: string; readonly end: ProcessEnd }
   | { readonly op: 'child-refused'; readonly host: HostName; readonly id: string; readonly reason: string };
 
-/** What a worker may ask its primary, and what it is answered. */
+/** The questions of a worker to its primary, with their answers. */
 export interface PrimaryAnswers {
   /** The local model is to be started, unless it runs: where it is, or why it is not. */
   readonly model: LocalModelAddress | { readonly problem: string };
@@ -82,9 +84,9 @@ export type ToPrimary =
   /** It knows the table. */
   | { readonly op: 'knows'; readonly table: number }
   | { readonly op: 'listening'; readonly url: string }
-  /** What it has given up, as of a table. */
+  /** It has released these slots, as of a table. */
   | { readonly op: 'released'; readonly table: number; readonly slots: readonly number[] }
-  /** It drains, and has told its subscribers so. */
+  /** It drains, and its subscribers have been notified. */
   | { readonly op: 'suspended' }
   /** It cannot start, and says why. */
   | { readonly op: 'failed'; readonly message: string }

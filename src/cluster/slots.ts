@@ -1,12 +1,12 @@
 /**
- * Where things are at home. A workspace has one of 256 slots, and so has each of its notebooks and conversations; a slot has one
- * worker, which decides everything of what is in it. The primary alone changes the table; its number tells an older table from a
- * newer one.
+ * The homes of workspaces, notebooks and conversations. A workspace has one of 256 slots, and so has each of its
+ * notebooks and conversations; a slot has one worker, which makes all decisions about its contents. The primary alone
+ * changes the table; a newer table has a higher number.
  */
 
 export const SLOTS = 256;
 
-/** What is at home in one worker: a notebook or conversation (`id`) of a workspace; without `id`, the workspace itself. */
+/** The subject of a home: a notebook or conversation (`id`) of a workspace; without `id`, the workspace itself. */
 export interface Home {
   readonly workspaceId: string;
   readonly id?: string | undefined;

@@ -1,4 +1,4 @@
-/** Who may read a datasource. Reading is the only right there is: it includes testing, replacing and deleting it. */
+/** The right to read a datasource. Reading is the only right: it includes testing, replacing and deleting it. */
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';

@@ -20,7 +20,7 @@ import type { KeyringSource } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
 import type { DatasourceWarning, ProbeResult } from './probe.ts';
 
-/** What this module needs to know about connections: their schema, whether one is complete, whether it works. */
+/** The operations on connections that this module needs: their schema, whether one is complete, whether it works. */
 export interface Connections {
   /** Returns the complete connection. Throws `invalid_request` with the mistakes, at paths below `/connection`. */
   parse(value: unknown): Connection;
@@ -32,7 +32,7 @@ export interface Connections {
   untestedWarnings(kind: string): readonly DatasourceWarning[];
 }
 
-/** What callers may see of a datasource: everything but its connection. */
+/** The part of a datasource that callers may see: everything but its connection. */
 export interface DatasourceMetadata {
   readonly id: string;
   readonly slug: string;
@@ -46,7 +46,7 @@ export interface DatasourceMetadata {
   readonly updatedAt: string;
 }
 
-/** The metadata of a datasource that was saved just now, with what there is to say of its account. */
+/** The metadata of a newly saved datasource, with warnings about its account. */
 export interface SavedMetadata extends DatasourceMetadata {
   readonly warnings?: readonly DatasourceWarning[];
 }
@@ -70,7 +70,7 @@ export type Saved =
 /** Throws when a datasource is not in the state that a request asks for. */
 export type StateCheck = (datasource: Pick<DatasourceRecord, 'id' | 'revision'>) => void;
 
-/** What `Datasources` works with. */
+/** The dependencies of `Datasources`. */
 export interface DatasourcesOptions {
   readonly audit: AuditTrail;
   readonly store: Store;
@@ -80,7 +80,7 @@ export interface DatasourcesOptions {
   readonly onGone: (workspaceId: WorkspaceId, slug: string) => void;
 }
 
-/** Creates, reads, changes, tests and deletes datasources for callers who may do so. Owns their records. */
+/** Creates, reads, changes, tests and deletes datasources for permitted callers. Owns their records. */
 export class Datasources {
   readonly #options: DatasourcesOptions;
 

@@ -1,6 +1,6 @@
 /**
- * Texts whose published pattern says less than what is accepted. Clients check connections with the published schema, so its
- * patterns are written in what the regular expressions of ECMAScript, Python, RE2 and Java have in common.
+ * Texts whose published pattern is weaker than the server's check. Clients check connections with the published schema,
+ * so its patterns use only the common subset of the regular expressions of ECMAScript, Python, RE2 and Java.
  */
 import { type TStringOptions, Type } from 'typebox';
 

@@ -30,7 +30,7 @@ export type FailureCategory = keyof typeof FAILURES;
 /** A connection or a query that failed. Its texts may be shown to users: they hold nothing that is secret. */
 export class DatasourceFailure extends Error {
   readonly category: FailureCategory;
-  /** What the database says about the statement, for its author. The connection's secrets are removed from it. */
+  /** The database's message about the statement, for its author. The connection's secrets are removed from it. */
   readonly detail: string | undefined;
   constructor(category: FailureCategory, message: string = FAILURES[category], detail?: string) {
     super(message);

@@ -8,7 +8,7 @@ import type { Store } from '#storage/store.ts';
 import type { Subject } from './access.ts';
 import type { Datasources } from './datasources.ts';
 
-/** One grant: who may read the datasource because of it, and who gave it when. */
+/** One grant: the subject that may read the datasource because of it, its giver and its time. */
 export interface Grant {
   readonly subject: string;
   readonly createdBy: string;
@@ -17,7 +17,7 @@ export interface Grant {
   readonly grantedBy: string;
 }
 
-/** Grants of datasources. Every caller who may read a datasource may share it and revoke its grants. */
+/** Grants of datasources. Every caller with the right to read a datasource may share it and revoke its grants. */
 export class DatasourceGrants {
   readonly #store: Store;
   readonly #datasources: Datasources;
@@ -44,7 +44,7 @@ export class DatasourceGrants {
   }
 
   /**
-   * Adds a grant and returns it; an existing one stays as it is. Throws `not_found`, and `invalid_request` for a user who
+   * Adds a grant and returns it; an existing one is unchanged. Throws `not_found`, and `invalid_request` for a user who
    * is not a member of the workspace.
    */
   add(actor: AuditContext, slug: string, subject: Subject): Grant {

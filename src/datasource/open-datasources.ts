@@ -20,7 +20,7 @@ import { Queries, type QueryMetrics } from './query/queries.ts';
 import { QueriesForAgents } from './query/queries-for-agents.ts';
 import { SessionPool } from './query/session-pool.ts';
 
-/** What the datasource plane needs from the rest of the server. */
+/** The parts of the server that the datasource plane needs. */
 export interface DatasourcePlaneOptions {
   readonly store: Store;
   readonly cluster?: Cluster;

@@ -1,4 +1,4 @@
-/** Connection tests: they end within a deadline, with one fixed sentence, whatever the database does. */
+/** Connection tests: they end within a deadline, with one fixed sentence, for any behaviour of the database. */
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
 import type { ConnectorContext, Session } from './connectors/session.ts';
@@ -14,13 +14,13 @@ export interface ProbeResult {
   readonly warnings?: readonly DatasourceWarning[];
 }
 
-/** What the owner of a datasource should know of its account before agents use it. */
+/** Warnings about a datasource's account, for its owner to read before agents use it. */
 export interface DatasourceWarning {
   readonly code: 'account_may_write' | 'account_rights_unknown';
   readonly message: string;
 }
 
-/** What a connection test needs. */
+/** The dependencies of a connection test. */
 export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
   /** Milliseconds for the whole test; 10 seconds when unset. */
   readonly deadlineMs?: number;
@@ -29,7 +29,7 @@ export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
 const DEADLINE_MS = 10_000;
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WORKS = 'The connection works.';
-/** For asking what the account may write, so that a test is never much slower for that. */
+/** The time to find out the account's write permissions, so that this never slows a test much. */
 const RIGHTS_DEADLINE_MS = 3_000;
 
 const NO_MODE =
@@ -79,7 +79,7 @@ async function attempt(
   }
 }
 
-/** Resolves with what is to be said of the account's rights. The connection works, whatever becomes of this. */
+/** Resolves with warnings about the account's rights. A failure here does not affect the test: the connection works. */
 async function rightsOf(session: Session, signal: AbortSignal): Promise<readonly DatasourceWarning[]> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(RIGHTS_DEADLINE_MS)]);
   const mayWrite = await session.mayWrite?.(deadline).catch(() => undefined);

@@ -1,6 +1,6 @@
 /** Rows of query results, in the same few kinds of value for every database. */
 
-/** One value. Numbers are exact or floats; decimals, dates, times and what JavaScript has no value for are text. */
+/** One value. Numbers are exact or floats; decimals, dates, times and other values that JavaScript lacks are text. */
 export type Cell = null | boolean | number | bigint | string | Uint8Array;
 
 /** How the cells of a column are to be read. */
@@ -64,7 +64,7 @@ export interface QueryOptions {
   readonly maxRows?: number;
 }
 
-/** Most bytes between two batches: one row, and what was received of its batch before. */
+/** Most bytes between two batches: one row, and the bytes received of its batch before it. */
 export const ROW_AND_BATCH_BYTES = ROW_LIMIT_BYTES + 2 * 1024 * 1024;
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);

@@ -1,6 +1,7 @@
 /**
- * Event streams that one worker sends to another one, each once for all who follow it there. A feed has a number on its
- * connection. What was sent and not taken yet is bounded: the stream then waits as it does for any subscriber that lags.
+ * Event streams that one worker sends to another, each once for all its followers there. A feed has a number on its
+ * connection. The bytes sent and not yet acknowledged are bounded: beyond that the stream waits as it does for any
+ * lagging subscriber.
  */
 import type { FeedChannel, FeedControls, FeedHead, FeedLink } from '#src/events/event-sink.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
@@ -11,8 +12,8 @@ import { FRAME, type FrameType } from './frame-socket.ts';
 type Send = (type: FrameType, feed: number, ...parts: readonly Uint8Array[]) => void;
 
 /**
- * Makes the stream that gives out, in the receiving worker, what a feed brings. It calls `press` with true when the producer in the
- * sending worker should pause, and with false when it may go on.
+ * Creates the local mirror of another worker's stream, fed by a feed. It calls `press` with true when the producer in
+ * the sending worker should pause, and with false when it may go on.
  */
 export type MirrorMaker = (head: FeedHead, press: (isPressed: boolean) => void) => MirroredStream;
 
@@ -141,7 +142,7 @@ export class IncomingFeeds {
     }
   }
 
-  /** The connection has ended, and with it the exchanges of all who are on these feeds. */
+  /** Called when the connection has ended, and with it the exchanges of all followers of these feeds. */
   clear(): void {
     this.#open.clear();
   }

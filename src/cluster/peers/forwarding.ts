@@ -1,4 +1,4 @@
-/** What a forwarded request is made of, on both of its ends. */
+/** The parts of a forwarded request, on both of its ends. */
 import type { Relay } from '#src/events/event-sink.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 
@@ -6,7 +6,7 @@ import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 export interface ForwardedHead {
   /** The operation that it asks for. */
   readonly operationId: string;
-  /** Of what the request is about: the worker that owns it carries the request out. */
+  /** The slot of the request's subject: the worker that owns it carries the request out. */
   readonly slot: number;
   /** In lower case, as uWebSockets.js has it; `head` for HEAD. */
   readonly method: string;
@@ -37,7 +37,7 @@ export interface AnswerHead {
   readonly close?: boolean;
 }
 
-/** What comes back of a forwarded request. After `end`, `cut`, `lost` and `here` nothing more comes. */
+/** The events of a forwarded request's answer. After `end`, `cut`, `lost` and `here` no more follow. */
 export interface AnswerEvents {
   whole(head: AnswerHead, body: Buffer): void;
   head(head: AnswerHead): void;
@@ -49,7 +49,9 @@ export interface AnswerEvents {
   cut(): void;
   /** So many more bytes of the body may be sent. */
   credit(bytes: number): void;
-  /** Nobody knows whether it was carried out: the worker has ended, or none has the slot for too long. */
+  /**
+   * It is unknown whether the request was carried out: the worker has ended, or no worker has the slot for too long.
+   */
   lost(): void;
   /** The slot has come to this worker meanwhile, which has to carry the request out itself. */
   here(): void;
@@ -77,7 +79,7 @@ export interface AnswerChannel {
   readonly relay: Relay;
 }
 
-/** What comes of a request that another worker has forwarded, after its head. */
+/** The events of a request that another worker has forwarded, after its head. */
 export interface IncomingEvents {
   /** A piece of a streamed body; an empty one ends it. */
   body(bytes: Buffer): void;

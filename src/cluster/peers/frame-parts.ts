@@ -15,7 +15,7 @@ export function withHead(head: object, body: Uint8Array): Uint8Array[] {
   return [numberBytes(text.byteLength), text, body];
 }
 
-/** Returns the head of such a frame, and what follows it. */
+/** Returns the head of such a frame, and the rest. */
 export function splitHead<Head>(bytes: Buffer): { readonly head: Head; readonly body: Buffer } {
   const end = HEAD_LENGTH_BYTES + bytes.readUInt32LE(0);
   return {

@@ -1,6 +1,6 @@
 /**
- * Frames over a socket between two workers. A frame has a length, a type, the number of the exchange or of the feed that it
- * belongs to, and bytes. What is sent in one turn of the event loop is one write.
+ * Frames over a socket between two workers. A frame has a length, a type, the number of its exchange or feed, and
+ * bytes. All frames sent in one turn of the event loop are one write.
  */
 import type { Socket } from 'node:net';
 
@@ -29,17 +29,17 @@ export const FRAME = {
   misplaced: 10,
   ask: 11,
   answer: 12,
-  /** The answer is an event stream, and goes on with what comes over the feed. */
+  /** The answer is an event stream, and goes on with the chunks of the feed. */
   follow: 13,
-  /** A feed begins. Its number and those of exchanges have nothing to do with each other. */
+  /** A feed begins. Numbers of feeds and numbers of exchanges are independent. */
   feed: 14,
   /** A chunk of a stream. */
   chunk: 15,
   /** The stream has ended. */
   feedEnd: 16,
-  /** Those who follow it are to connect again. */
+  /** The followers of the feed are to connect again. */
   feedCut: 17,
-  /** Nobody follows it any more. */
+  /** The feed has no followers left. */
   feedClose: 18,
   /** So many more bytes of chunks may be sent. */
   feedCredit: 19,
@@ -74,11 +74,11 @@ export class FrameSocket {
   #outgoing: Uint8Array[] = [];
   #incoming: Buffer[] = [];
   #incomingBytes = 0;
-  /** How many bytes the frame that is awaited has in all; those of its length before that is known. */
+  /** The size in bytes of the awaited frame; the size of its length field before that is known. */
   #awaitedBytes = LENGTH_BYTES;
   #isOpen = true;
 
-  /** Without a socket, what is sent waits for `attach`. */
+  /** Without a socket, frames wait for `attach`. */
   constructor(socket: Socket | undefined, events: FrameEvents) {
     this.#events = events;
     if (socket !== undefined) this.attach(socket);
@@ -109,7 +109,7 @@ export class FrameSocket {
     for (const part of parts) if (part.byteLength > 0) this.#outgoing.push(part);
   }
 
-  /** Sends what waits, and ends the connection. Idempotent. */
+  /** Sends the waiting frames, and ends the connection. Idempotent. */
   close(): void {
     if (!this.#isOpen) return;
     this.#flush();

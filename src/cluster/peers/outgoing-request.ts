@@ -1,7 +1,7 @@
 /**
- * A request that this worker has received and another one carries out. A worker that does not own the slot any more refuses
- * without having done anything, and the request is sent to the next owner. What was lost after it was sent is never sent
- * again: nobody knows what became of it.
+ * A request that this worker has received and another carries out. A worker that no longer owns the slot refuses
+ * without any effect, and the request is sent to the next owner. A request that was lost after it was sent is never
+ * sent again, because its outcome is unknown.
  */
 import type { AnswerEvents, AnswerHead, ForwardedHead, ForwardedRequest } from './forwarding.ts';
 import { type FeedPlace, numberBytes, splitHead, withHead } from './frame-parts.ts';

@@ -1,4 +1,4 @@
-/** The connection to one other worker, for what this one asks of it. It is made when it is first needed. */
+/** The connection to one other worker, for this worker's questions and requests. It is made on first use. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';

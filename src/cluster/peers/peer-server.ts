@@ -1,7 +1,8 @@
 /**
- * Where the other workers connect to, for what they ask of this one. Any process of the same user may reach the socket, so
- * a connection is believed only after the secret of the cluster, which comes first: until then it gets no memory, little
- * time, and one of few places. A process that is no worker of the same primary is refused at once where the system tells.
+ * Accepts the connections of the other workers, for their questions and requests. Any process of the same user may
+ * reach the socket, so a connection is trusted only after the secret of the cluster, which comes first: until then it
+ * gets no memory, little time, and one of few places. A process that is not a worker of the same primary is refused at
+ * once, where the system identifies it.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
@@ -20,7 +21,7 @@ export interface PeerServerOptions {
   readonly handle: ForwardedHandler;
   /** Answers a question. When it throws, the worker that asked learns only that it failed. */
   readonly answer: (topic: string, payload: unknown) => unknown;
-  /** Called with what `answer` throws. */
+  /** Called with errors that `answer` throws. */
   readonly onFault: (topic: string, error: unknown) => void;
 }
 
@@ -62,7 +63,8 @@ export class PeerServer implements Disposable {
     const peers = new PeerServer(options, await loadPeerProcess());
     await new Promise<void>((resolve, reject) => {
       peers.#server.once('error', reject);
-      // Without `exclusive` the primary would accept the connections, and keep those of a worker that has died meanwhile.
+      // Without `exclusive` the primary would accept the connections, and keep those of a worker that has died
+      // meanwhile.
       peers.#server.listen({ path: options.path, exclusive: true }, resolve);
     });
     chmodSync(options.path, 0o600);

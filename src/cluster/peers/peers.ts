@@ -1,6 +1,6 @@
 /**
- * This worker among the others: what is at home here, whom to ask for the rest, and what others ask. It is the `Cluster` of
- * everybody in the worker.
+ * This worker's view of the cluster: the homes in this worker, the owners of all other homes, and the questions from
+ * other workers. It is the `Cluster` of everything in the worker.
  */
 import { createHash } from 'node:crypto';
 import type { Cluster, Topic, WorkersChange } from '../cluster.ts';
@@ -14,7 +14,7 @@ import { type PeerAnswer, PeerServer } from './peer-server.ts';
 
 const START_DIGITS = 12;
 
-/** What the primary tells a worker. */
+/** The primary's description of the cluster for a worker. */
 export interface Membership {
   readonly worker: number;
   readonly size: number;
@@ -30,7 +30,7 @@ export class Peers implements Cluster, Disposable {
   readonly worker: number;
   readonly size: number;
   readonly incarnation: string;
-  /** What the names of all workers of this start begin with. */
+  /** The common beginning of the names of all workers of this start. */
   readonly #start: string;
   readonly #membership: Membership;
   readonly #onFault: (topic: string, error: unknown) => void;
@@ -44,7 +44,7 @@ export class Peers implements Cluster, Disposable {
   #server: PeerServer | undefined;
   #makeMirror: MirrorMaker | undefined;
 
-  /** `onFault` is called with what a handler throws when it answers a question of another worker. */
+  /** `onFault` is called with an error that a handler throws when it answers a question of another worker. */
   constructor(membership: Membership, onFault: (topic: string, error: unknown) => void = () => undefined) {
     this.#membership = membership;
     this.#onFault = onFault;
@@ -117,7 +117,7 @@ export class Peers implements Cluster, Disposable {
     return new OutgoingRequest({ head, body, events, destination: (slot) => this.#destinationOf(slot) });
   }
 
-  /** Declares what becomes of the event streams that other workers send here. */
+  /** Sets how event streams that other workers send here are mirrored. */
   onFeed(makeMirror: MirrorMaker): void {
     this.#makeMirror = makeMirror;
   }
@@ -159,7 +159,7 @@ export class Peers implements Cluster, Disposable {
     return slots;
   }
 
-  /** Returns whether this worker decides everything of what is in the slot: notebooks, conversations and workspaces. */
+  /** Returns whether this worker makes all decisions about the notebooks, conversations and workspaces in the slot. */
   ownsSlot(slot: number): boolean {
     return this.#table.owners[slot] === this.worker && !this.#released.has(slot);
   }

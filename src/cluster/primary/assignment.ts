@@ -49,7 +49,7 @@ export class Assignment implements Disposable {
     worker.phase = 'joined';
     worker.known = known;
     if (!this.#table.workers.includes(worker.number)) {
-      // When all others have ended since it got its orders, nobody else will ever give it a slot.
+      // When all others have ended since it got its orders, no other worker will ever give it a slot.
       const isOnly = this.#table.workers.length === 0;
       this.#publish((isOnly ? withOnly : withWorker)(this.#table, worker.number));
       worker.since = this.#table.number;
@@ -69,7 +69,10 @@ export class Assignment implements Disposable {
     this.#balance();
   }
 
-  /** Called with what a worker has given up. It does not count when the table has changed since: the worker has it again. */
+  /**
+   * Called with the slots that a worker has released. Ignored when the table has changed since, because the worker has
+   * the slots again.
+   */
   released(worker: WorkerProcess, table: number, slots: readonly number[]): void {
     const to = this.#asked?.to;
     this.#asked = undefined;

@@ -9,8 +9,8 @@ export interface Move {
 }
 
 /**
- * Returns the move that evens out the most, between workers of `among` and from none of `unable`; undefined when every worker
- * has its share or nobody can give.
+ * Returns the move that evens out the most, between workers of `among` and from none of `unable`; undefined when every
+ * worker has its share or none can give slots.
  */
 export function nextMove(
   { owners }: SlotTable,

@@ -26,13 +26,13 @@ export interface PrimaryOptions {
   readonly size: number;
   /** The file that a worker runs. */
   readonly program: string;
-  /** What workers inherit (`INHERITED`). The sockets are closed when the server drains. */
+  /** The descriptors that workers inherit (`INHERITED`). The sockets are closed when the server drains. */
   readonly claim: number;
   readonly sockets: readonly number[];
   /** Where the sockets of workers and kernels are. */
   readonly socketFolder: string;
   readonly log: Log;
-  /** Takes what a worker says that is not about the cluster itself. */
+  /** Takes a worker's messages that are not about the cluster itself. */
   readonly took: (worker: number, message: AskedQuestion | HostOrder) => void;
   /** Called when a worker has ended, before its slots are at home elsewhere. */
   readonly ended: (worker: number) => void;
@@ -149,7 +149,9 @@ export class Primary {
     return this.#onEmpty !== undefined;
   }
 
-  /** What a worker tells its subscribers last may reach them through another one, so that those which drain together wait. */
+  /**
+   * Lets draining workers finish, all at once: the last events of one worker may reach its subscribers through another.
+   */
   #finish(): void {
     const draining = [...this.#workers.values()].filter(({ phase }) => phase === 'draining');
     if (this.#isDraining && draining.some(({ isSuspended }) => !isSuspended)) return;

@@ -15,7 +15,7 @@ export interface SharedHostsOptions {
 }
 
 export class SharedHosts implements AsyncDisposable {
-  /** The usual one. Whoever opens it starts it. */
+  /** The usual host. Its first user starts it. */
   readonly usual: KernelHost;
   readonly #usualRelay: HostRelay;
   readonly #plainRelay: HostRelay;

@@ -14,13 +14,13 @@ const MAX_LOOKS = {
   stopped: 2,
   /** It has not beaten, and it waits for something that is not its disk. */
   waiting: 7,
-  /** It has not beaten, whatever it does. */
+  /** It has not beaten, in any state. */
   silent: 100,
   /** It has not begun to serve: it loads its program and opens the store. */
   starting: 600,
 } as const;
 
-/** What the system says of a process (proc_pid_stat(5)). */
+/** The system's report on a process (proc_pid_stat(5)). */
 export interface ProcessState {
   /** One letter, such as `R`, `S`, `D` or `T`. */
   readonly letter: string;

@@ -5,8 +5,8 @@ import type { ToPrimary, ToWorker } from '../messages.ts';
 import { WorkerWatch } from './watchdog.ts';
 
 /**
- * `loading`: it has no orders. `opening`: it opens the store. `joined`: others can ask it. `admitted`: it is to listen for
- * clients. `serving`: it listens. `draining`: it was told to end.
+ * `loading`: it has no orders. `opening`: it opens the store. `joined`: other workers can ask it. `admitted`: it is to
+ * listen for clients. `serving`: it listens. `draining`: it was ordered to end.
  */
 type Phase = 'loading' | 'opening' | 'joined' | 'admitted' | 'serving' | 'draining';
 
@@ -36,13 +36,13 @@ export class WorkerProcess {
   known = 0;
   /** The first table in which it is. */
   since = 0;
-  /** It drains, and has told its subscribers so. */
+  /** It drains, and its subscribers have been notified. */
   isSuspended = false;
   /** It is to be replaced: it does not count any more among those that the server is to have. */
   isRetiring = false;
-  /** The one that gets its slots when it has ended, if that one serves then. */
+  /** The worker that gets its slots when it has ended, if that worker serves then. */
   heir: WorkerProcess | undefined;
-  /** The one that ends once this one serves. */
+  /** The worker that ends once this one serves. */
   replaces: WorkerProcess | undefined;
   /** Why it says that it cannot start. */
   problem: string | undefined;
@@ -88,11 +88,11 @@ export class WorkerProcess {
   }
 
   send(message: ToWorker): void {
-    // What cannot be sent any more needs not be: its end follows.
+    // A message that cannot be sent any more is not needed: the worker's end follows.
     if (this.#process.isConnected()) this.#process.send(message, () => {});
   }
 
-  /** Has it end in order. What has not begun to serve has nothing to end. */
+  /** Makes it end in order. A worker that does not serve yet is killed, because it has nothing to end. */
   drain(signal: string): void {
     if (this.isAdmitted) {
       this.phase = 'draining';

@@ -1,6 +1,6 @@
 /**
- * What a worker learns from its primary: which worker it is, which workers there are, and where everything is at home.
- * The two are connected by the channel that Node.js makes between a process and its child (`primary-link.ts`).
+ * A worker's knowledge from its primary: its own number, the list of workers, and all homes. The two are connected by
+ * the channel that Node.js makes between a process and its child (`primary-link.ts`).
  */
 import type { PrimaryAnswers, Question } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
@@ -34,8 +34,8 @@ export interface ClusterChannel {
    */
   join(): Promise<number>;
   /**
-   * Says that this worker, which drains, has ended what ran in it and has told its subscribers. Resolves once the others have
-   * that drain with it: what they tell reaches clients through this one.
+   * Reports that this draining worker has ended everything that ran in it and has notified its subscribers. Resolves
+   * once the other draining workers have done so as well, because their last events may reach clients through this one.
    */
   suspended(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * A worker's end of the channel to its primary. It keeps the newest table, beats, and hands on what the primary says. A
- * worker whose channel ends has no primary any more, and must end at once.
+ * A worker's end of the channel to its primary. It keeps the newest table, beats, and passes on the primary's messages.
+ * A worker whose channel ends has lost its primary, and must end at once.
  */
 
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from
 import type { SlotTable } from '../slots.ts';
 import type { ClusterChannel } from './channel.ts';
 
-/** The channel that Node.js makes between this process and the one that started it. */
+/** The channel that Node.js makes between this process and its parent. */
 export interface ProcessChannel {
   send(message: ToPrimary): void;
   onMessage(listener: (message: ToWorker) => void): void;
@@ -40,7 +40,7 @@ export class PrimaryLink implements ClusterChannel {
   #onDrain: ((signal: string) => void) | undefined;
   #admit: ((port: number) => void) | undefined;
   #finish: (() => void) | undefined;
-  /** What takes the answers to questions, by their numbers. */
+  /** The resolvers of questions, by their numbers. */
   readonly #asking = new Map<number, (answer: never) => void>();
   #questions = 0;
 
@@ -103,7 +103,7 @@ export class PrimaryLink implements ClusterChannel {
     });
   }
 
-  /** Declares what is done when this worker is to drain; at once when it was asked to before. */
+  /** Sets the listener for the order to drain; calls it at once when that order came before. */
   onDrain(listener: (signal: string) => void): void {
     this.#onDrain = listener;
     if (this.#drain !== undefined) listener(this.#drain);
@@ -117,7 +117,7 @@ export class PrimaryLink implements ClusterChannel {
     });
   }
 
-  /** Declares what takes the messages of a kind. There is one for each kind. */
+  /** Sets the handler of one kind of message. Each kind has one. */
   on<Op extends ToWorker['op']>(op: Op, take: (message: Message<Op>) => void): void {
     this.#handlers.set(op, take);
   }

@@ -28,7 +28,7 @@ export class RelayedHosts {
     link.on('child-refused', ({ host, id, reason }) => hosts[host].current?.take(id)?.refused(reason));
   }
 
-  /** Returns what gives a supervisor (`KernelHost`) each run of the host. */
+  /** Returns the function that gives a supervisor (`KernelHost`) each run of the host. */
   starterOf(name: HostName): StartZygote {
     return (options) => this.#hosts[name].next(options.onSilence);
   }

@@ -21,8 +21,8 @@ export const connectionSchemaDocument = {
 } as const;
 
 /**
- * The schema of a datasource's `connection` for the OpenAPI document: the same union, with a name for each kind and with
- * `kind` as the member that tells them apart.
+ * The schema of a datasource's `connection` for the OpenAPI document: the same union, with a name for each kind and
+ * with `kind` as the discriminator.
  */
 export const connectionComponent = {
   description: connectionSchemaDocument.description,

@@ -12,7 +12,7 @@ import { memberViolations, secretMembers } from './connection-members.ts';
 import { openGuarded } from './guarded-session.ts';
 import type { ConnectorContext, Opening, Session, Target } from './session.ts';
 
-/** What a connector has to define. `S` is the schema of its connections. */
+/** The members that a connector defines. `S` is the schema of its connections. */
 export interface Definition<S extends TObject> {
   readonly kind: string;
   readonly title: string;
@@ -37,7 +37,7 @@ export interface Definition<S extends TObject> {
   classify(error: unknown): FailureCategory | undefined;
   /** Returns the database's message if the error is about a statement. */
   explain?(error: unknown): string | undefined;
-  /** Returns texts, in addition to the `writeOnly` members, that must be removed from what `explain` returns. */
+  /** Returns texts, in addition to the `writeOnly` members, that must be removed from the result of `explain`. */
   secrets?(connection: Static<S>): readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface Definition<S extends TObject> {
 export interface Connector
   extends Pick<Definition<TObject>, 'kind' | 'title' | 'embedded' | 'readsByWords' | 'placeholder'> {
   readonly schema: TObject;
-  /** Returns what is wrong with a connection of this kind, at paths below `path`; empty when it is complete. */
+  /** Returns the errors of a connection of this kind, at paths below `path`; empty when it is complete. */
   violations(value: unknown, path: string): readonly Violation[];
   target(connection: unknown): Target | null;
   /** Opens a session, which the caller closes. Rejects only with `DatasourceFailure`. `signal` aborts the opening. */

@@ -14,13 +14,13 @@ export interface Guarded {
   open(opening: Opening): Promise<Session>;
   classify(error: unknown): FailureCategory | undefined;
   explain?(error: unknown): string | undefined;
-  /** Texts that are removed from what `explain` returns. */
+  /** Texts that are removed from the result of `explain`. */
   readonly secrets: readonly string[];
   /** Most bytes between two batches of rows; no limit when unset. */
   readonly maxBytesBetweenBatches?: number;
 }
 
-/** Most characters of what a database says about a statement. */
+/** Most characters of a database's message about a statement. */
 const MAX_MESSAGE_CHARS = 10_000;
 const CLOSE_MS = 1000;
 const CANCEL_MS = 2000;

@@ -1,4 +1,4 @@
-/** What connectors and the code around them share: an open connection, and what is needed to open one. */
+/** The common types of connectors and the code around them: an open connection, and the context for opening one. */
 import type { Egress } from '../egress/egress.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import type { Engines } from '../embedded/engines.ts';
@@ -32,13 +32,16 @@ export interface Session {
    * when the database cannot do that. Absent where statements leave nothing.
    */
   reset?(): Promise<void>;
-  /** Set where nothing could remove what a statement leaves on the connection, so that it may not get a second one. */
+  /**
+   * Set where the traces of a statement on its connection cannot be removed, so that the connection may not get a
+   * second one.
+   */
   readonly isSingleUse?: boolean;
-  /** Closes the connection. Idempotent; resolves or rejects within a short time, whatever the database does. */
+  /** Closes the connection. Idempotent; resolves or rejects within a short time, for any behaviour of the database. */
   close(): Promise<void>;
 }
 
-/** What connectors need in order to open a connection. */
+/** The context in which a connector opens a connection. */
 export interface ConnectorContext {
   readonly egress: Egress;
   /** Returns the directory of the workspace's files, and makes it if need be: only embedded databases may need one. */
@@ -51,7 +54,7 @@ export interface ConnectorContext {
   readonly limitBytes?: number;
 }
 
-/** What a connector opens one connection with. */
+/** The parameters for opening one connection. */
 export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
   /** Checks a target and returns a route that lasts as long as the session. `by`, or else `signal`, aborts the check. */
   connectTo(target: Target, by?: AbortSignal): Promise<EgressRoute>;

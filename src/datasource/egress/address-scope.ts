@@ -2,7 +2,7 @@
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
 import { Networks } from '#src/core/ip-networks.ts';
 
-/** `forbidden` addresses are never reached, whatever the operator allows. */
+/** `forbidden` addresses are never reached, even if the operator allows them. */
 export type AddressScope = 'forbidden' | 'loopback' | 'private' | 'public';
 
 const FORBIDDEN = new Networks([

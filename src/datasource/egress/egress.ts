@@ -15,7 +15,7 @@ import { type EgressRoute, openEgressRoute } from './egress-route.ts';
 /** Returns all addresses of a name. Rejects when there is none. */
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
-/** What the gateway decides by. */
+/** The rules of the gateway. */
 export interface EgressOptions {
   /** The host setting of this server. */
   readonly listenHost: string;

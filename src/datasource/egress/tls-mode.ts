@@ -60,7 +60,9 @@ export function tlsAttempts(
   }
 }
 
-/** Returns what `open` returns for the first possible attempt. `lacksTls` recognises the error of a server without TLS. */
+/**
+ * Returns the result of `open` for the first possible attempt. `lacksTls` recognises the error of a server without TLS.
+ */
 export async function withTls<T>(
   attempts: TlsAttempts,
   open: (tls: TlsOptions | false) => Promise<T>,

@@ -60,7 +60,7 @@ async function* queried(
     }
     state = 'done';
   } catch (error) {
-    // What the database says of a statement ends the statement, not the process.
+    // The database's refusal of a statement ends the statement, not the process.
     const isRefused = error instanceof DatasourceFailure && STATEMENT_FAILURES.has(error.category);
     state = isRefused ? 'running' : 'failed';
     throw error;

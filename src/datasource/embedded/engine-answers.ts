@@ -3,7 +3,7 @@ import { DatasourceFailure, FAILURES, type FailureCategory } from '../failure.ts
 import { COLUMN_TYPES, type Column, type Parameter } from '../rows.ts';
 import { PackedRows } from './packed-rows.ts';
 
-/** Throws `DatasourceFailure` when the answer is one, and for what is none. */
+/** Throws `DatasourceFailure` when the answer reports a failure, and when it is not a valid answer. */
 export function checkAnswer(answer: unknown, op: 'opened' | 'ended'): void {
   if (fieldsOf(answer).op !== op) throw new DatasourceFailure('failed');
 }

@@ -1,6 +1,6 @@
 /**
- * What this folder needs of the processes of embedded databases, which the kernel host starts and confines. One request at
- * a time, one answer each; src/kernel/host/engine.py is the other side.
+ * This folder's interface to the processes of embedded databases, which the kernel host starts and confines. One
+ * request at a time, one answer each; src/kernel/host/engine.py is the other side.
  */
 export type EngineKind = 'duckdb' | 'sqlite' | 'files';
 

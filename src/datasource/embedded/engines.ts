@@ -14,7 +14,7 @@ interface Kept {
 }
 
 const IDLE_MS = 60_000;
-/** How many processes may wait for a statement. The one that has waited longest is ended to make room. */
+/** How many idle processes may wait for a statement. The longest idle one is ended to make room. */
 const MAX_KEPT = 16;
 /** How many processes of one workspace may be at work, and of those for one kernel. */
 const MAX_AT_WORK = 8;

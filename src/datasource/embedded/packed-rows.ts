@@ -1,6 +1,6 @@
 /**
- * Rows as the process of an embedded database encodes them (src/kernel/host/engine_rows.py): JSON that goes to a notebook
- * as it is, and is decoded only for those who want values.
+ * Rows as the process of an embedded database encodes them (src/kernel/host/engine_rows.py): JSON that goes to a
+ * notebook unchanged, and is decoded only for readers of values.
  */
 import { DatasourceFailure } from '../failure.ts';
 import { type Cell, type Column, integerCell } from '../rows.ts';
@@ -31,7 +31,7 @@ export class PackedRows {
     return this.#json;
   }
 
-  /** Throws `DatasourceFailure` for what is not as it should be. */
+  /** Throws `DatasourceFailure` for malformed rows. */
   rows(): Cell[][] {
     const rows = parsed(this.#json);
     const marked = new Map<number, Map<number, unknown>>();

@@ -6,7 +6,7 @@ export function pathMember(description: string, example: string) {
   return Type.String({ title: 'Path', description, minLength: 1, maxLength: 1024, examples: [example] });
 }
 
-/** Returns what is wrong with a path. Links are checked by the engine, when it opens the file. */
+/** Returns the errors of a path. Links are checked by the engine, when it opens the file. */
 export function checkPath(path: string): readonly Violation[] {
   const parts = path.split('/');
   const isInside =

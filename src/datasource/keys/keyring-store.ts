@@ -1,11 +1,12 @@
 /**
- * The keyring of a running server, and its rotation: a new key becomes active, and every data key is sealed by it. The old keys
- * stay in the keyring, because backups that were made before need them, until somebody deletes them; the store needs them no
- * more, so it has checks of those keys only that seal something in it. A rotation that a crash interrupts can be repeated,
- * because each record names the key that seals it.
+ * The keyring of a running server, and its rotation: a new key becomes active, and every data key is sealed by it. The
+ * old keys stay in the keyring until an operator deletes them, because earlier backups need them. The store does not,
+ * so it has checks only of keys that seal something in it. A rotation that a crash interrupts can be repeated, because
+ * each record names the key that seals it.
  *
- * In a server of several workers the one that owns `'*'` changes the keyring. The others read it anew before the change is
- * answered, and each seals again what is at home there: connections of its workspaces, and secrets of its notebooks.
+ * In a server of several workers the owner of `'*'` changes the keyring. The other workers read it again before the
+ * response is sent, and each seals again the records at home there: connections of its workspaces, and secrets of its
+ * notebooks.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
@@ -43,8 +44,8 @@ const BATCH = 100;
 const MAX_ROUNDS = 5;
 
 /**
- * Throws `KeyringError` unless the keyring has every key that the store needs. Where the check of a key is damaged, what the key
- * seals takes its place.
+ * Throws `KeyringError` unless the keyring has every key that the store needs. Where the check of a key is damaged, a
+ * record sealed by the key serves as the check.
  */
 export function requireFittingKeyring(
   store: Pick<Store, 'get' | 'listKeys'>,
@@ -81,7 +82,7 @@ export class KeyringStore implements KeyringSource {
     cluster.onSlotsTaken(() => this.#readAnewIfPossible());
     cluster.onAsked('keyring-changed', async () => {
       this.#readAnew();
-      await store.durable(); // what was sealed with the key before is listed from now on
+      await store.durable(); // records sealed with the earlier key are listed from now on
       return true;
     });
     cluster.onAsked('seal-again', async () => {
@@ -92,7 +93,8 @@ export class KeyringStore implements KeyringSource {
 
   /**
    * Reads the keyring, or creates one if nothing was ever sealed in this store. Throws `KeyringError`, without writing
-   * anything, when the keyring is missing or is not the one that sealed the records. A worker of several creates none.
+   * anything, when the keyring is missing or is not the one that sealed the records. A worker of a server with several
+   * workers creates none.
    */
   static async open(store: Store, path: string, cluster: Cluster = ALONE): Promise<KeyringStore> {
     const isFirst = cluster.size === 1;
@@ -124,7 +126,7 @@ export class KeyringStore implements KeyringSource {
     }));
   }
 
-  /** Adds a key, makes it the active one and returns its id. What is sealed stays sealed by the older keys. */
+  /** Adds a key, makes it the active one and returns its id. Sealed records stay sealed by the older keys. */
   async add(): Promise<string> {
     const ring = withNewKey(this.#ring);
     // The file is written first: a store that names a key which the file lacks could not be opened.
@@ -144,7 +146,7 @@ export class KeyringStore implements KeyringSource {
   }
 
   async #rotate(): Promise<void> {
-    await this.#store.durable(); // `listSealedBy` lists only what is committed
+    await this.#store.durable(); // `listSealedBy` lists only committed records
     await this.#sealOwnAgain();
     if (this.#cluster.size > 1) await this.#haveOthersSealAgain();
     this.#store.write((tx) => {
@@ -168,7 +170,7 @@ export class KeyringStore implements KeyringSource {
     });
   }
 
-  /** Seals what is at home in this worker with the active key. */
+  /** Seals the records at home in this worker with the active key. */
   async #sealOwnAgain(): Promise<void> {
     const isOwn = (place: SealedPlace) =>
       this.#cluster.owns(place.workspaceId, homeOfSealed(this.#store, place));
@@ -192,7 +194,7 @@ export class KeyringStore implements KeyringSource {
    */
   async delete(keyId: string): Promise<void> {
     await this.#rotation;
-    await this.#store.durable(); // what is sealed by it is then listed
+    await this.#store.durable(); // records that the key seals are listed after this
     if (this.#cluster.size > 1) this.#store.refresh();
     if (!this.#ring.keys.has(keyId)) throw notFound();
     const isActive = keyId === this.#ring.active;

@@ -1,7 +1,7 @@
 /**
  * The keyring: the keys that seal data keys, in a file of its own inside or outside of the data directory. One key is
- * active and seals; the others only open what they sealed before. The file is replaced atomically and only its owner can
- * read it. The caller checks a keyring against the store before it seals or opens anything.
+ * active and seals; the others only open earlier records. The file is replaced atomically and only its owner can read
+ * it. The caller checks a keyring against the store before it seals or opens anything.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface Keyring {
 /** Where the keyring of the running server is had from. */
 export interface KeyringSource {
   readonly ring: Keyring;
-  /** Returns the keyring, read anew when it lacks this key and another worker may have added it. */
+  /** Returns the keyring. Reads it again when it lacks this key and another worker may have added it. */
   ringWith(keyId: string): Keyring;
 }
 
@@ -27,7 +27,7 @@ export interface KeyringSource {
 export class KeyringError extends OperatorError {}
 
 /**
- * Returns the keyring at `path`. Throws `KeyringError`, which says what is wrong with the file: it is missing, cannot be
+ * Returns the keyring at `path`. Throws `KeyringError`, which names the fault of the file: it is missing, cannot be
  * read, is empty, is not JSON, or lacks sound keys. Changes nothing.
  */
 export function readKeyring(path: string): Keyring {
@@ -67,7 +67,7 @@ function parsed(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw damaged(path, 'it is not valid JSON'); // what it holds must not be in the message
+    throw damaged(path, 'it is not valid JSON'); // its contents must not be in the message
   }
 }
 
@@ -84,7 +84,7 @@ export function protectKeyring(path: string): void {
   try {
     chmodSync(path, 0o600);
   } catch (error) {
-    // A mounted secret can be read-only; who may read it is then up to whoever mounted it.
+    // A mounted secret can be read-only; the mount then decides which users may read it.
     if (errorNameOf(error) !== 'EROFS' && errorNameOf(error) !== 'EPERM') throw error;
   }
 }

@@ -36,7 +36,10 @@ export function removeSealed(tx: Transaction, place: SealedPlace): void {
   tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
 }
 
-/** Removes what belongs to the record with this key, which is about to be removed, when that is a sealed connection. */
+/**
+ * Removes the entries that belong to the record with this key, which is about to be removed, if it is a sealed
+ * connection.
+ */
 export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', revision = '']: Key): void {
   if (name === sealedConnections.name) removeSealed(tx, { workspaceId, slug, revision: Number(revision) });
 }
@@ -98,8 +101,8 @@ export function canReseal(store: Pick<Store, 'get'>, place: SealedPlace): boolea
 }
 
 /**
- * Returns the notebook in whose home a connection is written: the secret of a notebook, while its workspace exists. Undefined is
- * the home of the workspace, which also removes what is left of one that is deleted.
+ * Returns the notebook in whose home a connection is written, if it is the secret of a notebook and its workspace
+ * exists. Undefined is the home of the workspace, which also removes the remains of a deleted workspace.
  */
 export function homeOfSealed(store: Pick<Store, 'get'>, place: SealedPlace): string | undefined {
   const isDeleted = store.get(workspaceRecords, place.workspaceId) === undefined;

@@ -16,7 +16,7 @@ export class SecretStore {
     this.#keys = keys;
   }
 
-  /** Stores a secret in place of the one that had this name. */
+  /** Stores a secret in place of any earlier secret with this name. */
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void {
     this.remove(tx, workspaceId, name);
     putSealed(tx, this.#keys.ring, placeOf(workspaceId, name), { kind: 'key', key });

@@ -2,7 +2,7 @@
  * Runs the statements that one kernel sends. The kernel reads a result batch by batch; the next batch is fetched while
  * the kernel reads the current one. Disposing of the handler cancels every statement of that kernel.
  *
- * A kernel is not trusted: whatever it sends, it receives only rows of datasources that its notebook lists and that the
+ * A kernel is not trusted: for any input, it receives only rows of datasources that its notebook lists and that the
  * member who opened the session may read, or an error.
  */
 
@@ -14,7 +14,7 @@ import type { RowBatch } from '../rows.ts';
 import type { Queries, Reader } from './queries.ts';
 import { encodeRows, parseParameters } from './row-wire.ts';
 
-/** What a handler needs to know about its session. */
+/** The session's part in a handler. */
 export interface KernelQueryHandlerOptions {
   readonly queries: Queries;
   /** The notebook session, for the audit. */
@@ -37,7 +37,7 @@ interface EncodedBatch {
 interface OpenResult {
   readonly batches: AsyncGenerator<RowBatch>;
   readonly abort: AbortController;
-  /** The next batch. It is fetched and encoded while the kernel reads the one before. */
+  /** The next batch. It is fetched and encoded while the kernel reads the current one. */
   next: Promise<EncodedBatch | undefined>;
 }
 

@@ -1,9 +1,12 @@
-/** What workers keep of a datasource, when it is replaced or deleted: sessions in several of them may have used it. */
+/**
+ * Drops the workers' caches of a datasource when it is replaced or deleted: sessions in several workers may have used
+ * it.
+ */
 import type { Announce, Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
 
-/** Drops what is kept of a datasource. */
+/** Drops everything cached for a datasource. */
 type Drop = (workspaceId: WorkspaceId, slug: string) => void;
 
 interface Workers {
@@ -13,9 +16,9 @@ interface Workers {
 }
 
 /**
- * Returns what is called in the turn in which a datasource is replaced or deleted: this worker drops what it keeps at once, and the
- * others once the change is committed and before it is answered. From then on they read the datasource as it is, so none of them
- * keeps something of it again.
+ * Returns the function to call in the turn in which a datasource is replaced or deleted: this worker drops its cache at
+ * once, and the others after the commit and before the response. From then on they read the datasource as it is, so
+ * none of them caches its old state again.
  */
 export function dropInAllWorkers(drop: Drop, { store, cluster, announce }: Workers): Drop {
   cluster.onAsked('datasource-gone', (payload) => {

@@ -1,4 +1,4 @@
-/** Rewrites the placeholder `?` of statements into what each database uses to mark a parameter. */
+/** Rewrites the placeholder `?` of statements into each database's own parameter mark. */
 
 /** Where `?` is not a placeholder: quoted text and names, comments, and PostgreSQL's dollar quotes. */
 const OPAQUE =

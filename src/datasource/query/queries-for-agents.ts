@@ -31,15 +31,15 @@ interface Rows<Value> {
 interface RowRequest<Value> extends ToolRequest {
   readonly sql: string;
   readonly maxRows: number;
-  /** Returns what is kept of a cell. */
+  /** Returns the stored form of a cell. */
   readonly shorten: (cell: Cell) => Value;
 }
 
 const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
 const MAX_COLUMNS = 5_000;
-/** Most characters of what is kept of a result. A model is shown far less. */
+/** Most characters stored of a result. A model is shown far less. */
 export const MAX_KEPT_CHARS = 1024 * 1024;
-/** Most bytes of cells that are read for one result, whatever is kept of them. */
+/** Most bytes of cells that are read for one result, stored or not. */
 export const MAX_READ_BYTES = 64 * 1024 * 1024;
 /** Longer names of tables, columns and types are cut. */
 const MAX_NAME_CHARS = 1_000;
@@ -143,7 +143,7 @@ export class QueriesForAgents {
         for (const row of batch.rows) {
           isCut = rows.length === maxRows;
           if (isCut) break; // the outer loop goes on: the statement ends by itself, and its connection can be used again
-          // Cells are shortened at once: a row may have 16 MiB, and only what is kept of it may stay in memory.
+          // Cells are shortened at once: a row may have 16 MiB, and only its stored part may stay in memory.
           const kept = budget.read(row) ? row.map((cell) => detached(cell, shorten(cell))) : undefined;
           if (kept === undefined || !budget.keep(kept)) return { columns, rows, isCut: true };
           rows.push(kept);
@@ -157,7 +157,7 @@ export class QueriesForAgents {
   }
 }
 
-/** Counts what is read and kept for one result. */
+/** Counts the bytes read and the characters stored for one result. */
 class ReadBudget {
   #readBytes = 0;
   #keptChars = 0;
@@ -169,7 +169,7 @@ class ReadBudget {
     return true;
   }
 
-  /** Counts what is kept of a row. Returns false when it is too much. */
+  /** Counts the stored part of a row. Returns false when it is too much. */
   keep(row: readonly (string | null)[]): boolean {
     for (const text of row) this.#keptChars += text?.length ?? 0;
     return this.#keptChars <= MAX_KEPT_CHARS;

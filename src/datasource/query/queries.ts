@@ -20,14 +20,16 @@ const NO_TRANSACTIONS =
 const CHANGED_MEANWHILE =
   'The datasource was changed while the statement waited for a connection. Run it again.';
 
-/** The member of the workspace who runs a statement, and by what. Their right to read is checked for each statement. */
+/**
+ * The member of the workspace who runs a statement, and its origin. Their right to read is checked for each statement.
+ */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & {
   readonly origin: QueryOrigin;
   /** The trace that the statement belongs to. */
   readonly trace?: TraceContext | undefined;
 };
 
-/** What is counted of statements. */
+/** The metrics of statements. */
 export type QueryMetrics = Pick<ServerMetrics, 'queries'>;
 
 /** Runs statements against datasources. Each has a connection of its own until its rows are read. */
@@ -130,7 +132,7 @@ export class Queries {
     }
   }
 
-  /** Throws when what was true before a statement waited for its connection is not true any more. */
+  /** Throws when the datasource or the reader's rights have changed while a statement waited for its connection. */
   #refuseOutdated(reader: Reader, { id, slug, revision }: DatasourceRecord): void {
     this.#store.refreshShared();
     const now = this.#store.get(datasourceRecords, reader.workspaceId, slug);

@@ -1,4 +1,4 @@
-/** Groups rows that a driver emits one by one into batches, and pauses the driver while nobody reads them. */
+/** Groups rows that a driver emits one by one into batches, and pauses the driver while no reader takes them. */
 import type { Cell, Column, RowBatch } from '../rows.ts';
 
 /** The driver's side of a queue. */

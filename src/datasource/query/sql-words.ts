@@ -15,7 +15,9 @@ export function mayContain(text: string, words: ReadonlySet<string>): boolean {
   return /\P{ASCII}/u.test(text) && hasWord(foldLetters(text), words);
 }
 
-/** Replaces letters that a database may take for those of A to Z, such as `ı`, `ſ`, the Kelvin sign and full-width ones. */
+/**
+ * Replaces letters that a database may equate with A to Z, such as `ı`, `ſ`, the Kelvin sign and full-width letters.
+ */
 export function foldLetters(text: string): string {
   return text.normalize('NFKC').toUpperCase();
 }

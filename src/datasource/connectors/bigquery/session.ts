@@ -67,7 +67,7 @@ async function* rowsOf(
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly) {
-    // Only the service knows what a script does. A dry run tells it, without any effect or cost.
+    // Only the service can classify a script. A dry run does so without any effect or cost.
     const plan = await insertJob(api, { query: sql, parameters, dryRun: true }, signal);
     if (textOf(plan, 'statistics', 'query', 'statementType') !== 'SELECT') throw refuseWriting();
   }

@@ -1,11 +1,11 @@
-/** What ClickHouse answers, before anything is read of it. */
+/** Responses of ClickHouse, before anything is read of them. */
 import type { Readable } from 'node:stream';
 import { parseError } from '@clickhouse/client';
 import { DatasourceFailure } from '../../failure.ts';
 
 /**
- * The driver unpacks whatever says that it is packed, and reads errors to their end: a few megabytes would become gigabytes. So
- * it hands out answers as they come.
+ * The driver unpacks every response that claims to be packed, and reads errors to their end: a few megabytes would
+ * become gigabytes. So it hands out responses as they come.
  */
 export const AS_IT_IS = { decompress_response_stream: false, ignore_error_response: true } as const;
 
@@ -18,7 +18,10 @@ interface Answer {
 const MAX_ERROR_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
-/** Returns the error that was answered, or `undefined` when it is a result. Throws for a packed answer, which nobody asked for. */
+/**
+ * Returns the error in the response, or `undefined` when it is a result. Throws for a packed response, which was not
+ * requested.
+ */
 export async function errorIn({
   stream,
   http_status_code,

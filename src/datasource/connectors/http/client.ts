@@ -39,7 +39,7 @@ function leadsTo(route: EgressRoute, { host, port }: Wanted): boolean {
 /** One HTTP request. */
 export interface HttpCall extends PageOptions {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Its scheme, host and port are those of the route. */
+  /** Its scheme, host and port are the route's. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -105,8 +105,9 @@ async function unzipped(bytes: Buffer): Promise<Buffer> {
 }
 
 /**
- * Returns the signal of a request that begins a statement. It does not abort: nobody would learn what there is to cancel. Instead
- * the statement is cancelled once it is answered, or the guard cuts its sockets off. Throws when `signal` has aborted before.
+ * Returns the signal of a request that begins a statement. It does not abort, because the response names the statement
+ * to cancel. Instead the statement is cancelled after the response, or the guard cuts its sockets off. Throws when
+ * `signal` has aborted before.
  */
 export function untilAnswered(signal: AbortSignal): AbortSignal {
   signal.throwIfAborted();

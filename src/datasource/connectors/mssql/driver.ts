@@ -1,4 +1,4 @@
-/** The used part of the driver of SQL Server, which is installed on demand, and what it lacks. */
+/** The used part of the driver of SQL Server, which is installed on demand, and additions to it. */
 import type { EventEmitter } from 'node:events';
 
 /** A statement that is sent. */
@@ -30,7 +30,7 @@ export interface Tedious {
   readonly TYPES: Readonly<Record<string, unknown>>;
 }
 
-/** Returns whether this is the driver, in a version that has what is used of it. */
+/** Returns whether this is the driver, in a version that has the used parts. */
 export function isTedious(driver: unknown): driver is Tedious {
   const { Connection, Request, TYPES } = Object(driver) as Partial<Tedious>;
   if (typeof Connection !== 'function' || typeof Request !== 'function' || TYPES === undefined) return false;
@@ -38,8 +38,8 @@ export function isTedious(driver: unknown): driver is Tedious {
 }
 
 /**
- * Calls `end` when the driver cannot read what the server sends, or a listener cannot use it. The driver does not listen for
- * errors of its parser, so each of them would end the process.
+ * Calls `end` when the driver cannot read the server's data, or a listener cannot use it. The driver does not listen
+ * for errors of its parser, so each of them would end the process.
  */
 export function endOnUnreadable(connection: TdsConnection, end: () => void): void {
   let isConnecting = true;

@@ -39,7 +39,7 @@ export async function openMssql(driver: Tedious, options: MssqlOptions): Promise
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
     },
     async mayWrite(signal) {
-      // These words are ours, and some of them are among those that write.
+      // This statement is the server's own, and some of its words are among those that write.
       for await (const { rows } of query(MAY_WRITE, [], { signal, readOnly: false }))
         for (const [answer] of rows) return answer !== 0;
       return undefined;

@@ -13,7 +13,7 @@ const WRITING = new Set(
 );
 /** `NEXT VALUE FOR` takes a number from a sequence. There can be comments between the words. */
 const SEQUENCE = ['NEXT', 'VALUE', 'FOR'].map((word) => new Set([word]));
-/** A batch that begins with another word than those of T-SQL calls the procedure of that name. */
+/** A batch that begins with a word outside of T-SQL calls the procedure of that name. */
 const FIRST_WORDS = new Set(['SELECT', 'WITH']);
 
 /** Returns whether a statement, which may be a batch of several, only reads by its words. */
@@ -35,8 +35,8 @@ const granted = (name: string, level: string, rights: readonly string[]) =>
   rights.map((right) => `HAS_PERMS_BY_NAME(${name}, '${level}', '${right}') = 1`).join(' OR ');
 
 /**
- * Returns one row with 1 when the account may change anything in its database, or 0. An account sees only what it has some right to
- * (https://learn.microsoft.com/sql/t-sql/functions/has-perms-by-name-transact-sql).
+ * Returns one row with 1 when the account may change anything in its database, or 0. An account sees only objects on
+ * which it has some right (https://learn.microsoft.com/sql/t-sql/functions/has-perms-by-name-transact-sql).
  */
 export const MAY_WRITE = `SELECT CASE WHEN HAS_PERMS_BY_NAME(NULL, NULL, 'CONTROL SERVER') = 1
   OR ${granted('DB_NAME()', 'DATABASE', DATABASE_RIGHTS)}

@@ -87,7 +87,9 @@ function timeText(value: Date, kind: ColumnType): string {
   return `${date} ${time}${kind === 'timestamptz' ? '+00:00' : ''}`;
 }
 
-/** Returns the microseconds, which the driver stores, in seconds, in a member of the date. What is smaller is cut off. */
+/**
+ * Returns the microseconds, which the driver stores, in seconds, in a member of the date. Smaller digits are cut off.
+ */
 function beyondMilliseconds(value: Date): string {
   const delta = 'nanosecondsDelta' in value ? value.nanosecondsDelta : 0;
   const ticks = typeof delta === 'number' ? Math.round(delta * 1e7) : 0;

@@ -44,7 +44,7 @@ export async function openMysql(options: MysqlOptions): Promise<Session> {
       rowsOf({ connection, connectAgain, route: options.route }, sql, parameters, query),
     async reset() {
       await new Promise<void>((done, fail) => connection.reset((error) => (error ? fail(error) : done())));
-      // The reset keeps the database of the last USE, and undoes what the driver asked for when it connected.
+      // The reset keeps the database of the last USE, and undoes the driver's settings of the connection.
       await run(connection, `USE ${driver.escapeId(options.database)}`);
       await run(connection, SET_AS_CONNECTED);
     },

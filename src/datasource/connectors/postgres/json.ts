@@ -59,7 +59,10 @@ export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Bu
   return isUtf8(json) ? json : Buffer.from(json.toString('utf8'));
 }
 
-/** Writes the value in `bytes` from `start` to `end` at `place`, which must have room. Returns the end of what it wrote. */
+/**
+ * Writes the value in `bytes` from `start` to `end` at `place`, which must have room. Returns the end of the written
+ * text.
+ */
 function writeValue(
   way: number,
   bytes: Buffer,

@@ -12,7 +12,7 @@ import { PARSERS, parameterFor } from './values.ts';
 export interface PostgresChannel {
   readonly client: Client;
   readonly tap: PostgresTap;
-  /** Asks the server to cancel what this client is doing. */
+  /** Asks the server to cancel this client's current statement. */
   readonly cancel: () => void;
 }
 

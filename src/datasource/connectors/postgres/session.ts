@@ -81,7 +81,7 @@ async function connected(options: PostgresOptions, tls: TlsOptions | false): Pro
   return { client, tap };
 }
 
-/** Asks the server, on a separate connection, to cancel what the client's connection is doing. */
+/** Asks the server, on a separate connection, to cancel the current statement of the client's connection. */
 function requestCancel(client: Client, route: EgressRoute): void {
   const [pid, secret]: unknown[] = [Reflect.get(client, 'processID'), Reflect.get(client, 'secretKey')];
   if (typeof pid !== 'number' || typeof secret !== 'number') return;

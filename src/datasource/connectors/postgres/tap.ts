@@ -1,4 +1,6 @@
-/** Sits between a client's socket and its driver, takes the rows out, and pauses the socket while nobody reads them. */
+/**
+ * Sits between a client's socket and its driver, extracts the rows, and pauses the socket while no reader takes them.
+ */
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { Client, Connection } from 'pg';

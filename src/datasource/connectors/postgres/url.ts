@@ -18,7 +18,7 @@ export interface PostgresAddress {
   readonly requireChannelBinding: boolean;
 }
 
-/** The parts, or a message about what is wrong, which repeats nothing of the text. */
+/** The parts, or an error message that repeats nothing of the text. */
 export type ParsedPostgresUrl =
   | { readonly ok: true; readonly address: PostgresAddress }
   | { readonly ok: false; readonly message: string };
@@ -110,6 +110,6 @@ function decode(text: string): string | undefined {
 }
 
 function hasControls(text: string): boolean {
-  // On the wire a zero byte ends a text; what follows it would be read as a parameter.
+  // On the wire a zero byte ends a text; the bytes after it would be read as a parameter.
   return /\p{Cc}/u.test(text);
 }
