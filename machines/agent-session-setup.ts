@@ -1,4 +1,4 @@
-/** What the agent session's chart is made of: its context, events, guards and actions. The chart combines them. */
+/** The parts of the agent session's chart: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { FailureCode } from '#src/core/failures.ts';

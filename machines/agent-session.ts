@@ -1,5 +1,5 @@
 /**
- * One agent conversation that is open: answers one prompt at a time, step by step, and announces what happened.
+ * One agent conversation that is open: answers one prompt at a time, step by step, and announces each change.
  *
  *   closed ─open─► open.ready ─prompt─► open.busy.thinking ─step.done, calls─► acting.running ─tools.done─► thinking
  *     ▲                ▲                  │  ▲     │                             │ cancel
@@ -171,7 +171,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
         },
       },
     },
-    /** Left at once: the session releases what it held. */
+    /** Left at once: the session releases its resources. */
     closing: {
       entry: ['release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',

@@ -1,12 +1,12 @@
-/** What the charts of notebook sessions and of agent sessions have in common. */
+/** The common parts of the charts of notebook sessions and of agent sessions. */
 import type { Failure } from '#src/core/errors.ts';
 
-/** What a session announces: its new status, and that it is closed. */
+/** The announcements of a session: its new status, and that it is closed. */
 export type SessionNotice<Status extends string> =
   | { type: 'session.status'; status: Status; reason: string | null }
   | { type: 'session.closed'; reason: string };
 
-/** The failure of what runs in a session while it is closed. */
+/** The failure of work that runs in a session while it is closed. */
 export const SESSION_CLOSED: Failure = {
   code: 'session_closed',
   message: 'The session was closed while this was running.',

@@ -3,8 +3,8 @@
  *
  *   open.vacant ⇄ open.occupied        open, nothing attached ─close─► closed (final)
  *
- * E1 `notebookSessionId` is set exactly in `open.occupied`.  E2 it closes only when nothing is attached.
- * Stored: all of it. Nothing in it depends on the process, so a restored environment is what it was.
+ * E1 `notebookSessionId` is set exactly in `open.occupied`.  E2 it closes only when nothing is attached. Stored: all of
+ * it. Nothing in it depends on the process, so a restored environment is unchanged.
  */
 import { assign, type SnapshotFrom, setup } from 'xstate';
 import type { EnvironmentId, SessionId, WorkspaceId } from '#src/core/ids.ts';

@@ -1,4 +1,4 @@
-/** What the notebook session's chart is made of: its context, events, guards and actions. The chart combines them. */
+/** The parts of the notebook session's chart: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
@@ -7,13 +7,16 @@ import type { TerminalStatus } from '#src/wire/run.ts';
 import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
 import { type SessionNotice, unprovided } from './any-session.ts';
 
-/** What keeps a session busy: a durable run, a call of the code endpoint, or the check of new code before it runs. */
+/**
+ * A piece of work that keeps a session busy: a durable run, a call of the code endpoint, or the check of new code
+ * before it runs.
+ */
 export interface Work {
   readonly kind: 'run' | 'code' | 'check';
   readonly id: string;
 }
 
-/** The member who opened the session. Its notebook code reads what this member may read. */
+/** The member who opened the session. Its notebook code reads with the rights of this member. */
 export interface Opener {
   readonly userId: string;
   /** Whether their access token had the scope for datasources. */
@@ -39,7 +42,7 @@ export interface SessionContext extends SessionInput {
   readonly earlyDeaths: number;
 }
 
-/** What the session asks of the driver of its kernel. */
+/** The session's commands to the driver of its kernel. */
 export type DriverCommand = { type: 'execute'; work: Work } | { type: 'interrupt' | 'kill' | 'stop' };
 
 /** How a session is opened. */
@@ -117,8 +120,8 @@ export const notebookSessionSetup = setup({
     emitted: NotebookSessionNotice;
     meta: Refusals<SessionEvent['type']>;
     /**
-     * `passing`: the state ends by itself, and the session may then be ready. `unstored`: the state is not stored, because a
-     * restart ends it as it ends the one before.
+     * `passing`: the state ends by itself, and the session may then be ready. `unstored`: the state is not stored,
+     * because a restart treats it like the state before it.
      */
     tags: 'resident' | 'passing' | 'unstored';
   },
@@ -172,7 +175,7 @@ export const notebookSessionSetup = setup({
     announceClosed: emit({ type: 'session.closed', reason: 'closed' }),
     /** Ends the run's record or returns the call's result; does nothing when there is no work. */
     endWork: unprovided('endWork') as (_: { context: SessionContext }, end: WorkEnd) => void,
-    /** Closes what is bound to the session, in this turn; does nothing when that is closed. */
+    /** Closes everything bound to the session, in this turn; does nothing when that is closed. */
     closeBound: unprovided('closeBound') as (_: { context: SessionContext }) => void,
     /** Detaches the session from its environment. */
     release: unprovided('release') as (_: { context: SessionContext }) => void,

@@ -1,5 +1,5 @@
 /**
- * One open notebook: owns one kernel, does one piece of work at a time, announces what happened.
+ * One open notebook: owns one kernel, does one piece of work at a time, announces each change.
  *
  *   closed ─open─► live.starting ─kernel.ready─► live.ready ⇄ live.busy.running ─cancel─► cancelling ─3 s─► killing
  *     ▲               │ deadline                  │    ▲ kernel.ready
@@ -9,14 +9,13 @@
  *   closed ◄─ live.closing ◄─close─ live      closed ◄─close─ failed, dormant  failed
  *                                             live.ready ─hibernate─► dormant
  *
- * S1 a kernel exists only inside `live`, and exactly one.  S2 `work` is set exactly in `live.busy`.
- * S3 accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
- * S4 closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.
- * S5 a kernel that is being killed gets no more work: `killing` is left by its exit, never by its last message.
- * S6 once `closing`, a session closes, whatever becomes of its kernel.
- * S7 `starting` and `restoring` are `forking`, or `installing` packages, which may take longer than a fork.
- * Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it came from. A stored
- * `live` claims a kernel that died with the server: `restored` starts another.
+ * S1 a kernel exists only inside `live`, and exactly one.  S2 `work` is set exactly in `live.busy`. S3 accepted work is
+ * ended exactly once, through `endWork`; only a crash of the server leaves it open. S4 closed stays closed until
+ * `open`: a session's id is its notebook's, so it can be opened again. S5 a kernel that is being killed gets no more
+ * work: `killing` is left by its exit, never by its last message. S6 once `closing`, a session closes, even if its
+ * kernel fails to end. S7 `starting` and `restoring` are `forking`, or `installing` packages, which may take longer
+ * than a fork. Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it
+ * came from. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';
 import type { SessionStatus } from '#src/wire/session.ts';
@@ -246,7 +245,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         },
       },
     },
-    /** Left at once: the kernel is gone, and the session releases what it held. */
+    /** Left at once: the kernel is gone, and the session releases its resources. */
     closing: {
       entry: ['closeBound', 'release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',

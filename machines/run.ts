@@ -56,7 +56,7 @@ export const runMachine = setup({
     events: RunEvent;
     emitted: RunNotice;
     meta: Refusals<RunEvent['type']>;
-    /** `unstored`: a restart makes of the state what it makes of the one before. */
+    /** `unstored`: a restart treats this state like the state before it. */
     tags: 'resident' | 'unstored';
   },
   guards: {

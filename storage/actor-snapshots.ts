@@ -1,8 +1,8 @@
 import { defineRecord } from './codec.ts';
 
 /**
- * What is stored of an actor: its state and its context. Children, timers and handles are not stored, because they belong
- * to the process: a restored actor creates its own.
+ * The stored form of an actor: its state and its context. Children, timers and handles are not stored, because they
+ * belong to the process: a restored actor creates its own.
  */
 export interface ActorSnapshot {
   readonly machine: string;

@@ -9,7 +9,7 @@ export interface Asset extends Blob {
   readonly mimetype: string;
 }
 
-/** An asset without its bytes, which are a blob. Those of version 1 have them. */
+/** An asset without its bytes, which are a blob. Assets of version 1 contain their bytes. */
 export interface AssetRecord extends Omit<Asset, 'bytes'> {
   readonly bytes?: Uint8Array;
   /** The notebook or conversation of the run, whose blob it is; an asset outlives the record of its run. */

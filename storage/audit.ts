@@ -1,6 +1,6 @@
 import { defineRecord } from './codec.ts';
 
-/** Who did what. Key: workspace id, audit id (time-ordered). */
+/** One audited action and its author. Key: workspace id, audit id (time-ordered). */
 export interface AuditRecord {
   readonly at: string;
   readonly userId: string;
@@ -10,7 +10,7 @@ export interface AuditRecord {
   readonly target: string;
   readonly outcome: 'done' | 'failed' | 'refused';
   readonly detail: string | null;
-  /** Of the connection; empty for what a notebook or an agent does. */
+  /** The address of the connection; empty for actions of a notebook or an agent. */
   readonly address: string;
   readonly requestId: string;
   /** Of a `datasource.query`. */
@@ -31,5 +31,5 @@ export interface AuditedQueries {
 
 /** Changes. Any worker puts them, in shared turns; old ones are removed by whichever worker finds them. */
 export const auditRecords = defineRecord<AuditRecord>('audit', 1);
-/** Queries, apart from changes, so that many of them cannot push out what changed. */
+/** Queries, apart from changes, so that many queries cannot push out the changes. */
 export const auditedQueries = defineRecord<AuditRecord>('audit-query', 1);

@@ -1,8 +1,8 @@
 /**
- * Bytes that several records of a notebook or conversation may have: stored once, under their hash, as long as a
- * record uses them. A large output is an asset of its run and also what its cell shows, and the run before often had
- * the same output. Each notebook and conversation has blobs of its own, because the counts of uses are written by its
- * home alone.
+ * Bytes that several records of a notebook or conversation may share: stored once, under their hash, as long as a
+ * record uses them. A large output is an asset of its run and also an output of its cell, and the previous run often
+ * had the same output. Each notebook and conversation has blobs of its own, because the counts of uses are written by
+ * its home alone.
  */
 import { defineRecord, encodeBytesRecord } from './codec.ts';
 import { DAMAGED, readOrDamaged } from './damaged.ts';
@@ -22,7 +22,7 @@ export const blobRecords = defineRecord<Uint8Array>('session-blob', 1);
 /** How often records use a blob. Key: workspace id, notebook or conversation id, SHA-256. */
 export const blobUses = defineRecord<number>('session-blob-uses', 1);
 
-/** What blobs belong to: a workspace and a notebook or conversation in it. */
+/** The owner of blobs: a workspace and a notebook or conversation in it. */
 export type BlobScope = readonly [workspaceId: string, sessionId: string];
 
 /** Returns the record of bytes, which it ends with, in steps of up to a millisecond. */

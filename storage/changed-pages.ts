@@ -1,12 +1,13 @@
 /**
  * The pages of a store that have changed since an earlier transaction, read from LMDB's data file while the store is used.
  *
- * LMDB never changes a committed page: a write copies the page, and those above it up to the root, and gives the copies the number of
- * its transaction (`mp_txnid` in the head of a page). So a page with the number of an earlier transaction is as it was then, with all
- * pages below it, and a walk from the root that turns back at such pages visits what has changed and its direct children. A
- * copy of the earlier state with these pages written over it is the later state, with its list of free pages.
+ * LMDB never changes a committed page: a write copies the page, and those above it up to the root, and gives the copies
+ * the number of its transaction (`mp_txnid` in the head of a page). So a page with the number of an earlier transaction
+ * is as it was then, with all pages below it, and a walk from the root that turns back at such pages visits the changed
+ * pages and their direct children. A copy of the earlier state with these pages written over it is the later state,
+ * with its list of free pages.
  *
- * Whoever reads must keep LMDB from using the pages again meanwhile (`Store.holdState`).
+ * A reader must keep LMDB from using the pages again meanwhile (`Store.holdState`).
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -70,8 +71,8 @@ export class ChangedPages implements AsyncDisposable {
   }
 
   /**
-   * Yields every page that was written after the transaction `since`, and the head as the last. Throws when the pages are not those of
-   * the state that was opened.
+   * Yields every page that was written after the transaction `since`, and the head as the last. Throws when the pages
+   * do not belong to the opened state.
    */
   async *since(since: bigint): AsyncGenerator<PageRun> {
     if (this.meta.transaction === since) return;
@@ -91,7 +92,7 @@ export class ChangedPages implements AsyncDisposable {
     }
   }
 
-  /** Yields those of the pages that have changed, one by one. Neighbours are read at once. */
+  /** Yields the changed ones among the pages, one by one. Neighbours are read at once. */
   async *#changedAmong(pages: readonly number[], since: bigint): AsyncGenerator<PageRun> {
     const { pageSize } = this.meta;
     const sorted = pages.toSorted((a, b) => a - b);

@@ -8,7 +8,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return rest;
 });
 
-/** Returns the checksum of bytes without the function of Node.js. `before` is that of what comes before them. */
+/** Returns the checksum of bytes without the function of Node.js. `before` is the checksum of the preceding bytes. */
 export function computeChecksum(bytes: Uint8Array, before = 0): number {
   let rest = before ^ 0xffff_ffff;
   for (const byte of bytes) rest = TABLE[(rest ^ byte) & 0xff]! ^ (rest >>> 8);
@@ -19,5 +19,8 @@ type Checksum = (bytes: Uint8Array, before?: number) => number;
 
 const { crc32 }: { crc32?: Checksum } = { ...zlib };
 
-/** Returns the checksum, a number of 32 bits, of bytes; with the one of what comes before them, that of all. */
+/**
+ * Returns the checksum of bytes, a number of 32 bits; given the checksum of the preceding bytes, the checksum of all of
+ * them.
+ */
 export const checksumOf: Checksum = crc32 ?? computeChecksum;

@@ -25,8 +25,8 @@ const CHECKED = 0xc1;
 const HEAD_BYTES = 5;
 
 /**
- * Returns `[version, value]` as MessagePack, behind a byte that says so and a checksum of it (CRC-32, 4 bytes). Members that
- * are `undefined` are omitted. A large member of bytes is copied once, whatever else the value has.
+ * Returns `[version, value]` as MessagePack, after a byte that marks the format and a checksum (CRC-32, 4 bytes).
+ * Members that are `undefined` are omitted. A large member of bytes is copied only once.
  */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
   const large = largeMemberOf(value);
@@ -41,8 +41,8 @@ export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
 }
 
 /**
- * Returns what `encodeRecord` returns for a value whose bytes `name` are these parts, in steps of up to a millisecond. The record
- * ends with those bytes, so they can be taken from there.
+ * Encodes like `encodeRecord`, for a value whose bytes `name` are these parts, in steps of up to a millisecond. The
+ * record ends with those bytes, so they can be taken from there.
  */
 export function* encodeRecordOfParts<T>(
   kind: RecordKind<T>,
@@ -131,7 +131,7 @@ export interface EncodedRecord<T> {
   readonly bytes: Uint8Array;
 }
 
-/** A stored record is not what was written. */
+/** A stored record differs from its written form. */
 export class DamagedRecord extends Error {
   constructor(kind: string, why: string, cause?: unknown) {
     super(`A stored ${kind} is damaged: ${why}.`, cause === undefined ? undefined : { cause });
@@ -170,7 +170,7 @@ function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): un
   }
 }
 
-/** Returns what is wrong with a stored record of whatever kind; undefined when it is sound. */
+/** Returns the fault of a stored record of any kind; undefined when it is sound. */
 export function problemOf(bytes: Uint8Array): string | undefined {
   try {
     decodeRecord({ name: 'record', version: Number.MAX_SAFE_INTEGER, upgrade: (value) => value }, bytes);

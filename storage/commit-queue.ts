@@ -13,10 +13,10 @@ export interface PendingWrite {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** What one turn of the event loop has written, and the promise that its commit settles. */
+/** The writes of one turn of the event loop, and the promise that its commit settles. */
 export class PendingCommit {
   readonly writes = new Map<string, PendingWrite>();
-  /** What is still to be decided in a shared turn (`Store.decide`), and joins this commit. */
+  /** Decisions that wait for a shared turn (`Store.decide`), and join this commit. */
   readonly decisions: (() => void)[] = [];
   /** When its turn ended. */
   endedAt = 0;
@@ -32,7 +32,7 @@ export class PendingCommit {
 export interface CommitRoom {
   /** Called after each commit. */
   committed(): void;
-  /** Whether there is room only for what frees space or ends something. */
+  /** Whether there is room only for writes that free space or end something. */
   readonly isFull: boolean;
   /** Takes the space that a commit needs. Returns a promise after which the commit has to ask again, when there is none. */
   claim(bytes: number): Promise<void> | undefined;
@@ -51,7 +51,7 @@ export interface CommitQueueOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** Space for what a shared turn writes: when it is claimed, nothing of that has been decided. */
+/** Space for the writes of a shared turn, claimed before any of them is decided. */
 const BYTES_FOR_DECISIONS = 1024 * 1024;
 
 /**
@@ -100,7 +100,7 @@ export class CommitQueue {
     this.#isCommitting = false;
   }
 
-  /** Commits what `commits` have written, and adds to them what a shared turn takes along. */
+  /** Commits the writes of `commits`, and adds the writes of decisions in a shared turn. */
   async #issue(commits: PendingCommit[]): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const isShared = commits.some(({ decisions }) => decisions.length > 0);
@@ -124,7 +124,7 @@ export class CommitQueue {
         return;
       } catch (error) {
         const cause = await commitFailureOf(error);
-        // What a shared turn has read may be wrong as soon as it has lost the lock.
+        // The reads of a shared turn may be outdated as soon as it has lost the lock.
         if (isShared) throw cause;
         const again = this.room?.waitAfter(cause);
         if (again === undefined) throw cause;
@@ -147,8 +147,8 @@ export class CommitQueue {
   }
 
   /**
-   * Takes the decisions within LMDB's write transaction. What this process decided before is written first: they see it, so
-   * it must not be committed after them.
+   * Makes the decisions within LMDB's write transaction. Earlier writes of this process are written first: the
+   * decisions see them, so they must not be committed after them.
    */
   #decide(commits: PendingCommit[]): void {
     const before = this.#options.closeTurn();

@@ -19,8 +19,8 @@ export interface Entry<T> {
 }
 
 /**
- * Reads committed records by range. What this process has written and not committed yet is not among them. A damaged record
- * is reported and left out.
+ * Reads committed records by range. Uncommitted writes of this process are not among them. A damaged record is reported
+ * and left out.
  */
 export class CommittedRecords {
   readonly #database: RootDatabase<Buffer, Key>;
@@ -35,7 +35,7 @@ export class CommittedRecords {
     this.#onDamage = report;
   }
 
-  /** Returns the value of a record. Throws `DamagedRecord`, after reporting it, when the bytes are not what was written. */
+  /** Returns the value of a record. Throws `DamagedRecord`, after reporting it, when the bytes are damaged. */
   protected decode<T>(kind: RecordKind<T>, key: Key, bytes: Uint8Array): T {
     try {
       return decodeRecord(kind, bytes);
@@ -129,7 +129,7 @@ export class CommittedRecords {
     return undefined;
   }
 
-  /** Yields the first `limit` committed keys of a partition, of whatever kind. Values are not read. */
+  /** Yields the first `limit` committed keys of a partition, of all kinds. Values are not read. */
   listPartition(partition: string, limit: number): Iterable<Key> {
     const { low, high } = partitionRange(partition);
     return this.#database.getKeys({ start: low, end: high, limit });
@@ -145,7 +145,7 @@ export class CommittedRecords {
     for (const { key, value } of this.#database.getRange(range)) yield { key, bytes: value.byteLength };
   }
 
-  /** Yields every committed record with what is wrong with it, if anything. Reads all of them. */
+  /** Yields every committed record with its fault, if it has one. Reads all of them. */
   *checkAll(): Generator<{ readonly key: Key; readonly problem: string | undefined }> {
     for (const { key, value } of this.#database.getRange({ snapshot: true }))
       yield { key, problem: problemOf(value) };

@@ -14,7 +14,10 @@ export interface ConversationRecord {
   readonly model: string | null;
   readonly instructions: string | null;
   readonly datasourceSlugs: readonly string[];
-  /** The user who chose the datasources, and whose rights limit what prompts of others read; its creator when this is missing. */
+  /**
+   * The user who chose the datasources, and whose rights limit the data that prompts of other users read; its creator
+   * when this is missing.
+   */
   readonly datasourcesChosenBy?: string;
 }
 

@@ -1,18 +1,16 @@
-/**
- * Reads records that may be damaged, that is, not what was written. One damaged record must not cost more than itself.
- */
+/** Reads records that may be damaged. One damaged record must not make others unavailable. */
 import { DamagedRecord } from './codec.ts';
 
 /** Stands for a damaged record where it is not treated as a missing one. */
 export const DAMAGED = Symbol('damaged');
 
-/** Returns what `read` returns, or undefined when a record that it reads is damaged, as if the record were missing. */
+/** Returns the result of `read`, or undefined when a record that it reads is damaged, as if the record were missing. */
 export function unlessDamaged<T>(read: () => T): T | undefined {
   const value = readOrDamaged(read);
   return value === DAMAGED ? undefined : value;
 }
 
-/** Returns what `read` returns, or `DAMAGED` when a record that it reads is damaged. */
+/** Returns the result of `read`, or `DAMAGED` when a record that it reads is damaged. */
 export function readOrDamaged<T>(read: () => T): T | typeof DAMAGED {
   try {
     return read();

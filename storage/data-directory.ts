@@ -54,7 +54,7 @@ export class DataDirectory implements Disposable {
     return isClaimed(realpathSync(path));
   }
 
-  /** What holds the claim, for processes that are to hold it as well; undefined where none can. */
+  /** The descriptor that holds the claim, for processes that are to hold it as well; undefined where none can. */
   get claimDescriptor(): number | undefined {
     return this.#claim?.descriptor;
   }

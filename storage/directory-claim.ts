@@ -1,8 +1,8 @@
 /**
- * The claim on a data directory: a lock on a file in it (core/file-lock.ts). Acquiring it is atomic, the system releases it
- * when the process ends, containers that share the directory see it, and only those who may read the directory can
- * acquire it. Where the native call is not available, a listening abstract socket named for the directory takes its
- * place; containers do not share that, and any local user could block it.
+ * The claim on a data directory: a lock on a file in it (core/file-lock.ts). Acquiring it is atomic, the system
+ * releases it when the process ends, containers that share the directory see it, and only users with access to the
+ * directory can acquire it. Where the native call is not available, a listening abstract socket named for the directory
+ * takes its place; containers do not share that, and any local user could block it.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
@@ -14,7 +14,10 @@ import { loadFileLock } from '#src/os/file-lock.ts';
 const FILE = 'claim';
 
 export interface Claim extends Disposable {
-  /** What holds the lock. A process that inherits it holds the claim as well. Undefined where a socket takes its place. */
+  /**
+   * The descriptor that holds the lock. A process that inherits it holds the claim as well. Undefined where a socket
+   * takes its place.
+   */
   readonly descriptor: number | undefined;
 }
 

@@ -14,8 +14,8 @@ export interface WorkspaceRecord {
 export const workspaceRecords = defineRecord<WorkspaceRecord>('workspace', 1);
 
 /**
- * Returns whether a workspace has not been deleted. What is new in a workspace is refused in the turn in which it is written when
- * the workspace is gone: the request may have been admitted before.
+ * Returns whether a workspace has not been deleted. Additions to a workspace check this in the turn in which they are
+ * written, because the request may have been admitted before the deletion.
  */
 export function workspaceExists(store: Pick<Store, 'has'>, workspaceId: string): boolean {
   return store.has(workspaceRecords, workspaceId);

@@ -12,7 +12,9 @@ const MAX_KEY_BYTES = 1978;
 /** Of a UTF-16 unit in UTF-8. */
 const MAX_BYTES_OF_A_UNIT = 3;
 
-/** Returns the key. Throws when it is too long: LMDB would refuse the whole commit, with what others wrote in it. */
+/**
+ * Returns the key. Throws when it is too long: LMDB would refuse the whole commit, with the writes of other requests.
+ */
 export function checkKey(key: Key): Key {
   let units = 0;
   for (const part of key) units += part.length;
@@ -28,7 +30,7 @@ export interface KeyRange {
   readonly high: (string | Uint8Array)[];
 }
 
-/** Returns the range of all keys of a kind under `prefix`, whatever characters their ids have. */
+/** Returns the range of all keys of a kind under `prefix`, for ids of any characters. */
 export function rangeOf(partition: string, kind: string, prefix: readonly string[]): KeyRange {
   return { low: [partition, kind, ...prefix], high: [partition, kind, ...prefix, AFTER_EVERY_ID] };
 }

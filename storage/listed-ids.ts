@@ -10,9 +10,9 @@ export interface IdList {
 }
 
 /**
- * Returns a new id for an entry of lists that several workers write. Call it in a shared turn (`Store.decide`): the id is then
- * greater than all ids that are committed, whatever the clocks of the workers say. So ids increase in the order of the commits, and
- * a reader who goes on after the last id of a page misses no entry.
+ * Returns a new id for an entry of lists that several workers write. Call it in a shared turn (`Store.decide`): the id
+ * is then greater than all committed ids, even if the workers' clocks differ. So ids increase in the order of the
+ * commits, and a reader who continues after the last id of a page misses no entry.
  */
 export function newListedId<Id extends string>(
   store: Pick<Store, 'isShared' | 'list'>,
@@ -20,7 +20,7 @@ export function newListedId<Id extends string>(
   lists: readonly IdList[],
 ): Id {
   const id = newId<Id>(kind);
-  if (!store.isShared) return id; // those of one process increase
+  if (!store.isShared) return id; // the ids of one process increase
   const newest = lists
     .flatMap((list) => [
       ...store.list(list.kind, list.partition, list.prefix ?? [], {

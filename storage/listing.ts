@@ -12,7 +12,7 @@ export interface PageRequest {
   readonly limit: number;
   /** `asc`, the default, begins with the oldest item, `desc` with the newest. */
   readonly order?: Order | undefined;
-  /** Aborts when nobody wants the page any more. */
+  /** Aborts when the page is no longer wanted. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface Bounds {
   readonly high?: string | undefined;
 }
 
-/** Only what was created after the one time and before the other, both RFC 3339. */
+/** Limits a list to things created after one time and before the other, both RFC 3339. */
 export interface CreationTimes {
   readonly createdAfter?: string | undefined;
   readonly createdBefore?: string | undefined;
@@ -34,8 +34,8 @@ export function idBounds(kind: IdKind, times: CreationTimes): Bounds {
 }
 
 /**
- * Returns the bounds of a list that is sorted by time; `first` returns what sorts before all items of that millisecond.
- * Throws `invalid_request` for what is no time.
+ * Returns the bounds of a list that is sorted by time; `first` returns a key that sorts before all items of that
+ * millisecond. Throws `invalid_request` for an invalid time.
  */
 export function timeBounds(
   { createdAfter, createdBefore }: CreationTimes,

@@ -4,7 +4,7 @@ import { indexForFinding } from './migrations/index-for-finding.ts';
 import { partBySession } from './migrations/part-by-session.ts';
 import { placeConversations } from './migrations/place-conversations.ts';
 
-/** The format of the whole store: which keys exist and what they mean. Each record kind has a version of its own besides. */
+/** The format of the whole store: its keys and their meaning. Each record kind also has a version of its own. */
 export interface StoreFormat {
   readonly version: number;
   /** `migrations[n - 1]` converts a store from format n to n + 1. */

@@ -10,7 +10,7 @@ export interface NotebookRecord {
 /** Created in the home of the workspace, and written in that of the notebook from then on. Key: workspace id, notebook id. */
 export const notebookRecords = defineRecord<NotebookRecord>('notebook', 1);
 
-/** What lists show of a notebook, apart from its code, which they need not read. */
+/** The part of a notebook that lists show, apart from its code, which they need not read. */
 export interface NotebookSummaryRecord {
   readonly title: string | null;
   /** JSON of its entry in lists. */
@@ -22,10 +22,10 @@ export const notebookSummaries = defineRecord<NotebookSummaryRecord>('notebook-s
 
 /** The last output and console of one cell, so that a reopened notebook shows them. */
 export interface CellOutputRecord {
-  /** Without what is large, which is held apart. */
+  /** The output without its large parts, which are stored apart. */
   readonly output: unknown;
   readonly console: readonly unknown[];
-  /** The code that produced it, or what stands for it when it is long: in older records it is the code itself. */
+  /** The code that produced it, or its hash when it is long; in older records always the code itself. */
   readonly code: string;
   /** Absent in records of version 1. */
   readonly held?: readonly HeldPart[];
@@ -38,7 +38,7 @@ export interface HeldPart {
   /** Its MIME type: of the entry, or in the entry's bundle. */
   readonly type: string;
   readonly sha256: string;
-  /** What stands before the bytes in base64 when the part is a data URL; null when the bytes are its text. */
+  /** The text before the base64 bytes when the part is a data URL; null when the bytes are its text. */
   readonly urlStart: string | null;
   /** Whether the text is the JSON of the part. */
   readonly isJson: boolean;
@@ -51,7 +51,10 @@ export const cellOutputRecords = defineRecord<CellOutputRecord>(
   (value) => value as CellOutputRecord,
 );
 
-/** Which secret variables a notebook has, and who set them when; their values are sealed. Key: workspace id, notebook id. */
+/**
+ * The names of a notebook's secret variables, with the user and time of each; their values are sealed. Key: workspace
+ * id, notebook id.
+ */
 export interface NotebookSecretsRecord {
   readonly byName: Readonly<Record<string, { readonly updatedBy: string; readonly updatedAt: string }>>;
 }
@@ -64,7 +67,7 @@ export function sealedSecretName(notebookId: string, name: string): string {
   return `${SECRET_PREFIX}${notebookId}:${name}`;
 }
 
-/** Returns the notebook whose secret variable is sealed under a name; undefined for what is sealed for the whole workspace. */
+/** Returns the notebook whose secret variable is sealed under a name; undefined for secrets of the whole workspace. */
 export function notebookOfSealed(name: string): string | undefined {
   return name.startsWith(SECRET_PREFIX) ? name.slice(SECRET_PREFIX.length).split(':', 1)[0] : undefined;
 }

@@ -26,13 +26,13 @@ const MAP_SIZE_BYTES = 256 * 1024 ** 3;
 const NEWER_RELEASE =
   'Start the newer release again, or restore the backup that was made before it was started (troupe restore).';
 
-/** Of 64 workers, each of which reads a range or makes a backup beside its other reads, and of tools. */
+/** For 64 workers, each of which reads a range or makes a backup at the same time as other reads, and for tools. */
 const MAX_READERS = 256;
 
 /**
- * Opens the LMDB environment at `path`. Rejects with `OperatorError` when it cannot be used: it is damaged, a newer release
- * has written it, or the system refuses. An older format is converted, as `onProgress` is told every few seconds; a
- * conversion that was interrupted goes on where its last commit ended. `prepare` runs before anything is written.
+ * Opens the LMDB environment at `path`. Rejects with `OperatorError` when it cannot be used: it is damaged, a newer
+ * release has written it, or the system refuses. An older format is converted, with a call of `onProgress` every few
+ * seconds; an interrupted conversion resumes after its last commit. `prepare` runs before anything is written.
  */
 export async function openStore(
   path: string,
@@ -84,7 +84,7 @@ export async function openSharedStore(
   }
 }
 
-/** What reads a store and never writes it. */
+/** The reading part of a store. */
 export type StoreReader = Pick<
   Store,
   'get' | 'list' | 'listKeys' | 'listSizes' | 'copyTo' | 'checkAll' | 'bytesOf' | 'soundBytesOf'
@@ -109,7 +109,7 @@ export async function openStoreReader(path: string): Promise<StoreReader> {
   }
 }
 
-/** LMDB notes readers in a file beside the store. Made by root, it must not keep the server's user out. */
+/** LMDB notes readers in a file next to the store. Made by root, it must not keep the server's user out. */
 function openForReading(path: string): RootDatabase<Buffer, Key> {
   const umask = process.umask(0o077);
   try {
@@ -145,7 +145,7 @@ function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key
     // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
     // and the slowest flushes were measured to take longer.
     overlappingSync: false,
-    // The store makes one batch of a turn itself; lmdb-js would make promises of its own that nobody could catch.
+    // The store itself makes one batch of a turn; lmdb-js would make promises of its own that no caller could catch.
     eventTurnBatching: false,
   });
 }

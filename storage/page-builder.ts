@@ -14,7 +14,7 @@ export const MAX_PASSED_ENTRIES = 2_000;
 /** A page with more bytes ends early; its `nextCursor` then names its last item. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
-/** What a page is made of. */
+/** The callbacks that make up a page. */
 export interface PageShape<R, T> {
   readonly limit: number;
   /** Returns undefined for an entry that is not an item. */

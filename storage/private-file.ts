@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeF
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from '#src/core/make-folder.ts';
 
-/** What follows the name of a file in that of its draft. */
+/** The suffix of a file's draft. */
 const DRAFT_END = /^\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /**

@@ -1,11 +1,12 @@
 /**
- * Memory for large records. The system gives memory to a process when it is first written, page by page, which takes longer than
- * to copy a record into it. So memory for what a turn of the event loop is to store can be reserved, and written to, before that.
+ * Memory for large records. The system gives memory to a process when it is first written, page by page, which takes
+ * longer than copying a record into it. So memory for the records that a turn of the event loop will store can be
+ * reserved, and written to, before the turn.
  */
 import { inSlices } from '#src/core/slices.ts';
 
 const MIN_RESERVED_BYTES = 1024 * 1024;
-/** What a record may have in addition to the JSON that is in it. */
+/** The most bytes of a record in addition to its JSON. */
 const SLACK_BYTES = 128 * 1024;
 const STEP_BYTES = 256 * 1024;
 /** A reserved buffer is not taken for a record that would leave most of it unused. */

@@ -1,8 +1,9 @@
 /**
- * Removes in bounded steps what was deleted. The commit of a deletion takes away what makes the thing visible and notes the
- * removal; the rest, of whatever size, goes step by step afterwards, also after a crash.
+ * Removes deleted things in bounded steps. The commit of a deletion removes the records that make the thing visible and
+ * notes the removal; the rest, of any size, goes step by step afterwards, also after a crash.
  *
- * Each removal is noted and worked off by the home of what it is about: a notebook or a conversation, or the workspace itself.
+ * Each removal is noted and carried out by the home of its subject: a notebook or a conversation, or the workspace
+ * itself.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defineRecord } from './codec.ts';
@@ -13,7 +14,7 @@ import type { Transaction } from './transaction.ts';
 /** Stands for the workspace itself where a removal names its home. No notebook or conversation has this id. */
 export const WORKSPACE_ITSELF = '*';
 
-/** What is being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
+/** A thing being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
 export const removalRecords = defineRecord<null>('removal', 1);
 
 /** Something that is removed, of which kind, and which notebook or conversation it is about; undefined is the workspace. */
@@ -32,7 +33,7 @@ export function removalOf(workspaceId: string): Removal {
   return { kind: WORKSPACE, workspaceId, home: undefined, id: workspaceId };
 }
 
-/** Removes a bounded part of what is left of a thing, in one commit. Returns whether nothing was left. */
+/** Removes a bounded part of the remains of a thing, in one commit. Returns whether nothing was left. */
 export type RemovalStep = (workspaceId: string, id: string) => boolean | Promise<boolean>;
 
 /** Keys that are read in one turn of the event loop. */
@@ -49,17 +50,19 @@ export class Removals implements Disposable {
   #isClosed = false;
   /** False once nothing was found that is at home here, until something is noted: then no read of that has to ask the store. */
   #mayBePending = true;
-  /** What was noted here and has not been looked at. */
+  /** Removals noted by this process and not begun. */
   #noted: Removal[] = [];
-  /** Whether the store has to be read from the start: others may have noted what is at home here by now. */
+  /**
+   * Whether the store has to be read from the start: other workers may have noted removals that are at home here now.
+   */
   #hasToRead = false;
   /** Whether a removal has failed since the store was last read from the start. */
   #hasFailed = false;
 
   /**
-   * `onFault` is called when a step fails. The other removals go on; the failed one is tried again when another
-   * removal is noted, or when the server is started again. `owns` says what is at home here: other workers remove the
-   * rest.
+   * `onFault` is called when a step fails. The other removals continue; the failed one is retried when another removal
+   * is noted, or when the server is started again. `owns` returns whether a home is in this worker: other workers
+   * remove the rest.
    */
   constructor(
     store: Store,
@@ -90,7 +93,10 @@ export class Removals implements Disposable {
     return this.#isNoted(removal);
   }
 
-  /** Works off what is noted in the store, in the background. To be called again when something has come from another worker. */
+  /**
+   * Works through the removals noted in the store, in the background. To be called again when homes have come from
+   * another worker.
+   */
   resume(): void {
     this.#hasToRead = true;
     this.#begin();
@@ -124,13 +130,13 @@ export class Removals implements Disposable {
     this.#hasToRead = this.#hasFailed; // the next removal that is noted starts the work again
   }
 
-  /** Resolves once what the present turn has written is on disk. */
+  /** Resolves once the writes of the present turn are on disk. */
   async #committed(): Promise<void> {
     await nextTurn();
     await this.#store.durable();
   }
 
-  /** Goes once through what is noted in the store. Of a home in another worker it reads one key. */
+  /** Goes once through the removals noted in the store. For a home in another worker it reads one key. */
   async #removeStored(): Promise<void> {
     let beyond: string[] | undefined;
     for (let isOver = false; !isOver; ) {
@@ -168,7 +174,7 @@ export class Removals implements Disposable {
     const goesOn = () => !this.#isClosed && this.#owns(workspaceId, home) && this.#isNoted(removal);
     while (goesOn()) {
       if (step === undefined) throw new Error(`Nothing is declared that removes a ${kind}.`);
-      // What is left of a deleted workspace is removed by its home alone, which removes all of it.
+      // The remains of a deleted workspace are all removed by the home of the workspace.
       const isLeft = home !== undefined && this.#isNoted(removalOf(workspaceId));
       const isDone = isLeft || step(workspaceId, id);
       const isOver = typeof isDone === 'boolean' ? isDone : await isDone;

@@ -30,7 +30,7 @@ export const sessionRuns = defineRecord<null>('session-run', 1);
 /** Index of the prompts of one conversation, oldest first. Key: workspace id, conversation id, run id. */
 export const agentRuns = defineRecord<null>('agent-run', 1);
 
-/** What the lists of a workspace are filtered by, so that only the runs that are shown are read. */
+/** The members by which the lists of a workspace are filtered, so that only the runs on a page are read. */
 export interface RunIndexEntry {
   readonly kind: 'notebook' | 'agent';
   readonly sessionId: string;

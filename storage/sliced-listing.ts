@@ -1,4 +1,7 @@
-/** Pages that are read in slices of the event loop, so that a page for which many entries are looked at holds up nobody. */
+/**
+ * Pages that are read in slices of the event loop, so that a page which examines many entries does not block other
+ * requests.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Entry } from './committed-records.ts';
 import type { PageRequest } from './listing.ts';
@@ -16,7 +19,7 @@ export interface SlicedList<R, T> extends Omit<PageShape<R, T>, 'limit'> {
 
 /**
  * Resolves with a page. The first slice is read within the call, and most pages need no other; a page that needs more
- * resolves once everything that it tells of is on disk.
+ * resolves once everything in it is on disk.
  */
 export async function slicedListing<R, T>(
   store: Pick<Store, 'durable'>,

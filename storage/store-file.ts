@@ -1,6 +1,6 @@
 /**
- * What can be known of LMDB's data file by reading it, before it is mapped into memory: a page that a mapped file lacks
- * ends the process (SIGBUS), and so does a tree that leads in a circle.
+ * Checks of LMDB's data file by reading it, before it is mapped into memory: a page that a mapped file lacks ends the
+ * process (SIGBUS), and so does a tree that leads in a circle.
  *
  * The layout is that of LMDB 1.0 on 64-bit little-endian machines, whose pages are `data.mdb`'s only content: a header of
  * 24 bytes (page number, transaction, flags, bounds), then for a meta page its fields, for a branch or a leaf the offsets of
@@ -26,10 +26,10 @@ export interface Meta {
   readonly roots: readonly bigint[];
 }
 
-/** What a walk over the pages has found. */
+/** The findings of a walk over the pages. */
 export interface PageReport {
   readonly pages: number;
-  /** What is wrong, in words; empty when every page is sound. */
+  /** The faults, in words; empty when every page is sound. */
   readonly damage: readonly string[];
 }
 
@@ -71,8 +71,8 @@ export class StoreFile implements Disposable {
   }
 
   /**
-   * Returns whether the file has every page that it could have. When not, it may still be whole, because free pages at
-   * its end are never written: `walk` tells.
+   * Returns whether the file has every page that it could have. A shorter file may still be whole, because free pages
+   * at its end are never written: `walk` finds out.
    */
   isComplete(): boolean {
     const meta = this.meta();
@@ -80,8 +80,8 @@ export class StoreFile implements Disposable {
   }
 
   /**
-   * Visits every page that is in use in the newest state, and reports those that are missing or not what they should be. With `overlay`,
-   * the state is that of the overlay. `onRecord` gets the bytes of every record, and the number of the page that lists it.
+   * Visits every page that is in use in the newest state, and reports missing and malformed pages. With `overlay`, the
+   * state is that of the overlay. `onRecord` gets the bytes of every record, and the number of the page that lists it.
    */
   walk(overlay?: PageOverlay, onRecord?: (bytes: Buffer, page: number) => void): PageReport {
     const meta = overlay?.meta ?? this.meta();

@@ -1,4 +1,4 @@
-/** Where the store lies in a data directory, and what can be wrong with it before it is opened. */
+/** The place of the store in a data directory, and the checks before it is opened. */
 import {
   accessSync,
   constants,
@@ -15,7 +15,7 @@ import { StoreFile } from './store-file.ts';
 
 /** LMDB's data file in the directory of a store. */
 export const DATA_FILE = 'data.mdb';
-/** The table of LMDB's readers, beside it. */
+/** The table of LMDB's readers, in the same folder. */
 export const LOCK_FILE = 'lock.mdb';
 /** Says which data file a server had here last. A copy of the directory has another one. */
 const PLACE_FILE = 'place';
@@ -54,8 +54,8 @@ export function requireNoUnfinishedRestore(root: string): void {
 }
 
 /**
- * Throws `OperatorError` when there is no store where one must have been: beside credentials or a keyring that only a store
- * that was used has. `root` is the data directory.
+ * Throws `OperatorError` when the store is missing although the directory has credentials or a keyring, which exist
+ * only after a store was used. `root` is the data directory.
  */
 export function requireExpectedStore(root: string, keyringFile: string): void {
   const store = join(root, 'store');
@@ -68,9 +68,9 @@ export function requireExpectedStore(root: string, keyringFile: string): void {
   );
 }
 
-/** Returns what only a store that was used has beside it; undefined when there is nothing of it. */
+/** Returns the name of a file that exists only next to a used store; undefined when there is none. */
 function witnessOf(root: string, keyringFile: string): string | undefined {
-  // A directory is no keyring: what reads the keyring says so.
+  // A directory is not a keyring: the reader of the keyring reports that.
   const isThere = (path: string) => existsSync(path) && !statSync(path).isDirectory();
   return [join(root, 'bootstrap.json'), keyringFile].find(isThere);
 }

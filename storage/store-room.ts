@@ -1,18 +1,19 @@
 /**
- * The room that the store has to grow, and what happens when there is none.
+ * The room that the store has to grow, and the handling of a full disk.
  *
- * A reserve is set aside behind the end of LMDB's data file, where no other file can take it. While the disk has space the
- * reserve is kept whole. When it is not, the level is `full`: nothing new is accepted (the HTTP server answers 507), and
- * the reserve has room for what must go on: ends of runs, cancellations, deletions. All of this ends by itself when there
- * is space again, on the disk or, after deletions, within the data file.
+ * A reserve is set aside after the end of LMDB's data file, where no other file can take it. While the disk has space
+ * the reserve is kept whole. When it is not, the level is `full`: nothing new is accepted (the HTTP server responds
+ * with 507), and the reserve has room for essential writes: ends of runs, cancellations, deletions. This state ends by
+ * itself when there is space again, on the disk or, after deletions, within the data file.
  *
- * A commit begins only when what it needs at most is set aside, and waits until then; it is never dropped. LMDB must not
- * meet a full disk: lmdb-js writes its message about that beyond the end of a buffer, which ends the process (SIGABRT).
- * Where a file system cannot set space aside, the free space is asked for, and a margin of it left.
+ * A commit begins only when the most space it can need is set aside, and waits until then; it is never dropped. LMDB
+ * must not meet a full disk: lmdb-js writes its message about that beyond the end of a buffer, which ends the process
+ * (SIGABRT). Where a file system cannot set space aside, the free space is checked, and a margin of it left.
  *
- * Workers of one server that commit to the same file have the reserve together. Each sets it aside, which takes nothing when
- * another one has done so, and looks at the disk for itself. While the disk has space, each takes its share of the reserve
- * between two looks. When it has little, a worker looks before every commit and leaves what the others may be committing.
+ * Workers of one server that commit to the same file share the reserve. Each sets it aside, which costs nothing when
+ * another one has done so, and looks at the disk for itself. While the disk has space, each takes its share of the
+ * reserve between two looks. When it has little, a worker looks before every commit and leaves room for the commits of
+ * the others.
  */
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +32,7 @@ export interface RoomState {
   readonly level: RoomLevel;
   /** On the disk, for the server's user. */
   readonly freeBytes: number;
-  /** What is set aside for the store. */
+  /** Bytes set aside for the store. */
   readonly reservedBytes: number;
   /** Whether a commit waits for space. */
   readonly stalled: boolean;
@@ -51,14 +52,14 @@ export interface StoreRoomOptions {
 }
 
 const LOOK_EVERY_MS = 1000;
-/** While nobody writes and others are far from filling the disk. */
+/** While this worker does not write and the others are far from filling the disk. */
 const LOOK_SELDOM_MS = 10_000;
 /** So many times the free space of the warning is far from it. */
 const PLENTY = 4;
 /** While commits are made, they look at most this often. */
 const MIN_LOOK_MS = 100;
 const RETRY_MS = 500;
-/** A reserve of which less is left is set aside anew. */
+/** A smaller reserve is topped up. */
 const TOP_UP_BELOW = 0.75;
 /** How much more than the reserve there must be before writes are accepted again, so that the level does not flutter. */
 const RECOVERED = 1.25;
@@ -66,7 +67,7 @@ const RECOVERED = 1.25;
 const MIN_RESERVE_BYTES = 1024 * 1024;
 /** The share of the disk that a reserve has at most. One that is larger than the disk would leave nothing of it to others. */
 const MAX_SHARE = 0.5;
-/** What others may take of the free space during a commit, where no space can be set aside. */
+/** The free space that other programs may take during a commit, where no space can be set aside. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
 /** With less free space than so many reserves, workers look before every commit. */
 const TIGHT_RESERVES = 4;
@@ -79,17 +80,17 @@ export class StoreRoom implements CommitRoom, Disposable {
   readonly #descriptor: number;
   #timer: NodeJS.Timeout | undefined;
   #everyMs = 0;
-  /** The end of what is set aside, as an offset in the file. */
+  /** The end of the space set aside, as an offset in the file. */
   #reservedEnd = 0;
   #isPreallocating = false;
   #isClosed = false;
   #lookedAt = 0;
-  /** What commits may still use before `look` has to find out again. */
+  /** The bytes that commits may still use before `look` has to find out again. */
   #surelyBytes = 0;
   /** Whether a commit waits: there is never more than one. */
   #isStalled = false;
   readonly #workers: number;
-  /** Whether the disk has so little space that what other workers commit now has to be left. */
+  /** Whether the disk has so little space that room must be left for commits of other workers. */
   #isTight = false;
   #wake: (() => void) | undefined;
   #state: RoomState = { level: 'ample', freeBytes: 0, reservedBytes: 0, stalled: false };
@@ -129,8 +130,8 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /**
-   * Takes the space that a commit needs at most. Returns undefined when it is there, else a promise after which the commit
-   * has to ask again. Throws `OperatorError` when there is no space and nobody waits any more.
+   * Claims the most space that a commit can need. Returns undefined when it is there, else a promise after which the
+   * commit has to ask again. Throws `OperatorError` when there is no space and waiting has ended.
    */
   claim(bytes: number): Promise<void> | undefined {
     if (this.#isTight || this.#neededFor(bytes) > this.#surelyBytes) this.look();
@@ -155,7 +156,7 @@ export class StoreRoom implements CommitRoom, Disposable {
     if (this.#neededFor(bytes) > this.#surelyBytes) await this.#wait();
   }
 
-  /** Returns what must be there before a commit begins: also for what other workers may be committing at that moment. */
+  /** Returns the space that must be there before a commit begins, including commits of other workers at that moment. */
   #neededFor(bytes: number): number {
     if (!this.#isTight) return bytes;
     const othersBytes = (this.#options.reserveBytes * COMMITTING_SHARE) / this.#workers;
@@ -212,14 +213,14 @@ export class StoreRoom implements CommitRoom, Disposable {
     if (stalled) return 'full';
     const needed = this.#state.level === 'full' ? reserveBytes * RECOVERED : reserveBytes;
     if (freeBytes + reservedBytes < needed) {
-      // What was deleted is reused within the file, unless it lies in small pieces: half of the reserve must be left.
+      // Deleted space is reused within the file, unless it lies in small pieces: half of the reserve must be left.
       const isReusable = reservedBytes >= reserveBytes / 2 && store.extent().reusableBytes >= needed;
       if (!isReusable) return 'full';
     }
     return freeBytes < warnBytes ? 'low' : 'ample';
   }
 
-  /** Sets aside the reserve and, in addition, what a commit needs; less when there is not enough. */
+  /** Sets aside the reserve and, in addition, the space that a commit needs; less when there is not enough. */
   async #topUp(bytesNeeded: number): Promise<void> {
     const preallocate = this.#preallocate;
     if (preallocate === undefined || this.#isPreallocating || this.#isClosed) return;
@@ -255,7 +256,7 @@ export class StoreRoom implements CommitRoom, Disposable {
       const { bavail, bsize } = statfsSync(this.#options.path);
       return bavail * bsize;
     } catch {
-      return 0; // the volume is gone: what is written next says so
+      return 0; // the volume is gone: the next write reports it
     }
   }
 

@@ -2,14 +2,14 @@
  * The store of one server: one LMDB environment, and the only way in which anything is written to it.
  *
  * One turn, one commit: everything that is written during one turn of the event loop goes into one LMDB transaction,
- * which is flushed to disk before it counts as committed. Reads by key see what this process has written, committed or
- * not, so decisions are made on the latest values; nobody outside may learn of them before `durable()` has resolved.
+ * which is flushed to disk before it counts as committed. Reads by key see the writes of this process, committed or
+ * not, so decisions are made on the latest values; no client may see their results before `durable()` has resolved.
  * Reads by range see committed values only (`committed-records.ts`), except for `idsUnder`.
  *
- * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a notebook
- * or conversation, and one what is written of a workspace itself. So a decision that is made synchronously on the
- * latest values is atomic without LMDB's write lock. What other workers have committed is seen after `refresh`. What
- * several workers may decide at once is decided in a shared turn (`decide`).
+ * One server owns a data directory (`data-directory.ts`), and one of its workers decides all writes for a notebook or
+ * conversation, and one all writes for a workspace itself. So a decision that is made synchronously on the latest
+ * values is atomic without LMDB's write lock. Commits of other workers are visible after `refresh`. Decisions that
+ * several workers may make at once are made in a shared turn (`decide`).
  */
 import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';
@@ -83,8 +83,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Does what `refresh` does where other processes write the store, for reads that no request begins: what a kernel or an agent
-   * reads must not be older than what another worker has answered. A shared turn needs no refresh.
+   * Refreshes like `refresh` where other processes write the store, for reads outside of a request: a kernel or an
+   * agent must not read an older state than another worker has acknowledged. A shared turn needs no refresh.
    */
   refreshShared(): void {
     if (!this.mayDecide) this.refresh();
@@ -98,7 +98,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     if (!this.#isClosed) this.#database.readerCheck();
   }
 
-  /** Returns the latest value, committed or not. Throws `DamagedRecord` when it is not what was written. */
+  /** Returns the latest value, committed or not. Throws `DamagedRecord` when the stored bytes are damaged. */
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
     const key: Key = [partition, kind.name, ...ids];
     const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
@@ -118,8 +118,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Returns what follows `prefix` in the keys of all records under it, committed or not. Use it for a decision about
-   * all of them, such as a deletion, and not often: it looks at everything that is not committed yet.
+   * Returns the part after `prefix` of the keys of all records under it, committed or not. Use it for a decision about
+   * all of them, such as a deletion, and not often: it examines all uncommitted writes.
    */
   idsUnder(kind: RecordKind<unknown>, partition: string, ...prefix: string[]): Set<string> {
     const ids = new Set<string>();
@@ -137,8 +137,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Runs `decide` at once and adds what it wrote to this turn's commit. When it throws, nothing of it is written. Its
-   * reads see its own writes.
+   * Runs `decide` at once and adds its writes to this turn's commit. When it throws, none of them is kept. Its reads
+   * see its own writes.
    */
   write<T>(decide: (transaction: Transaction) => Sync<T>): Sync<T> {
     const transaction = new StagedTransaction((kind, partition, ...ids) => this.get(kind, partition, ...ids));
@@ -156,17 +156,16 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   /**
    * Runs `decision` in a turn in which no other process can commit anything: a shared turn. Where one process has the
    * store, that is the present turn. Where several have it, it is LMDB's write transaction, which costs as much as a
-   * commit: the decision runs later, and reads what all processes have committed. What it writes is in one commit with what the
-   * present turn writes. When it throws, for instance because a record is damaged, the error is reported
-   * (`onFailedDecision`) and what it wrote before stays: an abort would lose what others have written in the same
-   * commit.
+   * commit: the decision runs later, and reads everything that all processes have committed. Its writes are in one
+   * commit with the writes of the present turn. When it throws, for instance because a record is damaged, the error is
+   * reported (`onFailedDecision`) and its earlier writes stay: an abort would lose the other writes of the same commit.
    */
   decide(decision: () => void): void {
     if (this.mayDecide) this.#attempt(decision);
     else this.openTurn().decisions.push(() => this.#runDecision(decision));
   }
 
-  /** Sets who is told when a decision throws (`decide`). Until this is called, the error is thrown on. */
+  /** Sets the listener for errors of decisions (`decide`). Until this is called, such an error is rethrown. */
   onFailedDecision(report: (error: unknown) => void): void {
     this.#onFailedDecision = report;
   }
@@ -179,7 +178,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     }
   }
 
-  /** Whether nothing that other processes commit can come between what is read now and the commit of this turn. */
+  /** Whether no commit of another process can come between the present reads and the commit of this turn. */
   get mayDecide(): boolean {
     return !this.isShared || this.#isDeciding;
   }
@@ -207,7 +206,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   /**
    * Runs `read` at once. `uncommitted` resolves once everything that `read` saw is on disk, and is undefined when it is
-   * already: nobody may be shown what a crash could undo.
+   * already: no response may show data that a crash could undo.
    */
   observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined } {
     const before = this.#hasSeenUncommitted;
@@ -220,7 +219,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     }
   }
 
-  /** Counts as a read of everything that has been written so far, for what is kept in memory without a record to name. */
+  /** Counts as a read of everything that has been written so far, for state in memory that has no record to name. */
   noteReadOfAll(): void {
     this.#hasSeenUncommitted = true;
   }
@@ -240,7 +239,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     return this.#lastDurable;
   }
 
-  /** Tells `room` of every commit, and lets it decide whether one that failed waits for space. */
+  /** Notifies `room` of every commit, and lets it decide whether a failed commit waits for space. */
   useRoom(room: CommitRoom): void {
     this.#commits.room = room;
   }
@@ -250,7 +249,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     return this.#commits.commitMs;
   }
 
-  /** Whether the disk is full: what can be left out is not to be written. */
+  /** Whether the disk is full, so that optional writes are to be left out. */
   get isFull(): boolean {
     return this.#commits.room?.isFull ?? false;
   }
@@ -301,7 +300,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     resolve();
   }
 
-  /** Waits until everything is committed, including what is written meanwhile, and closes the database. */
+  /** Waits until everything is committed, including writes made meanwhile, and closes the database. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       for (let open = this.durable(); open !== undefined; open = this.durable()) await open;

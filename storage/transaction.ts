@@ -2,7 +2,7 @@ import { decodeRecord, type EncodedRecord, encodeRecord, type RecordKind } from 
 import type { PendingWrite } from './commit-queue.ts';
 import { checkKey, keyText } from './keys.ts';
 
-/** What a `write` callback reads and writes. `get` sees what the callback itself has written. */
+/** The reads and writes of a `write` callback. `get` sees the callback's own writes. */
 export interface Transaction {
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined;
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void;
@@ -11,7 +11,7 @@ export interface Transaction {
   remove(kind: RecordKind<unknown>, partition: string, ...ids: string[]): void;
 }
 
-/** Reads what was decided before this transaction. */
+/** Reads values from before this transaction. */
 export type ReadLatest = <T>(kind: RecordKind<T>, partition: string, ...ids: string[]) => T | undefined;
 
 /** A transaction whose writes are kept here until somebody takes them: when its callback throws, they are forgotten. */

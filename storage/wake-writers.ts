@@ -13,8 +13,8 @@ import { LOCK_FILE } from './store-place.ts';
 const HEAD_BYTES = 256;
 
 /**
- * Resolves with a function that wakes all who wait for a lock of the store in the directory `path`; call it when a process
- * that wrote the store has ended. It does nothing where the system has no such call.
+ * Resolves with a function that wakes all processes that wait for a lock of the store in the directory `path`; call it
+ * when a process that wrote the store has ended. It does nothing where the system has no such call.
  */
 export async function loadWakeWriters(path: string): Promise<() => void> {
   const wake = await loadFutexWake();

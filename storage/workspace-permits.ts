@@ -1,18 +1,20 @@
 /**
- * Permits for what a workspace may have a limited number of, such as runs in progress, in a server of several workers. A worker has
- * some of the permits of a workspace and gives them out without asking anybody. When they are all in use it takes more in a shared
- * turn, and when none are left it first collects those that the other workers do not use. So there are never more things than the
- * limit, and far from the limit a thing costs nothing but a count. A limit that is lowered ends nothing: what is there counts, and
- * nothing begins until there is less.
+ * Permits for things of which a workspace may have a limited number, such as runs in progress, in a server of several
+ * workers. A worker has some of the permits of a workspace and issues them without asking other workers. When they are
+ * all in use it takes more in a shared turn, and when none are left it first collects unused permits from the other
+ * workers. So there are never more things than the limit, and far from the limit a thing costs nothing but a count.
+ * Lowering a limit ends nothing: existing things count, and new ones begin only when there are fewer.
  *
- * How many each worker has is stored, because those of a worker that has died are to be had again. The record of a worker is
- * written by that worker; one that has died leaves it to the next shared turn.
+ * The number of permits of each worker is stored, so that the permits of a dead worker become available again. A worker
+ * writes its own record; the record of a dead worker is removed in the next shared turn.
  */
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
 
-/** How many permits of a workspace a worker has. Key: SYSTEM, what they are for, workspace id, the worker's name. */
+/**
+ * How many permits of a workspace a worker has. Key: SYSTEM, purpose of the permits, workspace id, the worker's name.
+ */
 const grantedPermits = defineRecord<number>('granted-permits', 1);
 
 /** Counts as one of the things until it is disposed of: then the thing has begun, and is counted itself, or it never will. */
@@ -20,7 +22,7 @@ export type Permit = Disposable;
 
 export interface WorkspacePermitsOptions {
   readonly store: Store;
-  /** What the permits are for, as their key. */
+  /** The purpose of the permits, as their key. */
   readonly kind: string;
   /** Returns how many of the things a workspace may have now; 0 means any number. */
   readonly limit: (workspaceId: string) => number;
@@ -39,15 +41,15 @@ export interface WorkspacePermitsOptions {
 interface Waiting {
   readonly resolve: (permit: Permit) => void;
   readonly reject: (error: Error) => void;
-  /** Whether the other workers were asked to give back what they do not use, since it came. */
+  /** Whether the other workers have been asked, since this worker began to wait, to give back unused permits. */
   isAskedFor: boolean;
 }
 
-/** What this worker knows of one workspace. */
+/** This worker's account of one workspace. */
 interface Account {
   /** The permits that it has. */
   granted: number;
-  /** Those of things that have not begun. */
+  /** Permits of things that have not begun. */
   reserved: number;
   readonly waiting: Waiting[];
   isAsking: boolean;
@@ -88,8 +90,8 @@ export class WorkspacePermits {
   }
 
   /**
-   * Takes a permit for each of the things that there are, whether there is one or not, and gives up the others: what has begun under
-   * another limit counts. Resolves once other workers can see that.
+   * Takes a permit for each existing thing, even beyond the limit, and returns the others: things that began under
+   * another limit count. Resolves once other workers can see that.
    */
   async settle(workspaceId: string): Promise<void> {
     const account = this.#account(workspaceId);
@@ -153,7 +155,7 @@ export class WorkspacePermits {
       this.#accounts.delete(workspaceId);
   }
 
-  /** Serves those who wait, and those who come meanwhile. Never rejects. */
+  /** Serves the waiting callers, and those that come meanwhile. Never rejects. */
   async #ask(workspaceId: string, account: Account): Promise<void> {
     const { waiting } = account;
     account.isAsking = true;
@@ -174,7 +176,9 @@ export class WorkspacePermits {
     }
   }
 
-  /** Takes permits that no worker has, and gives them to those who wait. Resolves with whether there were enough. */
+  /**
+   * Takes permits that no worker has, and gives them to the waiting callers. Resolves with whether there were enough.
+   */
   #grow(workspaceId: string, account: Account): Promise<boolean> {
     return new Promise((resolve) => {
       this.#options.store.decide(() => {
@@ -206,7 +210,7 @@ export class WorkspacePermits {
     return free > limit / 2 ? Math.floor(free / (2 * workers)) : 0;
   }
 
-  /** Returns how many permits the other workers do not have, in a shared turn. What dead workers have left is removed. */
+  /** Returns how many permits the other workers do not have, in a shared turn. Removes the records of dead workers. */
   #free(workspaceId: string, limit: number): number {
     const { store, kind, own, livesElsewhere } = this.#options;
     let free = limit;
@@ -218,7 +222,7 @@ export class WorkspacePermits {
     return free;
   }
 
-  /** Removes what workers have left that died before this one began: nobody may ask for those workspaces again. */
+  /** Removes records of workers that died before this one began, whose workspaces may never be asked for again. */
   #removeOld(): void {
     if (this.#hasRemovedOld) return;
     this.#hasRemovedOld = true;
@@ -241,7 +245,7 @@ export class WorkspacePermits {
   }
 }
 
-/** How many records are looked at when what dead workers have left is removed. */
+/** How many records are examined when records of dead workers are removed. */
 const MAX_OLD = 10_000;
 const ALL = { limit: Number.POSITIVE_INFINITY };
 

@@ -11,7 +11,7 @@ import { SYSTEM } from '../keys.ts';
 import type { Store } from '../store.ts';
 import type { Transaction } from '../transaction.ts';
 
-/** What a commit converts at most. A single record may be larger. */
+/** The most records that one commit converts. A single record may be larger. */
 const MAX_RECORDS = 4000;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** How often progress is reported. */
@@ -38,15 +38,15 @@ export interface Pass<T> {
 }
 
 /**
- * Returns the passes that convert a store from one format to the next. While the conversion goes on it must return the same
- * passes in the same order, whatever they have converted. Begun again from its first pass, as by a release whose passes are
- * others, it must have the same result.
+ * Returns the passes that convert a store from one format to the next. During the conversion it must return the same
+ * passes in the same order, however much they have converted. When another release, with other passes, begins again
+ * from its first pass, the result must be the same.
  */
 export type Migration = (store: Store) => Iterable<Pass<unknown>>;
 
 /** How far a conversion is. */
 export interface MigrationProgress {
-  /** The format that is converted, and the one that it becomes. */
+  /** The formats before and after the conversion. */
   readonly from: number;
   readonly to: number;
   /** Records. */
@@ -74,7 +74,7 @@ export function percentOf({ done, total }: MigrationProgress): number {
 interface Cursor {
   /** The format that is converted. */
   readonly from: number;
-  /** Which pass it is in, and what that pass reads: another release may have other passes. */
+  /** The current pass, and its records: another release may have other passes. */
   readonly pass: number;
   readonly reads: string;
   /** The ids of the last record that is converted; empty at the beginning of a pass. */
@@ -120,7 +120,7 @@ export async function convert({ store, from, migration, onProgress }: ConvertOpt
   report();
 }
 
-/** Converts what one commit takes. Returns the place after it. */
+/** Converts the records of one commit. Returns the place after them. */
 function convertBatch(store: Store, passes: readonly Pass<unknown>[], cursor: Cursor): Cursor {
   const pass = passes[cursor.pass]!;
   return store.write((inner) => {

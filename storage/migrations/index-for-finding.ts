@@ -1,6 +1,7 @@
 /**
- * Format 1 → 2: lists of a workspace's runs, notebook sessions and environments get their indexes, and what lists show of a
- * notebook is stored apart from its code, with its title in the notebook itself. It knows the records as format 1 has them.
+ * Format 1 → 2: lists of a workspace's runs, notebook sessions and environments get their indexes, and the part of a
+ * notebook that lists show is stored apart from its code, with its title in the notebook itself. It knows the records
+ * as format 1 has them.
  */
 
 import { timeText } from '#src/core/ids.ts';
@@ -51,7 +52,7 @@ export function* indexForFinding(store: Store): Generator<Pass<unknown>> {
   }
 }
 
-/** Returns the environment of a run: the one that its session is in, when it was opened before the run. */
+/** Returns the environment of a run: its session's environment, if the session was opened before the run. */
 function environmentOf(
   tx: Transaction,
   workspaceId: string,

@@ -1,6 +1,7 @@
 /**
- * Format 4 → 5: what several notebooks and conversations of a workspace had together gets parted, because each of them may be at
- * home in another worker: blobs with the counts of their uses, marks of trimmed runs, and noted removals.
+ * Format 4 → 5: records that several notebooks and conversations of a workspace shared are split up, because each of
+ * them may be at home in another worker: blobs with the counts of their uses, marks of trimmed runs, and noted
+ * removals.
  */
 import { type AssetRecord, assetRecords } from '../assets.ts';
 import { blobRecords, blobUses } from '../blobs.ts';
@@ -64,7 +65,7 @@ function* partBlobs(workspaceId: string): Generator<Pass<unknown>> {
     };
 }
 
-/** Notes with each asset the notebook or conversation of its run. Those of runs that were deleted go. */
+/** Adds to each asset the notebook or conversation of its run. Assets of deleted runs are removed. */
 function convertAssets(workspaceId: string): Pass<Partial<AssetRecord>> {
   return {
     kind: assetRecords,
