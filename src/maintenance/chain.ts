@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { OperatorError } from '#src/core/operator-error.ts';
 import { type CopiedFile, type CopiedLink, checksumOf } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
-import { differencesFrom, MANIFEST_FILE, type Manifest, readManifest } from './manifest.ts';
+import { differencesFrom, isOtherName, MANIFEST_FILE, type Manifest, readManifest } from './manifest.ts';
 
 export const INCREMENTS = 'increments';
 /** The file of an increment with pages. */
@@ -147,6 +147,7 @@ export async function* differencesFromChain(chain: Chain): AsyncGenerator<string
     if (found?.bytes !== bytes || found.sha256 !== sha256)
       yield `${join(name, PAGES_FILE)} is missing or has other content`;
     for (const file of manifest.files) {
+      if (await isOtherName(file, join(directory, 'workspaces'))) continue;
       const copy = await checksumOf(join(directory, 'workspaces', file.path)).catch(() => undefined);
       if (copy?.bytes !== file.bytes || copy.sha256 !== file.sha256)
         yield `${join(name, 'workspaces', file.path)} is missing or has other content`;

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, readdir, readlink, stat, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorNameOf } from '#src/core/system-error.ts';
 
@@ -31,6 +31,11 @@ export interface CopiedFile {
    * just before the copy: a later change may then have the same time.
    */
   readonly changedMs?: number;
+  /**
+   * The path of another name of the same file (a hard link). The copy has one file for both where its file system can: notebook code makes
+   * any number of names, and each would take the space of the whole file.
+   */
+  readonly sameAs?: string;
 }
 
 export interface CopiedLink {
@@ -53,8 +58,16 @@ export interface CopiedTree {
 /** What a backup has already, by path. */
 export type KnownFiles = ReadonlyMap<string, CopiedFile>;
 
+/** A file with several names, as it was copied under the first of them. */
+interface Named {
+  readonly file: CopiedFile;
+  readonly target: string;
+}
+
 interface Tree extends CopiedTree {
   readonly known: KnownFiles | undefined;
+  /** By device and inode. */
+  readonly named: Map<string, Named>;
 }
 
 /**
@@ -62,12 +75,12 @@ interface Tree extends CopiedTree {
  * copy has changed files only: one that is known and has not changed since is listed as it is there.
  */
 export async function copyTree(from: string, to: string, known?: KnownFiles): Promise<CopiedTree> {
-  const tree: Tree = { files: [], links: [], folders: [], skipped: [], known };
+  const tree: Tree = { files: [], links: [], folders: [], skipped: [], known, named: new Map() };
   await mkdir(to, { recursive: true, mode: 0o700 });
   const root = await openDirectory(from);
   if (root !== undefined) await copyDirectory(root, to, '', tree);
-  const { known: _, ...copied } = tree;
-  return copied;
+  const { files, links, folders, skipped } = tree;
+  return { files, links, folders, skipped };
 }
 
 /** Takes ownership of `directory`. */
@@ -112,27 +125,67 @@ async function copyFile(source: string, target: string, shown: string, tree: Tre
   const input = await openUnlessGone(source, flags);
   if (input === undefined) return false;
   await using from = input;
-  const stat = await from.stat();
-  if (!stat.isFile()) return false;
-  const executable = (stat.mode & 0o100) !== 0;
+  const status = await from.stat();
+  if (!status.isFile()) return false;
+  const executable = (status.mode & 0o100) !== 0;
   const known = tree.known?.get(shown);
-  if (known !== undefined && isSame(known, stat, executable)) {
+  if (known !== undefined && isSame(known, status, executable)) {
     tree.files.push(known);
     return true;
   }
   if (tree.known !== undefined) await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-  const isSettled = Date.now() - stat.ctimeMs > SETTLED_MS && stat.ctimeMs <= Date.now();
-  const times = { modifiedMs: stat.mtimeMs, ...(isSettled ? { changedMs: stat.ctimeMs } : {}) };
+  const identity = status.nlink > 1 ? await identityOf(from) : undefined;
+  const first = identity === undefined ? undefined : tree.named.get(identity);
+  if (first !== undefined && (await hasLinked(first.target, target))) {
+    tree.files.push({ ...first.file, path: shown, sameAs: first.file.path });
+    return true;
+  }
+  const isSettled = Date.now() - status.ctimeMs > SETTLED_MS && status.ctimeMs <= Date.now();
+  const times = { modifiedMs: status.mtimeMs, ...(isSettled ? { changedMs: status.ctimeMs } : {}) };
   // A file that grows is copied as far as it went: a writer who does not stop must not keep the copy from ending.
-  const written = await writeCopy(from, target, { executable, maxBytes: stat.size });
-  tree.files.push({ path: shown, ...written, executable, ...times });
+  const written = await writeCopy(from, target, { executable, maxBytes: status.size });
+  const file = { path: shown, ...written, executable, ...times };
+  tree.files.push(file);
+  if (identity !== undefined) tree.named.set(identity, { file, target });
   return true;
 }
 
-function isSame(known: CopiedFile, stat: Stats, executable: boolean): boolean {
+async function identityOf(file: FileHandle): Promise<string> {
+  const { dev, ino } = await file.stat({ bigint: true }); // inodes may be larger than a number holds
+  return `${dev} ${ino}`;
+}
+
+/** Resolves with whether both paths name one file. */
+export async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all(
+    [one, other].map((path) => stat(path, { bigint: true }).catch(() => undefined)),
+  );
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+}
+
+/** File systems without hard links, or with no more for this file. */
+const CANNOT_LINK = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+/** Makes `target` another name of a file. Resolves with false where the file system cannot. */
+export async function hasLinked(path: string, target: string): Promise<boolean> {
+  try {
+    await link(path, target);
+    return true;
+  } catch (error) {
+    if (CANNOT_LINK.has(errorNameOf(error) ?? '')) return false;
+    throw error;
+  }
+}
+
+/** Returns the bytes of files in a copy, of each file with several names once. */
+export function sizeOf(files: readonly CopiedFile[]): number {
+  return files.reduce((sum, { bytes, sameAs }) => (sameAs === undefined ? sum + bytes : sum), 0);
+}
+
+function isSame(known: CopiedFile, status: Stats, executable: boolean): boolean {
   const { bytes, changedMs, modifiedMs } = known;
-  if (changedMs !== stat.ctimeMs || modifiedMs !== stat.mtimeMs) return false;
-  return bytes === stat.size && known.executable === executable;
+  if (changedMs !== status.ctimeMs || modifiedMs !== status.mtimeMs) return false;
+  return bytes === status.size && known.executable === executable;
 }
 
 /** Copies a file that nobody writes to `target`, which must not exist. Resolves with its size and SHA-256 once it is on disk. */

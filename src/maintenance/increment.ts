@@ -21,7 +21,7 @@ import {
   PAGES_FILE,
   readChain,
 } from './chain.ts';
-import { type CopiedTree, copyTree, flush } from './file-copy.ts';
+import { type CopiedTree, copyTree, flush, sizeOf } from './file-copy.ts';
 import { continues, type Lineage, lineageOf, markStore } from './lineage.ts';
 
 /** Before each run of pages: the number of the first and how many there are, in eight and four bytes. */
@@ -176,10 +176,6 @@ function changesOf(before: FileState, tree: CopiedTree): FileChanges {
 
 function hasChanges({ files, links, folders, removed }: FileChanges): boolean {
   return [files, links, folders, removed].some(({ length }) => length > 0);
-}
-
-function sizeOf(files: readonly { readonly bytes: number }[]): number {
-  return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function bytesOf({ pages, files }: IncrementManifest): number {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { type CopiedFile, type CopiedLink, checksumOf } from './file-copy.ts';
+import { type CopiedFile, type CopiedLink, checksumOf, isSameFile } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
 
 export interface Manifest {
@@ -55,14 +55,23 @@ const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: 
 
 /** Yields what differs from the manifest, in words. Reads every file. */
 export async function* differencesFrom(manifest: Manifest, directory: string): AsyncGenerator<string> {
-  const expected = [
-    { path: join('store', 'data.mdb'), ...manifest.store },
-    ...manifest.files.map((file) => ({ ...file, path: join('workspaces', file.path) })),
-  ];
-  for (const { path, bytes, sha256 } of expected) {
+  const workspaces = join(directory, 'workspaces');
+  const store: CopiedFile = { ...manifest.store, path: join('..', 'store', 'data.mdb'), executable: false };
+  for (const file of [store, ...manifest.files]) {
+    if (await isOtherName(file, workspaces)) continue;
+    const { bytes, sha256 } = file;
+    const path = join('workspaces', file.path);
     const found = await checksumOf(join(directory, path)).catch(() => undefined);
     if (found === undefined) yield `${path} is missing or cannot be read`;
     else if (found.bytes !== bytes) yield `${path} has ${found.bytes} bytes instead of ${bytes}`;
     else if (found.sha256 !== sha256) yield `${path} has other content`;
   }
+}
+
+/**
+ * Resolves with whether the copy of a file below `folder` is another name of one that is listed before it, with the same content: then
+ * it need not be read again.
+ */
+export async function isOtherName({ path, sameAs }: CopiedFile, folder: string): Promise<boolean> {
+  return sameAs !== undefined && (await isSameFile(join(folder, sameAs), join(folder, path)));
 }

@@ -6,7 +6,7 @@ import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/store-place.ts';
 import { type Chain, differencesFromChain, fileStateOf, readChain } from './chain.ts';
-import { checksumOf, copyStill, flush } from './file-copy.ts';
+import { checksumOf, copyStill, flush, hasLinked } from './file-copy.ts';
 import { applyPages } from './increment.ts';
 
 export interface RestoreOptions {
@@ -99,13 +99,19 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
     }
   };
   for (const folder of state.folders) await makeParent(join(placeOf(folder), 'entry'));
-  for (const { path, executable, modifiedMs, sha256, from: source } of state.files.values()) {
+  const written = new Set<string>();
+  for (const { path, executable, modifiedMs, sha256, sameAs, from: source } of state.files.values()) {
     const place = placeOf(path);
     await makeParent(place);
-    const written = await copyStill(join(source, place), join(root, place), executable);
-    requireSame(written.sha256, sha256, join(root, place));
+    const first = sameAs === undefined ? undefined : state.files.get(sameAs);
+    // Later increments may have made a file of its own of either name.
+    const isOtherName = first?.from === source && first.sha256 === sha256 && written.has(first.path);
+    if (isOtherName && (await hasLinked(join(root, placeOf(first.path)), join(root, place)))) continue;
+    const copy = await copyStill(join(source, place), join(root, place), executable);
+    requireSame(copy.sha256, sha256, join(root, place));
     if (modifiedMs !== undefined) await utimes(join(root, place), modifiedMs / 1000, modifiedMs / 1000);
     await give(join(root, place));
+    written.add(path);
   }
   // Links come after all files, so that none of them is on the way to one.
   for (const [path, target] of state.links) {

@@ -1,13 +1,16 @@
 /** Increments of backups: a chain of them restores to exactly the states that were backed up. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import {
   cpSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -191,6 +194,33 @@ test('increments have the files that were written, moved and removed, and only t
   const texts = ['link', 'run.sh', 'table.csv'].map((name) => readFileSync(join(to, name), 'utf8'));
   assert.deepEqual(texts, ['no link', 'fals', 'a,b\n1,2\n']);
   assert.deepEqual((await verify(backup)).damage, []);
+});
+
+test('a file with many names is one file in a backup, in its increments and when it is restored, until a name gets another', async (t) => {
+  const { dataDir, files, writer, restored, backup, store } = await backedUp(t);
+  const inodesIn = (folder: string) =>
+    new Set(readdirSync(folder).map((name) => statSync(join(folder, name)).ino));
+  const many = join(files, 'many');
+  mkdirSync(many);
+  writeFileSync(join(many, '0'), randomBytes(1024 * 1024));
+  for (let n = 1; n < 100; n++) linkSync(join(many, '0'), join(many, String(n)));
+  const added = await writer().add();
+  assert.ok(
+    added!.files >= 100 && added!.fileBytes < 2 * 1024 * 1024,
+    `${added!.files} files, ${added!.fileBytes} bytes`,
+  );
+  assert.equal(inodesIn(join(backup, INCREMENTS, '000001', 'workspaces', 'ws_1', 'files', 'many')).size, 1);
+  const whole = join(dataDir, '..', 'whole');
+  await backUp({ dataDir, to: whole, copyStore: (to, isCompact) => store.copyTo(to, isCompact) });
+  assert.equal(inodesIn(join(whole, 'workspaces', 'ws_1', 'files', 'many')).size, 1);
+  rmSync(join(many, '7'));
+  writeFileSync(join(many, '7'), 'its own');
+  await writer().add();
+  assert.deepEqual((await verify(backup)).damage, []);
+  const to = join(await restored(), 'workspaces', 'ws_1', 'files', 'many');
+  assert.equal(inodesIn(to).size, 2);
+  for (const name of readdirSync(many))
+    assert.deepEqual(readFileSync(join(to, name)), readFileSync(join(many, name)), name);
 });
 
 test('nothing is added while nothing has changed', async (t) => {
