@@ -18,7 +18,7 @@ interface Victims {
 }
 
 const powersCell = (victims: Victims) => `
-import ctypes, errno, fcntl, json, os, resource, signal, socket
+import ctypes, errno, fcntl, json, os, resource, signal, socket, time
 V = json.loads(${JSON.stringify(JSON.stringify(victims))})
 libc = ctypes.CDLL(None, use_errno=True)
 x86 = os.uname().machine == "x86_64"
@@ -34,6 +34,10 @@ def write(path, text):
 def connect(name):
     with socket.socket(socket.AF_UNIX) as s: s.connect("\\0" + name)
 def watch(path): raw(libc.inotify_add_watch(raw(libc.inotify_init1(0)), path.encode(), 0xFFF))
+def slow_down(p):
+    while True:
+        try: return write(f"/proc/{p}/autogroup", "19")
+        except BlockingIOError: time.sleep(0.02)  # the system takes one of these a moment, and a kernel that starts makes one
 buffer = ctypes.create_string_buffer(64)
 vector = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), 8)
 powers = {
@@ -56,7 +60,7 @@ powers = {
     "folder": lambda p: os.listdir(f"/proc/{p}/cwd"), "root": lambda p: os.listdir(f"/proc/{p}/root"),
     "system call": lambda p: open(f"/proc/{p}/syscall").read(),
     "out of memory first": lambda p: write(f"/proc/{p}/oom_score_adj", "1000"),
-    "name": lambda p: write(f"/proc/{p}/comm", "x"), "autogroup": lambda p: write(f"/proc/{p}/autogroup", "19"),
+    "name": lambda p: write(f"/proc/{p}/comm", "x"), "autogroup": slow_down,
     "core dumps": lambda p: write(f"/proc/{p}/coredump_filter", "7f"),
     "slack of timers": lambda p: write(f"/proc/{p}/timerslack_ns", "1000000"),
 }
@@ -103,7 +107,7 @@ const PLACES: readonly Place[] = [
   {
     user: 'this user',
     without: 'namespaces,landlock',
-    open: [...WATCHED, ...SIGNALLED, ...COUNTED, 'out of memory first'],
+    open: [...WATCHED, ...SIGNALLED, ...COUNTED, 'out of memory first', 'autogroup'],
   },
   { user: 'an ordinary user', without: '', open: [] },
   { user: 'an ordinary user', without: 'namespaces', open: WATCHED },
