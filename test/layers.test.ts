@@ -59,7 +59,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/audit', 'src/metrics', 'src/tracing'],
   },
   'src/http': {
-    values: ['src/os', 'src/files', 'src/core', 'src/metrics', 'src/tracing', 'src/wire', 'storage'],
+    values: [
+      'src/os',
+      'src/files',
+      'src/core',
+      'src/metrics',
+      'src/tracing',
+      'src/wire',
+      'src/wire/paths.ts',
+      'storage',
+    ],
     types: [
       'src/cluster',
       'src/auth',
@@ -75,7 +84,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
   },
   // Runs in browsers, and asks the server as any client does.
-  'src/console': { values: ['src/client'] },
+  'src/console': { values: ['src/client', 'src/wire/paths.ts'] },
   'src/config': { values: ['src/os', 'src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: ['src/wire/paths.ts'] },

@@ -1,6 +1,7 @@
 import type { OpenAgentSession } from '#src/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
 import type { AgentSessionFilters, SessionRunsFilters } from '#src/wire/finding.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import {
   type Connection,
   DEFAULT_WAIT_S,
@@ -11,7 +12,7 @@ import {
   type WriteOptions,
 } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { operation, pathOf } from './operation.ts';
+import { operation } from './operation.ts';
 import { eachItem, type OrderedPageOptions, type PageOptions } from './paging.ts';
 
 /** Conversations with agents. */

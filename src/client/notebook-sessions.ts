@@ -1,9 +1,10 @@
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { NotebookSessionFilters } from '#src/wire/finding.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
 import type { Connection, PostOptions, RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { operation, pathOf } from './operation.ts';
+import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** Hears what the start of a kernel waits for. */

@@ -1,6 +1,6 @@
 /** Requests of operations: method and path come from the table of the API, the types of the rest from its schemas. */
-import type { AnswerOf, BodyOf, ParamsOf, QueryOf, SuccessOf } from '#src/wire/operations/payloads.ts';
-import { addressOf, type OperationId } from '#src/wire/paths.ts';
+import type { AnswerOf, BodyOf, QueryOf, SuccessOf } from '#src/wire/operations/payloads.ts';
+import { addressOf, filledPath, type OperationId, type ParamsOf } from '#src/wire/paths.ts';
 import type { OutgoingRequest } from './connection.ts';
 
 /** The parts of a request that the operation decides. */
@@ -24,17 +24,5 @@ export function operation(
   { params = {}, ...request }: Further & { readonly params?: Readonly<Record<string, string>> },
 ): OutgoingRequest {
   const { method, path } = addressOf(id);
-  return { ...request, method, path: filled(path, params) };
-}
-
-/** Returns the path of an operation for these parameters. */
-export function pathOf<Id extends OperationId>(id: Id, params: ParamsOf<Id>): string {
-  return filled(addressOf(id).path, params);
-}
-
-function filled(path: string, params: Readonly<Record<string, string>>): string {
-  return path.replace(/:(\w+)(\*?)/g, (_, name: string, isOpenEnded: string) => {
-    const value = params[name] ?? '';
-    return (isOpenEnded === '' ? [value] : value.split('/')).map(encodeURIComponent).join('/');
-  });
+  return { ...request, method, path: filledPath(path, params) };
 }

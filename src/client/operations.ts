@@ -1,9 +1,10 @@
 import type { Actor, ActorFilters, ActorStreamEvent } from '#src/wire/actor.ts';
 import type { AuditFilters } from '#src/wire/finding.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { operation, pathOf } from './operation.ts';
+import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** What to follow of actors. */

@@ -1,8 +1,9 @@
 import type { RunFilters } from '#src/wire/finding.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { Run } from '#src/wire/run.ts';
 import type { Connection, PostOptions, ReadOptions, RequestOptions, WaitOptions } from './connection.ts';
 import { followEvents } from './event-stream.ts';
-import { operation, pathOf } from './operation.ts';
+import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** Runs, of notebooks and of agents. */

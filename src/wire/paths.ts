@@ -152,3 +152,19 @@ export function addressOf<Id extends OperationId>(
   const [method, path] = PATHS[id].split(' ');
   return { method: method as MethodOf<Id>, path: path as PathOf<Id> };
 }
+
+/** The parameters of the path of an operation. */
+export type ParamsOf<Id extends OperationId> = Readonly<Record<ParamNames<PathOf<Id>>, string>>;
+
+/** Returns the path of an operation for these parameters. */
+export function pathOf<Id extends OperationId>(id: Id, params: ParamsOf<Id>): string {
+  return filledPath(addressOf(id).path, params);
+}
+
+/** Returns a path with its parameters, which are percent-encoded. */
+export function filledPath(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replace(/:(\w+)(\*?)/g, (_, name: string, openEnd: string) => {
+    const value = params[name] ?? '';
+    return (openEnd === '' ? [value] : value.split('/')).map(encodeURIComponent).join('/');
+  });
+}

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { pathOf } from '#src/wire/paths.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
@@ -28,9 +29,11 @@ export function Streams({ rest: [id] }: ViewProps) {
   const events = useSignal<readonly Told[]>([]);
   const error = useSignal<unknown>(undefined);
   const { q = '', paused = '' } = place.value.filters;
-  const url = `${BASE_URL}/api/v3/${
-    id === undefined ? 'actors/events' : `notebook-sessions/${encodeURIComponent(id)}/events?observe=true`
-  }`;
+  const url =
+    BASE_URL +
+    (id === undefined
+      ? pathOf('followActors', {})
+      : `${pathOf('followNotebookSession', { sessionId: id })}?observe=true`);
   const isPaused = paused === 'true';
   useWhileSeen(
     async (signal) => {

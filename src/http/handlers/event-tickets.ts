@@ -1,6 +1,7 @@
 import { timestamp } from '#src/core/clock.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { json } from '../reply/reply.ts';
 
 /** Issues tickets, each for one stream. */
@@ -19,16 +20,16 @@ interface TicketRequest {
   readonly params: { readonly sessionId: string };
 }
 
-/** Returns what the routes for tickets of both kinds of session have in common. `root` is the path of their collection. */
+/** Returns what the routes for tickets of both kinds of session have in common. `stream` is the operation that follows the session. */
 export function eventTicketHandling({
   tickets,
   action,
-  root,
+  stream,
   isClosed,
 }: {
   readonly tickets: TicketIssuer;
   readonly action: string;
-  readonly root: string;
+  readonly stream: 'followNotebookSession' | 'followAgentSession';
   readonly isClosed: IsClosed;
 }) {
   return {
@@ -47,7 +48,7 @@ export function eventTicketHandling({
       const { sessionId } = params;
       if (isClosed(principal, sessionId)) throw closed(sessionId);
       const { ticket, expiresAtMs } = tickets.issue(principal, { action, sessionId });
-      const url = `${root}/${encodeURIComponent(sessionId)}/events?ticket=${ticket}`;
+      const url = `${pathOf(stream, { sessionId })}?ticket=${ticket}`;
       return json(201, { ticket, url, expiresAt: timestamp(expiresAtMs) });
     },
   } as const;

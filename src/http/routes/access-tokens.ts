@@ -1,5 +1,6 @@
 import type { AccessTokens } from '#src/auth/tokens.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -21,7 +22,7 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       checkAccess: ({ principal, body }) => tokens.checkCreation(principal, body),
       handle({ principal, body }) {
         const { token, secret } = tokens.create(principal, body);
-        return created({ ...token, token: secret.reveal() }, `/api/v3/access-tokens/${token.id}`);
+        return created({ ...token, token: secret.reveal() }, pathOf('getAccessToken', { tokenId: token.id }));
       },
     }),
     defineRoute({

@@ -4,6 +4,7 @@ import type { ConversationAccess } from '#src/agent/conversation-access.ts';
 import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
 import type { AgentSession } from '#src/wire/agent.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
 import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
 import type { RunWaiting } from '../handlers/run-waiting.ts';
@@ -56,7 +57,9 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       prepare: (request) => sessions.prepareOpen(request.principal, request.body, () => request.signal),
       handle({ principal, body }) {
         const { record, isNew } = sessions.open(principal, body);
-        return isNew ? created(record, `/api/v3/agent-sessions/${record.sessionId}`) : ok(record);
+        return isNew
+          ? created(record, pathOf('getAgentSession', { sessionId: record.sessionId }))
+          : ok(record);
       },
     }),
     defineRoute({
@@ -147,7 +150,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
         const { principal, params, body } = request;
         const submitted = await prompts.submit(principal, params.sessionId, body.prompt, request.trace);
         const { runId } = submitted;
-        return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
+        return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
       },
       resume: (request, first) => waiting.resumed(request, first),
     }),
@@ -191,7 +194,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       ...eventTicketHandling({
         tickets,
         action: 'agent.read',
-        root: OPERATIONS.openAgentSession.path,
+        stream: 'followAgentSession',
         isClosed: (principal, sessionId) => sessions.isClosed(principal, sessionId),
       }),
       summary: 'Get a ticket for the events of an agent session',
@@ -226,8 +229,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       checkAccess: ({ principal, params }) => access.checkSharing(principal, params.sessionId),
       handle({ principal, params: { sessionId }, body }) {
         const grant = access.grant(principal, sessionId, body.userId);
-        const userId = encodeURIComponent(grant.userId);
-        return created(grant, `/api/v3/agent-sessions/${sessionId}/grants/${userId}`);
+        return created(grant, pathOf('revokeAgentSessionGrant', { sessionId, userId: grant.userId }));
       },
     }),
     defineRoute({

@@ -2,6 +2,7 @@ import type { Datasources, Saved } from '#src/datasource/datasources.ts';
 import type { DatasourceGrants } from '#src/datasource/grants.ts';
 import type { ProbeResult } from '#src/datasource/probe.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { MAX_WHOLE_LIST } from '#src/wire/shape.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
@@ -39,7 +40,9 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       errors: ['already_exists'],
       async handle(request) {
         const saved = await datasources.create(auditContextOf(request), request.body);
-        return savedReply(saved, (metadata) => created(metadata, `/api/v3/datasources/${metadata.slug}`));
+        return savedReply(saved, (metadata) =>
+          created(metadata, pathOf('getDatasource', { slug: metadata.slug })),
+        );
       },
     }),
     defineRoute({
@@ -146,8 +149,7 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
       handle(request) {
         const { slug } = request.params;
         const grant = grants.add(auditContextOf(request), slug, request.body.subject);
-        const subject = encodeURIComponent(grant.subject);
-        return created(grant, `/api/v3/datasources/${slug}/grants/${subject}`);
+        return created(grant, pathOf('revokeDatasourceGrant', { slug, subject: grant.subject }));
       },
     }),
     defineRoute({

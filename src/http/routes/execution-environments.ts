@@ -1,6 +1,7 @@
 import type { Principal } from '#src/core/principal.ts';
 import type { Environments } from '#src/sessions/environments.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { Environment } from '#src/wire/session.ts';
 import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -25,7 +26,7 @@ export function executionEnvironmentRoutes(
       errors: ['not_found'],
       handle({ principal }) {
         const record = environments.create(principal.workspaceId);
-        return created(record, `/api/v3/execution-environments/${record.environmentId}`);
+        return created(record, pathOf('getExecutionEnvironment', { environmentId: record.environmentId }));
       },
     }),
     defineRoute({

@@ -1,6 +1,7 @@
 import { listFiles } from '#src/files/file-list.ts';
 import type { OpenFile, WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { attachment, describeFile } from '../reply/content-headers.ts';
 import { fileReply } from '../reply/content-reply.ts';
 import { requireState, tagged } from '../reply/entity-tag.ts';
@@ -58,7 +59,7 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
         const { entry, isNew } = await files.write(principal.workspaceId, path, content, (etag, isTaken) =>
           requireState(headers, () => etag, isTaken),
         );
-        const location = `/api/v3/files/${path.split('/').map(encodeURIComponent).join('/')}`;
+        const location = pathOf('getFile', { path });
         return tagged(json(isNew ? 201 : 200, entry, isNew ? { location } : {}), entry.etag ?? '');
       },
     }),

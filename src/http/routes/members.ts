@@ -1,5 +1,6 @@
 import type { Members } from '#src/auth/members.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -16,7 +17,7 @@ export function memberRoutes(members: Members): readonly Route[] {
       errors: ['already_exists'],
       handle({ principal, body: { userId, ...fields } }) {
         const member = members.add(principal.workspaceId, userId, fields);
-        const reply = created(member, `/api/v3/members/${encodeURIComponent(userId)}`);
+        const reply = created(member, pathOf('getMember', { userId }));
         return tagged(reply, versionTag(member.updatedAt));
       },
     }),

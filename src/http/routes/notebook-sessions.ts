@@ -6,6 +6,7 @@ import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { CodeResult } from '#src/wire/session.ts';
 import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
 import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
@@ -60,7 +61,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
             readsDatasources: principal.scopes.includes('datasource:read'),
           },
         });
-        return accepted(record, `/api/v3/notebook-sessions/${record.sessionId}`);
+        return accepted(record, pathOf('getNotebookSession', { sessionId: record.sessionId }));
       },
     }),
     defineRoute({
@@ -140,7 +141,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       ...eventTicketHandling({
         tickets,
         action: 'session.read',
-        root: OPERATIONS.openNotebookSession.path,
+        stream: 'followNotebookSession',
         isClosed: ({ workspaceId }, sessionId) => sessions.isClosed(workspaceId, sessionId),
       }),
       summary: 'Get a ticket for the events of a notebook session',
@@ -188,7 +189,7 @@ export function executionRoutes(
         const { principal, params, body } = request;
         const submitted = await executions.submit(principal, params.sessionId, body, request);
         const { runId } = submitted;
-        return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
+        return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
       },
       resume: (request, first) => waiting.resumed(request, first),
     }),

@@ -6,6 +6,7 @@ import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { SECRET_NAME } from '#src/wire/notebook.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { attachment } from '../reply/content-headers.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
@@ -28,7 +29,9 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
         const { document, json } = await notebooks.create(principal.workspaceId, body, principal.userId);
-        const reply = encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
+        const reply = encodedJson(json, 201, {
+          location: pathOf('getNotebook', { notebookId: document.id }),
+        });
         return tagged(reply, versionTag(document.updatedAt));
       },
     }),
@@ -133,7 +136,7 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
         if (body.replaces !== undefined)
           return encodedJson(await files.replace(workspaceId, body.replaces, body));
         const { document, json } = await files.import(workspaceId, body, userId);
-        return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
+        return encodedJson(json, 201, { location: pathOf('getNotebook', { notebookId: document.id }) });
       },
     }),
     defineRoute({

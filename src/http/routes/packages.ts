@@ -2,11 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { accepted, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-const PATH = '/api/v3/packages';
 const tags = ['Packages'];
 const DEFAULT_WAIT_S = 50;
 
@@ -48,7 +48,9 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
         });
         try {
           const added = await Promise.race([adding, over.catch(() => undefined)]);
-          return added === undefined ? accepted(packages.list(principal.workspaceId), PATH) : ok(added);
+          return added === undefined
+            ? accepted(packages.list(principal.workspaceId), pathOf('listPackages', {}))
+            : ok(added);
         } finally {
           timer.abort();
         }

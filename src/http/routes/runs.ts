@@ -3,6 +3,7 @@ import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { RunIndexEntry } from '#storage/runs.ts';
 import type { RunCancellation } from '../handlers/run-cancellation.ts';
 import type { GuardRun, RunWaiting } from '../handlers/run-waiting.ts';
@@ -101,7 +102,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       handle({ principal, params }) {
         const { runId } = params;
         cancellation.cancel(principal, runId);
-        return accepted({ runId, status: 'cancelling' }, `/api/v3/runs/${runId}`);
+        return accepted({ runId, status: 'cancelling' }, pathOf('getRun', { runId }));
       },
     }),
     defineRoute({

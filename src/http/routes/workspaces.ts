@@ -4,6 +4,7 @@ import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Workspaces } from '#src/auth/workspaces.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -23,7 +24,7 @@ export function workspaceRoutes(
       checkAccess: ({ principal }) => workspaces.checkCreation(principal),
       handle({ principal, body }) {
         const workspace = workspaces.create(principal, body.name);
-        return created(workspace, `/api/v3/workspaces/${workspace.id}`);
+        return created(workspace, pathOf('getWorkspace', { workspaceId: workspace.id }));
       },
     }),
     defineRoute({

@@ -1,13 +1,10 @@
 /** The types of what each operation takes and returns, for the client. */
 import type { TSchema } from 'typebox';
-import type { OperationId, ParamNames, PathOf } from '#src/wire/paths.ts';
+import type { OperationId } from '#src/wire/paths.ts';
 import type { Wire } from '../shape.ts';
 import type { OPERATIONS } from './table.ts';
 
 type Spec<Id extends OperationId> = (typeof OPERATIONS)[Id];
-
-/** The parameters of its path. */
-export type ParamsOf<Id extends OperationId> = Readonly<Record<ParamNames<PathOf<Id>>, string>>;
 
 /** Its query, in which the server completes what is left out. */
 export type QueryOf<Id extends OperationId> =
