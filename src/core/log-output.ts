@@ -4,6 +4,7 @@
  * and their number is logged when it reads again. (pino's own destination retries for ever when a pipe has no reader.)
  */
 import { write, writeSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** Characters that may wait to be written. */
 const MAX_HELD_CHARACTERS = 4 * 1024 * 1024;
@@ -49,7 +50,17 @@ export class LogOutput {
     this.#proceed();
   }
 
-  /** Writes all waiting lines before it returns, except those that the system is already writing. */
+  /** Resolves when all lines are written, in their order; at the latest when the reader has been waited for as long as in `flushSync`. */
+  async written(): Promise<void> {
+    const deadline = Date.now() + MAX_FLUSH_WAIT_MS;
+    const waits = () => !this.#isBroken && (this.#isWriting || this.#lines.length > 0);
+    while (waits() && Date.now() < deadline) await pause(1);
+  }
+
+  /**
+   * Writes all waiting lines before it returns. A line that the system is already writing may come after them, so an orderly end
+   * awaits `written` instead.
+   */
   flushSync(): void {
     const deadline = Date.now() + MAX_FLUSH_WAIT_MS;
     for (let chunk = this.#take(); chunk.length > 0 && !this.#isBroken; chunk = this.#take()) {

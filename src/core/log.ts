@@ -29,8 +29,10 @@ export interface Log {
 
 /** The log of the process. */
 export interface RootLog extends Log {
-  /** Writes all waiting lines before it returns. */
+  /** Writes all waiting lines before it returns. The last of the earlier lines may come after them. */
   flush(): void;
+  /** Resolves when all lines are written, in their order, or their reader does not take them in time. */
+  written(): Promise<void>;
   /** Returns the last lines, oldest first. */
   recent(): readonly string[];
   /** Returns this log for a worker of a server: its number is in every line from now on. */
@@ -45,7 +47,7 @@ export interface LogOptions {
   /** Whether other processes of this server write to the same standard output. */
   readonly isShared?: boolean;
   /** Standard output when absent. */
-  readonly destination?: DestinationStream & { flushSync?(): void };
+  readonly destination?: DestinationStream & { flushSync?(): void; written?(): Promise<void> };
 }
 
 /** Returns the log of this process. */
@@ -70,6 +72,7 @@ export function openLog(options: LogOptions): RootLog {
   const rootOf = (log: Log): RootLog => ({
     ...log,
     flush: () => destination.flushSync?.(),
+    written: async () => destination.written?.(),
     recent: () => recent.list(),
     ofWorker: (worker) => rootOf(log.child({ worker })),
   });

@@ -28,12 +28,12 @@ export async function drain(options: DrainOptions, signal: string): Promise<bool
   const deadlineMs = leavingMs + DRAIN_BASE_MS + sessions * DRAIN_MS_PER_SESSION;
   log.info({ signal, sessions, runs, streams, deadlineMs }, `the ${subject} drains`);
   const startedAt = performance.now();
-  const end = (isStored: boolean, message: string): boolean => {
+  const end = async (isStored: boolean, message: string): Promise<boolean> => {
     const fields = { sessions, runs, ms: Math.round(performance.now() - startedAt) };
     if (isStored) log.info(fields, message);
     else
       log.error(fields, `${message}, and what the disk did not take is lost; nothing of it was acknowledged`);
-    log.flush();
+    await log.written();
     return isStored;
   };
   const giveUp = async () => {

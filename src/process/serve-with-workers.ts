@@ -85,7 +85,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
         {},
         'the server has stopped, and what the disk did not take is lost; nothing of it was acknowledged',
       );
-    log.flush();
+    await log.written();
     return isStored;
   });
   process.on('SIGHUP', () => void primary.replaceAll());

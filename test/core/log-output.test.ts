@@ -35,6 +35,16 @@ test('lines arrive whole and in order, also those that are flushed after lines i
   assert.deepEqual(lines(), ['', '0', '1', '2', '3', '4']);
 });
 
+test('an orderly end waits until every line is written, in order', async (t) => {
+  const path = join(temporaryDirectory(t), 'log');
+  const fd = openSync(path, 'w');
+  const output = new LogOutput(fd);
+  for (let n = 0; n < 100; n++) output.write(`${n}\n`);
+  await output.written();
+  closeSync(fd);
+  assert.deepEqual(readFileSync(path, 'utf8').trimEnd().split('\n').map(Number), [...Array(100).keys()]);
+});
+
 test('lines of several processes that share a pipe arrive whole', async () => {
   const script = `import { LogOutput, SHARED_PIPE_BYTES } from ${JSON.stringify(MODULE)};
     const output = new LogOutput(1, SHARED_PIPE_BYTES);
