@@ -1,17 +1,8 @@
+import type { Datasource } from '#src/wire/datasource.ts';
 import { defineRecord } from './codec.ts';
 
 /** The metadata of a datasource: everything but its connection. Key: workspace id, slug. */
-export interface DatasourceRecord {
-  readonly id: string;
-  readonly slug: string;
-  readonly kind: string;
-  readonly name: string | null;
-  readonly revision: number;
-  readonly embedded: boolean;
-  readonly createdBy: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+export type DatasourceRecord = Omit<Datasource, 'configured' | 'warnings'>;
 export const datasourceRecords = defineRecord<DatasourceRecord>('datasource', 1);
 
 /**
@@ -39,8 +30,8 @@ export interface KeyCheck {
 export const keyChecks = defineRecord<KeyCheck>('key-check', 1);
 
 /** A subject with whom a datasource is shared. Key: workspace id, slug, subject (`user:<id>` or `role:<role>`). */
-export interface DatasourceGrant {
+export interface DatasourceGrantRecord {
   readonly grantedBy: string;
   readonly createdAt: string;
 }
-export const datasourceGrants = defineRecord<DatasourceGrant>('datasource-grant', 1);
+export const datasourceGrants = defineRecord<DatasourceGrantRecord>('datasource-grant', 1);

@@ -1,5 +1,4 @@
-import type { Role } from '#src/core/principal.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import type { Member, Scope } from '#src/wire/identity.ts';
 import { defineRecord } from './codec.ts';
 import type { Store } from './store.ts';
 
@@ -28,13 +27,7 @@ export interface UserRecord {
 /** Put by whichever worker first adds the user to a workspace; two at once differ in the time only. Key: SYSTEM, user id. */
 export const userRecords = defineRecord<UserRecord>('user', 1);
 
-export interface MemberRecord {
-  readonly role: Role;
-  /** The user's display name in this workspace. */
-  readonly name: string | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+export type MemberRecord = Omit<Member, 'userId'>;
 
 /** Key: workspace id, user id. */
 export const memberRecords = defineRecord<MemberRecord>('member', 1);

@@ -56,7 +56,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/files': { values: ['src/core'] },
   'src/datasource': {
     values: ['src/core', 'src/cluster', 'storage'],
-    types: ['src/audit', 'src/metrics', 'src/tracing'],
+    types: ['src/audit', 'src/kernel', 'src/metrics', 'src/tracing'],
   },
   'src/http': {
     values: [

@@ -5,6 +5,7 @@
 import { timestamp } from '#src/core/clock.ts';
 import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { AuditEntry } from '#src/wire/audit.ts';
 import { type AuditRecord, auditedQueries, auditRecords } from '#storage/audit.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { workspaceExists } from '#storage/identity.ts';
@@ -34,12 +35,6 @@ export interface AuditContext {
 type AuditAuthor = Omit<AuditContext, 'principal'> & {
   readonly principal: Pick<Principal, 'workspaceId' | 'userId' | 'tokenId'>;
 };
-
-export interface AuditEntry extends AuditRecord {
-  readonly id: string;
-  /** The name that `at` has in every resource. */
-  readonly createdAt: string;
-}
 
 interface NewEntry {
   readonly workspaceId: string;

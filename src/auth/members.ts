@@ -2,8 +2,8 @@
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal, Role } from '#src/core/principal.ts';
-import type { Member } from '#src/wire/identity.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Member, MemberChange, Role } from '#src/wire/identity.ts';
 import {
   type MemberRecord,
   memberRecords,
@@ -18,12 +18,6 @@ import type { Listing } from '#storage/page-builder.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';
-
-export interface MemberFields {
-  readonly role?: Role | undefined;
-  /** Null removes it. */
-  readonly name?: string | null | undefined;
-}
 
 /** Throws when a member, who last changed then, is not in the state that a request asks for. */
 export type StateCheck = (updatedAt: string) => void;
@@ -48,7 +42,7 @@ export class Members {
   add(
     workspaceId: WorkspaceId,
     userId: string,
-    { role, name = null }: MemberFields & { role: Role },
+    { role, name = null }: MemberChange & { role: Role },
   ): Member {
     const createdAt = this.#identity.timestamp();
     const record: MemberRecord = { role, name, createdAt, updatedAt: createdAt };
@@ -87,7 +81,7 @@ export class Members {
   change(
     workspaceId: WorkspaceId,
     userId: string,
-    fields: MemberFields,
+    fields: MemberChange,
     checkState: StateCheck = () => {},
   ): Member {
     return this.#identity.write((tx) => {

@@ -1,7 +1,5 @@
+import type { Role } from '#src/wire/identity.ts';
 import type { TokenId, UserId, WorkspaceId } from './ids.ts';
-
-/** A member's role in a workspace: a viewer reads, an editor also writes, an owner also administers. */
-export type Role = 'owner' | 'editor' | 'viewer';
 
 /** The caller of a request, with workspace and rights. It is made once per request, from the token and the headers. */
 export interface Principal {

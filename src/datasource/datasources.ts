@@ -8,6 +8,13 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, newId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type {
+  ConnectionTest,
+  Datasource,
+  DatasourceReplacement,
+  DatasourceWarning,
+  NewDatasource,
+} from '#src/wire/datasource.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
 import { memberRecords, workspaceExists } from '#storage/identity.ts';
 import { checkCursor, type PageRequest } from '#storage/listing.ts';
@@ -18,7 +25,6 @@ import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import type { KeyringSource } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
-import type { DatasourceWarning, ProbeResult } from './probe.ts';
 
 /** The operations on connections that this module needs: their schema, whether one is complete, whether it works. */
 export interface Connections {
@@ -27,45 +33,15 @@ export interface Connections {
   /** Returns whether databases of this kind run inside the server, on files of the workspace. */
   isEmbedded(kind: string): boolean;
   /** Tests the connection. Resolves with a failed result, instead of rejecting, when the database does not answer. */
-  probe(workspaceId: WorkspaceId, connection: Connection): Promise<ProbeResult>;
+  probe(workspaceId: WorkspaceId, connection: Connection): Promise<ConnectionTest>;
   /** Returns the warnings of a connection of this kind that was not tested. */
   untestedWarnings(kind: string): readonly DatasourceWarning[];
 }
 
-/** The part of a datasource that callers may see: everything but its connection. */
-export interface DatasourceMetadata {
-  readonly id: string;
-  readonly slug: string;
-  readonly kind: string;
-  readonly name: string | null;
-  readonly revision: number;
-  readonly configured: boolean;
-  readonly embedded: boolean;
-  readonly createdBy: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-/** The metadata of a newly saved datasource, with warnings about its account. */
-export interface SavedMetadata extends DatasourceMetadata {
-  readonly warnings?: readonly DatasourceWarning[];
-}
-
-/** A datasource to create. `connection` is checked against the schema of its kind. */
-export interface NewDatasource {
-  readonly slug: string;
-  readonly name?: string | null;
-  readonly connection: unknown;
-  readonly testConnection?: boolean;
-}
-
-/** The new state of a datasource. A `name` that is left out stays as it is. */
-export type Replacement = Omit<NewDatasource, 'slug'>;
-
 /** The outcome of a change: saved, or not saved because the connection test that was asked for failed. */
 export type Saved =
-  | { readonly saved: true; readonly metadata: SavedMetadata }
-  | { readonly saved: false; readonly probe: ProbeResult };
+  | { readonly saved: true; readonly metadata: Datasource }
+  | { readonly saved: false; readonly probe: ConnectionTest };
 
 /** Throws when a datasource is not in the state that a request asks for. */
 export type StateCheck = (datasource: Pick<DatasourceRecord, 'id' | 'revision'>) => void;
@@ -103,7 +79,7 @@ export class Datasources {
   }
 
   /** Returns the metadata. Throws `not_found` when there is no such datasource or the caller may not read it. */
-  get(principal: Principal, slug: string): DatasourceMetadata {
+  get(principal: Principal, slug: string): Datasource {
     return metadataOf(this.readable(principal, slug));
   }
 
@@ -149,7 +125,7 @@ export class Datasources {
   async replace(
     actor: AuditContext,
     slug: string,
-    { name, connection, testConnection }: Replacement,
+    { name, connection, testConnection }: DatasourceReplacement,
     checkState: StateCheck = () => {},
   ): Promise<Saved> {
     const { store, connections, onGone } = this.#options;
@@ -197,7 +173,7 @@ export class Datasources {
   }
 
   /** Tests the saved connection. Throws `not_found`, and `datasource_changed` when it changed during the test. */
-  async test(actor: AuditContext, slug: string): Promise<ProbeResult> {
+  async test(actor: AuditContext, slug: string): Promise<ConnectionTest> {
     const { store, connections } = this.#options;
     const { principal } = actor;
     const before = this.readable(principal, slug);
@@ -211,7 +187,7 @@ export class Datasources {
   }
 
   /** Tests a connection without saving it. Throws `invalid_request` when it is incomplete. */
-  async testUnsaved(actor: AuditContext, connection: unknown): Promise<ProbeResult> {
+  async testUnsaved(actor: AuditContext, connection: unknown): Promise<ConnectionTest> {
     const { connections } = this.#options;
     const parsed = connections.parse(connection);
     const probe = await connections.probe(actor.principal.workspaceId, parsed);
@@ -252,7 +228,7 @@ export class Datasources {
     putSealed(tx, this.#options.keys.ring, { workspaceId, slug, revision }, connection);
   }
 
-  #savedMetadata(record: DatasourceRecord, probe: ProbeResult | undefined): SavedMetadata {
+  #savedMetadata(record: DatasourceRecord, probe: ConnectionTest | undefined): Datasource {
     const { connections } = this.#options;
     const warnings = probe === undefined ? connections.untestedWarnings(record.kind) : (probe.warnings ?? []);
     return { ...metadataOf(record), ...(warnings.length > 0 && { warnings }) };
@@ -265,7 +241,7 @@ export class Datasources {
     slug: string,
     connection: Connection,
     wanted: boolean | undefined,
-  ): Promise<ProbeResult | undefined> {
+  ): Promise<ConnectionTest | undefined> {
     if (wanted !== true) return undefined;
     const { connections } = this.#options;
     const probe = await connections.probe(actor.principal.workspaceId, connection);
@@ -298,6 +274,6 @@ function metadataOf({
   createdBy,
   createdAt,
   updatedAt,
-}: DatasourceRecord): DatasourceMetadata {
+}: DatasourceRecord): Datasource {
   return { id, slug, kind, name, revision, configured: true, embedded, createdBy, createdAt, updatedAt };
 }

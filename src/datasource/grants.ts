@@ -2,20 +2,12 @@ import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { type DatasourceGrant, datasourceGrants } from '#storage/datasources.ts';
+import type { DatasourceGrant } from '#src/wire/datasource.ts';
+import { type DatasourceGrantRecord, datasourceGrants } from '#storage/datasources.ts';
 import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Subject } from './access.ts';
 import type { Datasources } from './datasources.ts';
-
-/** One grant: the subject that may read the datasource because of it, its giver and its time. */
-export interface Grant {
-  readonly subject: string;
-  readonly createdBy: string;
-  readonly createdAt: string;
-  /** The former name of `createdBy`. */
-  readonly grantedBy: string;
-}
 
 /** Grants of datasources. Every caller with the right to read a datasource may share it and revoke its grants. */
 export class DatasourceGrants {
@@ -35,7 +27,7 @@ export class DatasourceGrants {
   }
 
   /** Returns all grants of a datasource. Throws `not_found` when the caller may not read it. */
-  list({ principal }: Pick<AuditContext, 'principal'>, slug: string): Grant[] {
+  list({ principal }: Pick<AuditContext, 'principal'>, slug: string): DatasourceGrant[] {
     this.#datasources.readable(principal, slug);
     const all = { limit: Number.POSITIVE_INFINITY };
     return [...this.#store.list(datasourceGrants, principal.workspaceId, [slug], all)].map(({ id, value }) =>
@@ -47,7 +39,7 @@ export class DatasourceGrants {
    * Adds a grant and returns it; an existing one is unchanged. Throws `not_found`, and `invalid_request` for a user who
    * is not a member of the workspace.
    */
-  add(actor: AuditContext, slug: string, subject: Subject): Grant {
+  add(actor: AuditContext, slug: string, subject: Subject): DatasourceGrant {
     const { workspaceId, userId } = actor.principal;
     this.#datasources.readable(actor.principal, slug);
     const user = subject.startsWith('user:') ? subject.slice('user:'.length) : undefined;
@@ -88,6 +80,6 @@ export class DatasourceGrants {
   }
 }
 
-function grantOf(subject: string, { grantedBy, createdAt }: DatasourceGrant): Grant {
+function grantOf(subject: string, { grantedBy, createdAt }: DatasourceGrantRecord): DatasourceGrant {
   return { subject, createdBy: grantedBy, createdAt, grantedBy };
 }

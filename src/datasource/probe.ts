@@ -1,24 +1,10 @@
 /** Connection tests: they end within a deadline, with one fixed sentence, for any behaviour of the database. */
+
+import type { ConnectionTest, DatasourceWarning } from '#src/wire/datasource.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
 import type { ConnectorContext, Session } from './connectors/session.ts';
 import { DatasourceFailure, FAILURES } from './failure.ts';
-
-/** The outcome of a connection test, as the API returns it. */
-export interface ProbeResult {
-  readonly ok: boolean;
-  /** The sentence of the failure's category: it holds nothing of the connection and nothing of the driver. */
-  readonly message: string;
-  readonly elapsedMs: number;
-  /** Only of a connection that works. */
-  readonly warnings?: readonly DatasourceWarning[];
-}
-
-/** Warnings about a datasource's account, for its owner to read before agents use it. */
-export interface DatasourceWarning {
-  readonly code: 'account_may_write' | 'account_rights_unknown';
-  readonly message: string;
-}
 
 /** The dependencies of a connection test. */
 export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
@@ -52,7 +38,7 @@ export function untestedWarnings(kind: string): readonly DatasourceWarning[] {
 export async function probeConnection(
   connection: Connection,
   { deadlineMs = DEADLINE_MS, ...context }: ProbeContext,
-): Promise<ProbeResult> {
+): Promise<ConnectionTest> {
   const startedAt = performance.now();
   const signal = AbortSignal.timeout(deadlineMs);
   const found = await attempt(connection, { ...context, limitBytes: MAX_RECEIVED_BYTES }, signal);
@@ -65,7 +51,7 @@ async function attempt(
   connection: Connection,
   context: ConnectorContext,
   signal: AbortSignal,
-): Promise<Pick<ProbeResult, 'message'> & { readonly warnings: readonly DatasourceWarning[] }> {
+): Promise<Pick<ConnectionTest, 'message'> & { readonly warnings: readonly DatasourceWarning[] }> {
   let session: Session | undefined;
   try {
     const connector = connectorOf(connection.kind);

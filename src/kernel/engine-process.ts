@@ -9,15 +9,20 @@ import { encodeFrame } from './frame-decoder.ts';
 import { bareConfinement } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
 
+/** The kind of database that an engine serves. */
+export type EngineKind = 'duckdb' | 'sqlite' | 'files';
+
+/** `probe` leaves no trace on disk; only `write` changes files. No mode creates a file that does not exist. */
+export type EngineMode = 'probe' | 'read' | 'write';
+
 /** Which database to serve. */
 export interface EngineLaunch {
-  readonly kind: 'duckdb' | 'sqlite' | 'files';
+  readonly kind: EngineKind;
   /** The folder of the workspace's files. */
   readonly filesDirectory: string;
   /** The path of the database in that folder. */
   readonly path: string;
-  /** `probe` leaves no trace on disk; only `write` changes files. No mode creates a file that does not exist. */
-  readonly mode: 'probe' | 'read' | 'write';
+  readonly mode: EngineMode;
   /** Of the kernel towards whose limit of memory it counts. Without one, all engines of the workspace are limited together. */
   readonly memoryShare?: string;
 }

@@ -1,4 +1,5 @@
 import { cutText, shortenText } from '#src/core/compact-text.ts';
+import type { OutputTable } from '#src/wire/output.ts';
 import {
   asBoolean,
   asList,
@@ -17,7 +18,6 @@ import type {
   CellVerdict,
   DocumentChange,
   KernelMessage,
-  OutputTable,
 } from './messages.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -2,6 +2,7 @@
  * The messages of a kernel, as the server reads them. Members are camelCase; CellOutput and CellError are marimo's own
  * objects, passed through untouched because they are saved and handed back to marimo as they are.
  */
+import type { OutputTable } from '#src/wire/output.ts';
 
 /** One value shown or printed. Errors have channel `marimo-error` and a list of CellError as data. */
 export interface CellOutput {
@@ -13,15 +14,6 @@ export interface CellOutput {
   readonly text?: string;
   /** Its first rows, when it is a table. */
   readonly table?: OutputTable;
-}
-
-/** The first rows of a table that a cell shows. Values that JSON lacks, including integers beyond 2^53, are text. */
-export interface OutputTable {
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
-  readonly rows: readonly (readonly unknown[])[];
-  /** Rows of the whole table, of which `rows` has the first. */
-  readonly rowCount: number;
-  readonly columnCount: number;
 }
 
 /** marimo's tagged error; which other members are there depends on `type`. */

@@ -5,14 +5,14 @@
 import { EncodedJson, writeJson } from '#src/core/json/json-write.ts';
 import { encodeLongString, isLongString, type LongString } from '#src/core/json/prepared-strings.ts';
 import { atOnce } from '#src/core/slices.ts';
-import type { SavedCell } from './document.ts';
+import type { Cell } from '#src/wire/notebook.ts';
 
-const known = new WeakMap<SavedCell, readonly Uint8Array[]>();
-const longCodes = new WeakMap<SavedCell, LongString>();
+const known = new WeakMap<Cell, readonly Uint8Array[]>();
+const longCodes = new WeakMap<Cell, LongString>();
 const [OPEN, COMMA, CLOSE] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 
 /** Returns the JSON of the list of cells, in steps of up to a millisecond. What was made before takes no time. */
-export function* jsonOfCells(cells: readonly SavedCell[]): Generator<undefined, EncodedJson> {
+export function* jsonOfCells(cells: readonly Cell[]): Generator<undefined, EncodedJson> {
   const pieces: Uint8Array[] = [OPEN];
   for (const [index, cell] of cells.entries()) {
     if (index > 0) pieces.push(COMMA);
@@ -29,19 +29,19 @@ export function* jsonOfCells(cells: readonly SavedCell[]): Generator<undefined, 
 }
 
 /** Returns about how long the JSON of cells is, in bytes; exactly, if it was made before. */
-export function jsonBytesOf(cells: readonly SavedCell[]): number {
-  const lengthOf = (cell: SavedCell) =>
+export function jsonBytesOf(cells: readonly Cell[]): number {
+  const lengthOf = (cell: Cell) =>
     known.get(cell)?.reduce((sum, { byteLength }) => sum + byteLength, 0) ?? cell.code.length;
   return cells.reduce((sum, cell) => sum + lengthOf(cell), 0);
 }
 
 /** Returns the code of a cell, or a digest of it when it is long: another code has another mark. */
-export function codeMark(cell: SavedCell): string {
+export function codeMark(cell: Cell): string {
   return isLongString(cell.code) ? `sha256:${atOnce(longCodeOf(cell)).digest}` : cell.code;
 }
 
 /** Returns `cell`, or `before` when that is the same. What was made of the code before is used again. */
-export function savedAgain(cell: SavedCell, before: SavedCell | undefined): SavedCell {
+export function savedAgain(cell: Cell, before: Cell | undefined): Cell {
   if (before?.code !== cell.code) return cell;
   if (before.cell_id === cell.cell_id && before.options === cell.options) return before;
   const code = longCodes.get(before);
@@ -49,13 +49,13 @@ export function savedAgain(cell: SavedCell, before: SavedCell | undefined): Save
   return cell;
 }
 
-function* encode(cell: SavedCell): Generator<undefined, readonly Uint8Array[]> {
+function* encode(cell: Cell): Generator<undefined, readonly Uint8Array[]> {
   if (!isLongString(cell.code)) return yield* writeJson(cell);
   const code = (yield* longCodeOf(cell)).json;
   return yield* writeJson({ ...cell, code });
 }
 
-function* longCodeOf(cell: SavedCell): Generator<undefined, LongString> {
+function* longCodeOf(cell: Cell): Generator<undefined, LongString> {
   let code = longCodes.get(cell);
   if (code === undefined) {
     code = yield* encodeLongString(cell.code);

@@ -1,9 +1,10 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
-import { type CodeResult, codeWork } from './work/code-work.ts';
+import { codeWork } from './work/code-work.ts';
 import type { SessionWork } from './work/session-work.ts';
 
 export interface CodeCall {

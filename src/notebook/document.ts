@@ -1,46 +1,10 @@
 /** A notebook as it is saved and served, and the pure edits on it. */
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookId } from '#src/core/ids.ts';
+import type { Cell, Notebook, Serialization, SerializationInput } from '#src/wire/notebook.ts';
 
-/** The contract's own names: inside a serialization they are snake_case. */
-export interface SavedCell {
-  readonly cell_id: string;
-  readonly code: string;
-  /** marimo's cell options that differ from their defaults, and `name`. Unknown members are kept. */
-  readonly options: Readonly<Record<string, unknown>>;
-}
-
-export interface Serialization {
-  readonly version: string;
-  readonly app: { readonly options: Readonly<Record<string, unknown>> };
-  readonly cells: readonly SavedCell[];
-  /** Computed: false when a cell does not parse. */
-  readonly valid: boolean;
-  readonly ui_values: Readonly<Record<string, unknown>>;
-}
-
-export interface NotebookDocument {
+export interface NotebookDocument extends Omit<Notebook, 'id' | 'title'> {
   readonly id: NotebookId;
-  /** Absent in notebooks of older releases. */
-  readonly createdBy?: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly serialization: Serialization;
-  readonly datasourceSlugs: readonly string[];
-  readonly variables: Readonly<Record<string, string>>;
-}
-
-/** What a client may send of a serialization; what is missing defaults to an empty notebook's. */
-export interface SerializationInput {
-  readonly version?: string;
-  readonly app?: { readonly options?: Readonly<Record<string, unknown>> };
-  readonly cells?: readonly {
-    readonly cell_id: string;
-    readonly code: string;
-    readonly options?: Readonly<Record<string, unknown>>;
-  }[];
-  readonly valid?: boolean;
-  readonly ui_values?: Readonly<Record<string, unknown>>;
 }
 
 /** Whether a cell may be called this; the kernel's name for code that is in no cell is taken. */
@@ -65,7 +29,7 @@ export function normalizeSerialization(input: SerializationInput, valid: boolean
   };
 }
 
-function refuseDuplicates(cells: readonly SavedCell[]): void {
+function refuseDuplicates(cells: readonly Cell[]): void {
   const seen = new Set<string>();
   cells.forEach((cell, index) => {
     if (seen.has(cell.cell_id)) {

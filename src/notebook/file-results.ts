@@ -2,8 +2,8 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ConvertRequest } from '#src/kernel/convert.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
+import type { Cell } from '#src/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
-import type { SavedCell } from './document.ts';
 import { outputsOf, type SavedOutput } from './saved-outputs.ts';
 
 /** All together; of a single output the kernel itself allows half of this. */
@@ -16,7 +16,7 @@ export function* resultsOf(
   store: Store,
   workspaceId: WorkspaceId,
   notebookId: string,
-  cells: readonly SavedCell[],
+  cells: readonly Cell[],
 ): Generator<undefined, Results> {
   const results = new Map<string, Results[string]>();
   let size = 0;

@@ -1,6 +1,7 @@
 /** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
-import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
+import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import type { SessionStatus } from '#src/wire/session.ts';
 import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
 import { idAt } from '#storage/places.ts';
@@ -10,19 +11,6 @@ import type { Store } from '#storage/store.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { statusOf } from './notebook-session-record.ts';
 import { titleFilter } from './title-filter.ts';
-
-export interface NotebookSessionSummary {
-  readonly sessionId: string;
-  readonly notebookId: string;
-  /** Of the notebook; null when it has none, or is deleted. */
-  readonly title: string | null;
-  readonly environmentId: string | null;
-  readonly mode: SessionMode;
-  readonly status: SessionStatus;
-  readonly currentRunId: string | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
 
 /** Which sessions of a workspace to list. Absent members filter nothing. */
 export interface NotebookSessionQuery extends PageRequest, CreationTimes {

@@ -6,6 +6,7 @@ import { happensWithin } from '#src/core/happens-within.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import type { CodeCalls } from './code-calls.ts';
 import { configOf } from './document.ts';
@@ -16,7 +17,6 @@ import type { NotebookSessions } from './notebook-sessions.ts';
 import { keepOutputs } from './saved-outputs.ts';
 import { shownStatus } from './view.ts';
 import { type CellsEnd, cellWork } from './work/cell-work.ts';
-import type { CodeResult } from './work/code-work.ts';
 import { refuseStructuralErrors } from './work/execution-request.ts';
 import type { SessionWork } from './work/session-work.ts';
 

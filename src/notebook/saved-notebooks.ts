@@ -4,19 +4,14 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
+import type { Cell, NotebookFields } from '#src/wire/notebook.ts';
 import { workspaceExists } from '#storage/identity.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
 import { notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
-import {
-  type NotebookDocument,
-  normalizeSerialization,
-  type SavedCell,
-  type SerializationInput,
-  withTitle,
-} from './document.ts';
+import { type NotebookDocument, normalizeSerialization, withTitle } from './document.ts';
 import { NewNotebooks } from './new-notebooks.ts';
 import {
   decodeNotebook,
@@ -27,14 +22,6 @@ import {
   putNotebook,
 } from './notebook-encoding.ts';
 import { titleFilter } from './title-filter.ts';
-
-export interface NotebookFields {
-  /** Null removes it. It is stored with the app options of the serialization. */
-  readonly title?: string | null;
-  readonly serialization?: SerializationInput;
-  readonly datasourceSlugs?: readonly string[];
-  readonly variables?: Readonly<Record<string, string>>;
-}
 
 /** Which notebooks of a workspace to list. Absent members filter nothing. */
 export interface NotebookQuery extends PageRequest, CreationTimes {
@@ -138,7 +125,7 @@ export class SavedNotebooks {
   }
 
   /** The cells of a notebook; none when it was deleted. */
-  cells(workspaceId: WorkspaceId, notebookId: string): readonly SavedCell[] {
+  cells(workspaceId: WorkspaceId, notebookId: string): readonly Cell[] {
     return this.#find(workspaceId, notebookId)?.serialization.cells ?? [];
   }
 

@@ -6,6 +6,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
+import type { Cell } from '#src/wire/notebook.ts';
 import { type BlobScope, blobRecords, releaseBlob, useBlob } from '#storage/blobs.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
@@ -13,7 +14,7 @@ import { type CellOutputRecord, cellOutputRecords, type HeldPart } from '#storag
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { codeMark } from './cells-json.ts';
-import type { NotebookDocument, SavedCell } from './document.ts';
+import type { NotebookDocument } from './document.ts';
 import type { NotebookView } from './view.ts';
 
 const MAX_OUTPUTS_AT_ONCE = 100;
@@ -134,7 +135,7 @@ export function* outputsOf(
   store: Store,
   workspaceId: WorkspaceId,
   notebookId: string,
-  cells: readonly SavedCell[],
+  cells: readonly Cell[],
 ): Generator<readonly [cellId: string, SavedOutput]> {
   for (const cell of cells) {
     const { cell_id, code } = cell;

@@ -3,10 +3,11 @@
  * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
  */
 import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/kernel/messages.ts';
+import type { Cell } from '#src/wire/notebook.ts';
 import type { ShownStatus } from '#src/wire/session.ts';
 import { ConsoleTail } from './console-tail.ts';
 import { Dependencies, type VariableGraph } from './dependencies.ts';
-import { configOf, type SavedCell } from './document.ts';
+import { configOf } from './document.ts';
 import { charsOf, charsOfValue, HeldChars, MAX_HELD_CHARS } from './held-chars.ts';
 
 export interface ViewCell {
@@ -48,7 +49,7 @@ export class NotebookView {
   /** The keys are `output <cell id>`, `errors <cell id>`, the console object of a cell, and `variables`. */
   readonly #held = new HeldChars();
 
-  constructor(cells: readonly SavedCell[]) {
+  constructor(cells: readonly Cell[]) {
     for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
   }
 

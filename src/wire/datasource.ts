@@ -101,6 +101,7 @@ export const DatasourceSchema = Type.Object(
   { $id: 'Datasource', ...closed },
 );
 export type Datasource = Wire<typeof DatasourceSchema>;
+export type DatasourceWarning = NonNullable<Datasource['warnings']>[number];
 
 export const DeletedDatasourceSchema = Type.Object(
   { slug: Type.String(), deleted: Type.Literal(true) },

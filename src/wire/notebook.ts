@@ -108,6 +108,7 @@ export const NotebookFieldsSchema = Type.Object(fields, {
   ],
 });
 export type NotebookFields = Wire<typeof NotebookFieldsSchema>;
+export type SerializationInput = Wire<typeof SerializationInputSchema>;
 
 export const NotebookChangeSchema = Type.Object(
   {
@@ -159,7 +160,8 @@ export const NotebookSchema = Type.Object(
   { $id: 'Notebook', ...closed },
 );
 export type Notebook = Wire<typeof NotebookSchema>;
-export type Cell = Notebook['serialization']['cells'][number];
+export type Serialization = Notebook['serialization'];
+export type Cell = Serialization['cells'][number];
 
 export const NotebookSummarySchema = Type.Object(
   {

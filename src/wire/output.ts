@@ -1,6 +1,6 @@
 /** What is said of every output besides its value: the same in runs, events and results of code. */
 import Type from 'typebox';
-import { closed } from './shape.ts';
+import { closed, type Wire } from './shape.ts';
 
 const OutputTableSchema = Type.Object(
   {
@@ -24,6 +24,7 @@ const OutputTableSchema = Type.Object(
   },
   { $id: 'OutputTable', ...closed },
 );
+export type OutputTable = Wire<typeof OutputTableSchema>;
 
 /** What an output is besides its value of marimo's own type. */
 export const descriptionOfOutput = {

@@ -10,9 +10,9 @@ import { Members } from '#src/auth/members.ts';
 import { AccessTokens } from '#src/auth/tokens.ts';
 import { Workspaces } from '#src/auth/workspaces.ts';
 import { AppError } from '#src/core/errors.ts';
-import type { Principal, Role } from '#src/core/principal.ts';
+import type { Principal } from '#src/core/principal.ts';
 import { Secret } from '#src/core/secret.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import type { Role, Scope } from '#src/wire/identity.ts';
 import { openStore } from '#storage/open-store.ts';
 
 export const START_MS = Date.parse('2030-01-01T00:00:00.000Z');

@@ -1,11 +1,12 @@
 /** The output of one cell for people: a heading once it prints, its console as it arrives, its output and its end. */
 import type { StreamedOutput } from '#src/wire/events.ts';
+import type { CellResult } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
 import { outputText, type ShowOptions, type TypedValue } from '../show/output.ts';
 import type { StreamName, Terminal } from '../terminal.ts';
 
 /** How a cell ended. */
-export type CellEnd = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
+export type CellEnd = CellResult['status'];
 
 const MARKS: Readonly<Record<CellEnd, string>> = {
   success: '✓',

@@ -1,8 +1,9 @@
 /** A view that is one list: title, filters, pages of rows, and a text for the empty list. */
 import type { ComponentChildren } from 'preact';
 import type { Client } from '#src/client/client.ts';
+import type { Page } from '#src/wire/shape.ts';
 import type { Renewal } from '../state/data.ts';
-import { type Page, usePages } from '../state/pages.ts';
+import { usePages } from '../state/pages.ts';
 import { Loading } from './empty.tsx';
 import { Problem } from './problem.tsx';
 import { type Column, Rows } from './rows.tsx';

@@ -2,14 +2,10 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
+import type { Page } from '#src/wire/shape.ts';
 import { type Renewal, useChange, useClient, useRenewal } from './data.ts';
 import { place } from './route.ts';
 import { isVisible } from './visible.ts';
-
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  readonly nextCursor: string | null;
-}
 
 export interface Pages<Item, P extends Page<Item>> {
   /** Undefined until the first page has come. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
+import type { EngineKind } from '#src/kernel/engine-process.ts';
 import { type Connector, defineConnector } from '../connectors/connector.ts';
 import { embeddedSession } from './embedded-session.ts';
-import type { EngineKind } from './engine-port.ts';
 import { checkPath, pathMember } from './workspace-path.ts';
 
 interface Words {

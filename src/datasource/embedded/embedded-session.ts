@@ -1,9 +1,11 @@
 /** Sessions with embedded databases. They hold no process: each statement takes one, and a cancelled one ends its own. */
+
+import type { EngineKind, EngineLaunch, EngineMode } from '#src/kernel/engine-process.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';
-import type { EngineKind, EngineLaunch, EngineMode, EngineProcess } from './engine-port.ts';
+import type { EngineProcess } from './engine-port.ts';
 import type { Engines } from './engines.ts';
 import type { PackedRows } from './packed-rows.ts';
 

@@ -3,7 +3,9 @@
  * database: starting and confining one takes longer than most statements. Each runs one statement at a time. A workspace has
  * a bounded number of them, at work and waiting, and further statements wait for one to end.
  */
-import type { EngineLaunch, EngineProcess, StartEngine } from './engine-port.ts';
+
+import type { EngineLaunch } from '#src/kernel/engine-process.ts';
+import type { EngineProcess, StartEngine } from './engine-port.ts';
 
 interface Kept {
   readonly key: string;

@@ -11,6 +11,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import type { Key } from '#src/wire/health.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -29,14 +30,6 @@ import {
 } from './keyring.ts';
 import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
 import { canReseal, homeOfSealed, listSealedBy, opensSealedBy, reseal } from './sealed-connections.ts';
-
-/** A key of the keyring, without the key itself. */
-export interface KeyState {
-  readonly id: string;
-  readonly active: boolean;
-  /** How many connections it seals. */
-  readonly sealed: number;
-}
 
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
@@ -118,7 +111,7 @@ export class KeyringStore implements KeyringSource {
   }
 
   /** Returns every key with the number of connections that it seals. */
-  states(): KeyState[] {
+  states(): Key[] {
     return [...this.#ring.keys.keys()].map((id) => ({
       id,
       active: id === this.#ring.active,

@@ -3,7 +3,7 @@
  * and an agent asks again and again. An entry belongs to one revision of a connection. It does not record permissions:
  * the caller checks the right to read each time before asking.
  */
-import type { DatasourceMetadata } from '../datasources.ts';
+import type { Datasource } from '#src/wire/datasource.ts';
 
 /** One table, and its columns with the types that the database names. */
 export interface Table {
@@ -35,7 +35,7 @@ interface StoredDescription {
   readonly at: number;
 }
 
-type DatasourceVersion = Pick<DatasourceMetadata, 'slug' | 'id' | 'revision'>;
+type DatasourceVersion = Pick<Datasource, 'slug' | 'id' | 'revision'>;
 
 const LIMITS: DescriptionLimits = { count: 200, bytes: 8 * 1024 * 1024, ageMs: 5 * 60_000 };
 

@@ -1,6 +1,6 @@
 import type { Datasources, Saved } from '#src/datasource/datasources.ts';
 import type { DatasourceGrants } from '#src/datasource/grants.ts';
-import type { ProbeResult } from '#src/datasource/probe.ts';
+import type { ConnectionTest } from '#src/wire/datasource.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import { MAX_WHOLE_LIST } from '#src/wire/shape.ts';
@@ -114,14 +114,14 @@ function tagOf({ id, revision }: { readonly id: string; readonly revision: numbe
 }
 
 /** Returns 200 for a test that succeeded and 400 for one that failed, with the same body. */
-function probeReply(probe: ProbeResult): JsonReply<ProbeResult> {
+function probeReply(probe: ConnectionTest): JsonReply<ConnectionTest> {
   return json(probe.ok ? 200 : 400, probe);
 }
 
 function savedReply<Value>(
   saved: Saved,
   reply: (metadata: Extract<Saved, { saved: true }>['metadata']) => JsonReply<Value>,
-): JsonReply<Value | ProbeResult> {
+): JsonReply<Value | ConnectionTest> {
   return saved.saved ? tagged(reply(saved.metadata), tagOf(saved.metadata)) : probeReply(saved.probe);
 }
 

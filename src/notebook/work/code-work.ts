@@ -2,7 +2,7 @@ import { shortenText } from '#src/core/compact-text.ts';
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import { unbundle } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
-import type { CodeError } from '#src/wire/session.ts';
+import type { CodeError, CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf, isCellId } from '../document.ts';
@@ -10,19 +10,6 @@ import { errorText } from '../error-text.ts';
 import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
 import type { WorkPlan } from './work-plan.ts';
-
-/** The result of a code call. */
-export interface CodeResult {
-  readonly success: boolean;
-  /** The value of the last expression; null when it has none. */
-  readonly output: Omit<CellOutput, 'channel' | 'timestamp'> | null;
-  /** What the block and the cells that it ran printed, in order. */
-  readonly stdout: string;
-  readonly stderr: string;
-  /** The figures that the block and the cells that it ran have shown while they ran, such as those of `plt.show()`. */
-  readonly media: readonly { readonly mimetype: string; readonly data: unknown }[];
-  readonly errors: readonly CodeError[];
-}
 
 /** How much of each channel is kept at its beginning and at its end. The event stream has all of it. */
 const MAX_PRINTED_END_CHARS = 512 * 1024;
