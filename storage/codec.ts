@@ -29,7 +29,7 @@ const HEAD_BYTES = 5;
  * Members that are `undefined` are omitted. A large member of bytes is copied only once.
  */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
-  const large = largeMemberOf(value);
+  const large = typeof value === 'object' && value !== null ? largeMemberOf(value) : undefined;
   if (large !== undefined) return atOnce(encodeWithBytes(kind, large.rest, [large.bytes]));
   const body = encoder.encodeSharedRef([kind.version, value]);
   const record = Buffer.allocUnsafe(HEAD_BYTES + body.byteLength);
@@ -105,8 +105,8 @@ const NO_BYTES = new Uint8Array();
 const MAX_STEP_BYTES = 256 * 1024;
 
 /** Returns the large bytes that a value has as a member, and the value with none in their place, at its end. */
-function largeMemberOf(value: unknown): { readonly bytes: Uint8Array; readonly rest: unknown } | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+function largeMemberOf(value: object): { readonly bytes: Uint8Array; readonly rest: unknown } | undefined {
+  if (Array.isArray(value)) return undefined;
   if (value instanceof Uint8Array)
     return value.byteLength > MAX_KEPT_BYTES ? { bytes: value, rest: NO_BYTES } : undefined;
   for (const [name, member] of Object.entries(value)) {

@@ -5,7 +5,7 @@ import { systemFailure } from '#src/core/operator-error.ts';
 import { commitFailureOf } from './commit-failure.ts';
 import type { Key } from './keys.ts';
 import type { OpeningGate } from './opening-gate.ts';
-import { BYTES_FOR_A_COMMIT, bytesFor } from './store-extent.ts';
+import { spaceFor } from './store-extent.ts';
 
 export interface PendingWrite {
   readonly key: Key;
@@ -178,11 +178,4 @@ export class CommitQueue {
     for (const { reject } of commits) reject(this.#failure);
     if (isFirst) this.#options.onFatal(this.#failure);
   }
-}
-
-function spaceFor(commits: readonly PendingCommit[]): number {
-  let bytes = BYTES_FOR_A_COMMIT;
-  for (const { writes } of commits)
-    for (const write of writes.values()) bytes += bytesFor(write.bytes?.byteLength);
-  return bytes;
 }

@@ -11,17 +11,18 @@ const AFTER_EVERY_ID: Uint8Array = new Uint8Array([0xff]);
 const MAX_KEY_BYTES = 1978;
 /** Of a UTF-16 unit in UTF-8. */
 const MAX_BYTES_OF_A_UNIT = 3;
+const SEPARATOR = '\u0000';
 
 /**
- * Returns the key. Throws when it is too long: LMDB would refuse the whole commit, with the writes of other requests.
+ * Returns what `keyText` returns, for a key that is to be written. Throws when it is too long: LMDB would refuse the whole commit,
+ * with the writes of others in it.
  */
-export function checkKey(key: Key): Key {
-  let units = 0;
-  for (const part of key) units += part.length;
-  if (units * MAX_BYTES_OF_A_UNIT + key.length * 2 <= MAX_KEY_BYTES) return key;
+export function writableKeyText(key: Key): string {
+  const text = key.join(SEPARATOR);
+  if (text.length * MAX_BYTES_OF_A_UNIT + key.length * 2 <= MAX_KEY_BYTES) return text;
   const bytes = key.reduce((total, part) => total + Buffer.byteLength(part) + 2, 0);
   if (bytes > MAX_KEY_BYTES) throw new Error(`A key of the kind ${key[1]} is too long: ${bytes} bytes.`);
-  return key;
+  return text;
 }
 
 /** The keys of one kind under a prefix, as bounds for LMDB: `low` (inclusive) to `high` (exclusive). */
@@ -42,5 +43,5 @@ export function partitionRange(partition: string): { low: [string]; high: [strin
 
 /** Returns a text that identifies the key, for maps in memory. */
 export function keyText(key: Key): string {
-  return key.join('\u0000');
+  return key.join(SEPARATOR);
 }

@@ -28,12 +28,19 @@ const PAGES_ON_THE_WAY = 8;
 /** Of a removed value, whose pages are listed as free: enough for 16 MiB. */
 const LIST_BYTES = 64 * 1024;
 
-/** The space that a commit takes at most, besides that of its writes. */
-export const BYTES_FOR_A_COMMIT = 256 * 1024;
+/** The space that a commit takes at most, in addition to that of its writes. */
+const BYTES_FOR_A_COMMIT = 256 * 1024;
+/** The space that a removal takes at most, and a value in addition to its bytes. A value that is replaced is listed as free, too. */
+const BYTES_FOR_A_REMOVAL = PAGES_ON_THE_WAY * PAGE_BYTES + LIST_BYTES;
+const BYTES_FOR_A_VALUE = PAGES_ON_THE_WAY * PAGE_BYTES + LIST_BYTES / 8 + PAGE_BYTES;
 
-/** Returns the space that one write takes at most: of a value of `valueBytes`, or undefined for a removal. */
-export function bytesFor(valueBytes: number | undefined): number {
-  const way = PAGES_ON_THE_WAY * PAGE_BYTES;
-  // A value that is replaced is listed as free, too.
-  return valueBytes === undefined ? way + LIST_BYTES : way + LIST_BYTES / 8 + valueBytes + PAGE_BYTES;
+/** Returns the space that one commit of all these writes takes at most. A write without bytes removes a record. */
+export function spaceFor(
+  commits: Iterable<{ readonly writes: ReadonlyMap<string, { readonly bytes: Uint8Array | undefined }> }>,
+): number {
+  let space = BYTES_FOR_A_COMMIT;
+  for (const { writes } of commits)
+    for (const { bytes } of writes.values())
+      space += bytes === undefined ? BYTES_FOR_A_REMOVAL : BYTES_FOR_A_VALUE + bytes.byteLength;
+  return space;
 }

@@ -1,6 +1,6 @@
 import { decodeRecord, type EncodedRecord, encodeRecord, type RecordKind } from './codec.ts';
 import type { PendingWrite } from './commit-queue.ts';
-import { checkKey, keyText } from './keys.ts';
+import { type Key, keyText, writableKeyText } from './keys.ts';
 
 /** The reads and writes of a `write` callback. `get` sees the callback's own writes. */
 export interface Transaction {
@@ -43,7 +43,7 @@ export class StagedTransaction implements Transaction {
   }
 
   #stage(name: string, bytes: Uint8Array | undefined, partition: string, ids: readonly string[]): void {
-    const key = checkKey([partition, name, ...ids]);
-    this.writes.set(keyText(key), { key, bytes });
+    const key: Key = [partition, name, ...ids];
+    this.writes.set(writableKeyText(key), { key, bytes });
   }
 }

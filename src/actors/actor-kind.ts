@@ -109,7 +109,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   ask(id: ActorId, event: EventFromLogic<Machine>): SnapshotFrom<Machine> {
     const actor = this.#accepting(id, event);
     actor.ref.send(event);
-    const { status, error } = actor.snapshot();
+    const { status, error } = actor.ref.getSnapshot();
     if (status === 'error') throw error;
     return actor.ref.getSnapshot();
   }
@@ -130,8 +130,10 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** Reports a fact. Returns false when nobody needs it: the actor is gone, or its state does not take the event. */
   tell(id: ActorId, event: EventFromLogic<Machine>): boolean {
     const actor = this.#find(id);
+    if (actor === undefined) return false;
+    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
     // An event that is not taken would still count as a move and be stored.
-    if (actor === undefined || !actor.snapshot().can(event)) return false;
+    if (!snapshot.can(event)) return false;
     actor.ref.send(event);
     return true;
   }
@@ -188,7 +190,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   #accepting(id: ActorId, event: EventFromLogic<Machine>): OwnActor<Machine> {
     const actor = this.#find(id);
     if (actor === undefined) throw notFound();
-    const snapshot = actor.snapshot();
+    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
     if (!snapshot.can(event)) throw this.#refusal(snapshot, actor.address, event.type);
     return actor;
   }
@@ -230,7 +232,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   #revive(address: Address, stored: ActorSnapshot): OwnActor<Machine> {
     const actor = this.#start(address, { snapshot: this.#stored.resolve(stored) }, stored, stored);
     const { restored } = this.#definition;
-    if (restored !== undefined && actor.snapshot().can(restored)) actor.ref.send(restored);
+    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
+    if (restored !== undefined && snapshot.can(restored)) actor.ref.send(restored);
     return actor;
   }
 
@@ -257,7 +260,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#live.place(actor);
     ref.start();
     starting.unsubscribe();
-    const { status, error } = actor.snapshot();
+    const { status, error } = actor.ref.getSnapshot();
     if (status === 'error') throw error;
     if (watch.isWatched && status === 'active') watch.tell({ type: 'moved', actor, from: undefined });
     // After `start`, which announces the state an actor begins in: being restored is not a transition.
@@ -273,7 +276,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
 
   #bury(actor: OwnActor<Machine>, error: unknown): void {
     this.#log.error({ err: error, actor: addressText(actor.address) }, 'an actor failed');
-    const children: Readonly<Record<string, AnyActorRef>> = actor.snapshot().children ?? {};
+    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
+    const children: Readonly<Record<string, AnyActorRef>> = snapshot.children ?? {};
     // XState leaves the children of an actor that throws running; this is the event by which it stops them itself.
     for (const child of Object.values(children)) child.send({ type: 'xstate.stop' });
     this.#live.saveMoved();

@@ -32,9 +32,8 @@ export interface LiveActor extends Inspectable {
   uncommitted: Promise<void> | undefined;
   /** Whether it is noted in the `ResidentActors`; undefined when its kind is not counted. */
   isNoted: boolean | undefined;
-  snapshot(): AnyMachineSnapshot;
-  /** Stops the XState actor. What its state owned is released, without a transition. */
-  stop(): void;
+  /** The XState actor. When it is stopped, what its state owned is released, without a transition. */
+  readonly ref: { getSnapshot(): AnyMachineSnapshot; stop(): unknown };
   /** Its kind finds it no more. */
   forget(): void;
 }
@@ -94,7 +93,7 @@ export class LiveActors {
     }
     this.#resident.delete(actor);
     this.#idle.delete(actor);
-    const snapshot = actor.snapshot();
+    const snapshot = actor.ref.getSnapshot();
     if (snapshot.status !== 'active') {
       this.#remember(actor, 'ended');
       actor.forget();
@@ -121,7 +120,7 @@ export class LiveActors {
     this.#tellLeft(actor, 'deleted');
     this.#moved.delete(actor);
     this.remove(actor);
-    actor.stop();
+    actor.ref.stop();
   }
 
   /** Takes all actors of a workspace out of memory for ever. */
@@ -136,7 +135,7 @@ export class LiveActors {
       if (!isElsewhere(actor.address.workspaceId, actor.homeId)) continue;
       this.#tellLeft(actor, 'stored');
       this.remove(actor);
-      actor.stop();
+      actor.ref.stop();
     }
     this.remembered.leaveTo(isElsewhere);
   }
@@ -167,7 +166,7 @@ export class LiveActors {
   committedWith(actor: LiveActor): Promise<void> | undefined {
     if (!this.#moved.has(actor)) {
       // Other workers read what is stored of this one's actors.
-      if (!this.#store.isShared && needsNoStoring(actor.snapshot(), actor.stored))
+      if (!this.#store.isShared && needsNoStoring(actor.ref.getSnapshot(), actor.stored))
         return this.#store.durable();
       this.#moved.add(actor);
     }
@@ -190,7 +189,7 @@ export class LiveActors {
 
   #save(tx: Transaction, actor: LiveActor): void {
     const revision = ++actor.revision;
-    const snapshot = actor.snapshot();
+    const snapshot = actor.ref.getSnapshot();
     const { value, context } = snapshot;
     actor.stored = { value, context };
     this.#noteResidency(tx, actor, isResident(snapshot));
@@ -219,7 +218,7 @@ export class LiveActors {
   /** Returns the addresses of the actors of one kind that own something, also those that do so since this turn. */
   residents(kind: string): Address[] {
     return [...new Set([...this.#resident, ...this.#moved])]
-      .filter((actor) => actor.address.kind === kind && isResident(actor.snapshot()))
+      .filter((actor) => actor.address.kind === kind && isResident(actor.ref.getSnapshot()))
       .map((actor) => actor.address);
   }
 
@@ -227,7 +226,7 @@ export class LiveActors {
   isActive(workspaceId: string): boolean {
     for (const actors of [this.#resident, this.#moved])
       for (const actor of actors)
-        if (actor.address.workspaceId === workspaceId && isResident(actor.snapshot())) return true;
+        if (actor.address.workspaceId === workspaceId && isResident(actor.ref.getSnapshot())) return true;
     return false;
   }
 
@@ -239,7 +238,7 @@ export class LiveActors {
   /** Stops every actor without a transition. Stored snapshots stay as they are. */
   stopAll(): void {
     for (const actor of [...this.all()]) {
-      actor.stop();
+      actor.ref.stop();
       this.remove(actor);
     }
   }
@@ -258,7 +257,7 @@ export class LiveActors {
   #dropPassing(): void {
     for (const actor of this.#passing) {
       actor.forget();
-      actor.stop();
+      actor.ref.stop();
     }
     this.#passing.clear();
   }
@@ -269,7 +268,7 @@ export class LiveActors {
       if (this.#idle.size <= MAX_IDLE_ACTORS) return;
       this.#tellLeft(actor, 'stored');
       this.remove(actor);
-      actor.stop();
+      actor.ref.stop();
     }
   }
 

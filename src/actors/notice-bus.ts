@@ -41,21 +41,27 @@ export class NoticeBus<Notice> {
   /** Calls the listeners now, and the watchers of this actor once `committed` resolves. */
   publish(address: Address, notice: Notice, committed: Promise<void> | undefined): void {
     for (const listener of this.#listeners) {
-      this.#logErrors(address, () => listener(address, notice, committed));
+      try {
+        listener(address, notice, committed);
+      } catch (error) {
+        this.#logFailure(address, error);
+      }
     }
-    const watchers = this.#watchers.get(addressText(address));
+    const watchers = this.#watchers.size === 0 ? undefined : this.#watchers.get(addressText(address));
     if (watchers === undefined) return;
     const callWatchers = () => {
-      for (const watcher of [...watchers]) this.#logErrors(address, () => watcher(notice));
+      for (const watcher of [...watchers]) {
+        try {
+          watcher(notice);
+        } catch (error) {
+          this.#logFailure(address, error);
+        }
+      }
     };
     Promise.resolve(committed).then(callWatchers, () => undefined); // the store reports a failed commit once
   }
 
-  #logErrors(address: Address, call: () => void): void {
-    try {
-      call();
-    } catch (error) {
-      this.#log.error({ err: error, actor: addressText(address) }, 'a listener failed');
-    }
+  #logFailure(address: Address, error: unknown): void {
+    this.#log.error({ err: error, actor: addressText(address) }, 'a listener failed');
   }
 }

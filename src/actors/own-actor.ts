@@ -1,5 +1,12 @@
 /** An actor in memory: the XState actor, and what the runtime and operators know of it. */
-import { Actor, type ActorOptions, type AnyStateMachine, type ContextFrom, type SnapshotFrom } from 'xstate';
+import {
+  Actor,
+  type ActorOptions,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  type ContextFrom,
+  type SnapshotFrom,
+} from 'xstate';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import type { ActorWatch } from './actor-watch.ts';
@@ -55,6 +62,7 @@ export function ownActor<Machine extends AnyStateMachine>(
       if (watch.isWatched) watch.tell({ type: 'moved', actor, event: type, from: before });
     },
   });
+  const snapshot = (): AnyMachineSnapshot => ref.getSnapshot();
   const actor: OwnActor<Machine> = {
     address,
     machine: { id: machine.id, version: machineVersion },
@@ -65,17 +73,15 @@ export function ownActor<Machine extends AnyStateMachine>(
     homeId: homeIdOf(definition, ref.getSnapshot()),
     isNoted: definition.isCounted === true ? false : undefined,
     get state() {
-      return actor.snapshot().value;
+      return snapshot().value;
     },
-    shown: () => shownContext(definition, actor.snapshot().context),
+    shown: () => shownContext(definition, snapshot().context),
     createdAt,
     updatedAt,
     revision,
     isStoredByOwner: definition.storedIn !== undefined,
     stored,
     uncommitted: undefined,
-    snapshot: () => ref.getSnapshot(),
-    stop: () => ref.stop(),
     forget: () => forget(actor),
   };
   return actor;

@@ -16,17 +16,14 @@ export class SchemaCheck<Schema extends TSchema> {
 
   /** Returns whether the value matches the schema. */
   matches(value: unknown): value is Static<Schema> {
-    return this.#compiled().Check(value);
+    this.#validator ??= Compile(this.schema);
+    return this.#validator.Check(value);
   }
 
   /** Returns the mistakes of a value that does not match. This costs about a hundred times as much as `matches`. */
   errorsOf(value: unknown): readonly SchemaError[] {
-    return this.#compiled().Errors(value);
-  }
-
-  #compiled(): Validator {
     this.#validator ??= Compile(this.schema);
-    return this.#validator;
+    return this.#validator.Errors(value);
   }
 }
 

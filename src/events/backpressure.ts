@@ -1,6 +1,11 @@
 import { MAX_STEP_MS } from './activity-clock.ts';
 import { Listeners } from './listeners.ts';
 
+/** A producer pauses while the lag is above this share of the limit. */
+export const PAUSE_SHARE = 1 / 2;
+/** A paused producer goes on once the lag is at most this share of the limit. */
+const RESUME_SHARE = 1 / 4;
+
 /**
  * Decides whether the producer of a stream should pause: above half the limit it pauses, below a quarter it goes on. While
  * it is paused, `recheck` is called again and again, because a subscriber that stalls sends nothing.
@@ -23,7 +28,7 @@ export class Backpressure {
 
   /** Takes the largest lag of a subscriber that is still moving. */
   update(lagBytes: number): void {
-    const bound = this.#isPaused ? this.#limitBytes / 4 : this.#limitBytes / 2;
+    const bound = this.#limitBytes * (this.#isPaused ? RESUME_SHARE : PAUSE_SHARE);
     const shouldPause = lagBytes > bound;
     if (shouldPause) this.#armTimer();
     if (shouldPause === this.#isPaused) return;

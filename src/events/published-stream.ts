@@ -22,6 +22,7 @@ import { randomBytes } from 'node:crypto';
 import { inSlices } from '#src/core/slices.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
+import { PAUSE_SHARE } from './backpressure.ts';
 import { type OpeningOptions, openingOf } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
@@ -88,6 +89,8 @@ export class PublishedStream<Event extends Frameable> {
     advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#audience.settle()),
   });
   readonly #audience: Audience;
+  /** More held bytes than this pause the producer. */
+  readonly #maxHeldBytes: number;
   #seq = 0;
   #gatedLength = 0;
   #batch: Frame[] = [];
@@ -107,6 +110,7 @@ export class PublishedStream<Event extends Frameable> {
   }: PublishedStreamOptions<Event>) {
     this.#replayed = replayed;
     this.#resync = resync;
+    this.#maxHeldBytes = limitBytes * PAUSE_SHARE;
     this.#audience = new Audience({
       ring: this.#ring,
       limitBytes,
@@ -204,7 +208,7 @@ export class PublishedStream<Event extends Frameable> {
       const frame: Frame = { content: NOTHING, seq, isLast };
       this.#gate.push(frame, Promise.all([this.#make(frame, content), after]));
     }
-    if (!this.#gate.isEmpty) this.#audience.settle();
+    if (this.#gatedLength > this.#maxHeldBytes) this.#audience.settle();
   }
 
   /** Encodes a large frame in slices. */

@@ -94,7 +94,9 @@ export class RunRepository {
     this.reader = new RunReader({ store, actors: this.actors, settled, isDeleted });
   }
 
-  /** Begins a run: writes its record, lists it in its session and starts its actor. Throws `quota_exceeded`. */
+  /**
+   * Begins a run that was admitted (`admission`) in this turn: writes its record, lists it in its session and starts its actor.
+   */
   begin(
     workspaceId: WorkspaceId,
     sessionId: SessionId,
@@ -104,7 +106,6 @@ export class RunRepository {
     parent?: TraceContext,
     createdBy?: string,
   ): RunId {
-    this.admission.admit(workspaceId, createdBy);
     const runId = newId<RunId>('run');
     const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
     const run = withEncodedInput({

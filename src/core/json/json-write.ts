@@ -23,31 +23,33 @@ export class EncodedJson {
 /** The JSON of long strings that was made ahead (`prepared-strings.ts`). */
 export const preparedJson = new Map<string, EncodedJson>();
 
-/** Returns whether the JSON of a value is short enough to be written at once. */
+/** Returns whether the JSON of a value is short enough to be written at once. Looks at no more than fits. */
 export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean {
-  return roomAfter(value, maxChars) >= 0;
-}
-
-/** Returns the characters of `room` that the value leaves; a negative number when it does not fit. */
-function roomAfter(value: unknown, room: number): number {
-  if (typeof value === 'string') return room - value.length - VALUE_CHARS;
-  if (typeof value !== 'object' || value === null) return room - VALUE_CHARS;
-  if (value instanceof EncodedJson) return -1;
-  let rest = room - VALUE_CHARS;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && rest >= 0; i++) rest = roomAfter(value[i], rest);
-    return rest;
+  let room = maxChars;
+  /** Values that are not counted yet: most texts and numbers are counted where they are found. */
+  const open = [value];
+  while (open.length > 0 && room >= 0) {
+    const next = open.pop();
+    room -= VALUE_CHARS;
+    if (typeof next === 'string') room -= next.length;
+    else if (Array.isArray(next)) {
+      for (let i = 0; i < next.length && room >= 0; i++) {
+        const item: unknown = next[i];
+        if (typeof item === 'object' && item !== null) open.push(item);
+        else room -= typeof item === 'string' ? item.length + VALUE_CHARS : VALUE_CHARS;
+      }
+    } else if (next instanceof EncodedJson) return false;
+    else if (typeof next === 'object' && next !== null) {
+      for (const name in next) {
+        const member = (next as Readonly<Record<string, unknown>>)[name];
+        room -= name.length;
+        if (typeof member === 'object' && member !== null) open.push(member);
+        else room -= typeof member === 'string' ? member.length + VALUE_CHARS : VALUE_CHARS;
+        if (room < 0) return false;
+      }
+    }
   }
-  for (const name in value) {
-    const member = (value as Readonly<Record<string, unknown>>)[name];
-    rest -= name.length;
-    // Most members are texts and numbers: they are counted here, without a call.
-    if (typeof member === 'string') rest -= member.length + VALUE_CHARS;
-    else if (typeof member === 'object' && member !== null) rest = roomAfter(member, rest);
-    else rest -= VALUE_CHARS;
-    if (rest < 0) return rest;
-  }
-  return rest;
+  return room >= 0;
 }
 
 /**

@@ -33,6 +33,7 @@ import {
   announcesBody,
   copyHeaders,
   copyParams,
+  countHeaders,
   framingOf,
   readIdempotencyKey,
   requireJson,
@@ -177,7 +178,8 @@ export function admit(
     request.endsConnection = true;
     throw new AppError('unavailable', 'The server is stopping.', { headers: { 'retry-after': '5' } });
   }
-  const framing = framingOf(req);
+  const counted = route.method === 'POST' ? countHeaders(req) : undefined;
+  const framing = framingOf(req, counted);
   if (framing !== 'plain') {
     request.endsConnection = true;
     requireSoundFraming(framing);
@@ -215,7 +217,7 @@ export function admit(
     const [host, forwardedProto] = [req.getHeader('host'), req.getHeader('x-forwarded-proto')];
     requireSameOrigin({ origin, fetchSite, host, forwardedProto }, context.publicUrl);
   }
-  if (route.method === 'POST') request.idempotencyKey = readIdempotencyKey(req);
+  if (counted !== undefined) request.idempotencyKey = readIdempotencyKey(req, counted);
   if (route.audited === true && request.remoteAddress === '')
     request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');

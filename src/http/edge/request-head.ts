@@ -43,10 +43,9 @@ function decode(text: string): string | undefined {
 }
 
 /** Returns undefined when there is no key. Throws `invalid_request` for one that cannot be used, or for two. */
-export function readIdempotencyKey(req: WireRequest): string | undefined {
-  const count = countHeaders(req, 'idempotency-key');
-  if (count === 0) return undefined;
-  return parseIdempotencyKey(count === 1 ? req.getHeader('idempotency-key') : '');
+export function readIdempotencyKey(req: WireRequest, { idempotencyKeys }: HeaderCounts): string | undefined {
+  if (idempotencyKeys === 0) return undefined;
+  return parseIdempotencyKey(idempotencyKeys === 1 ? req.getHeader('idempotency-key') : '');
 }
 
 /** Returns the named headers; one that is missing is the empty string. */
@@ -89,19 +88,21 @@ export type Framing = 'plain' | 'chunked' | 'unsound';
 /**
  * Returns how the end of the request is marked. `unsound`: two lengths, a length that is not a number, or a transfer
  * coding other than `chunked`, so that a proxy in front may see another end than we do (request smuggling). `chunked`:
- * uWebSockets.js accepts line ends in a chunked body that a proxy may read differently.
+ * uWebSockets.js accepts line ends in a chunked body that a proxy may read differently. Counts the headers where that is needed,
+ * unless `counted` has the counts.
  */
-export function framingOf(req: WireRequest): Framing {
+export function framingOf(req: WireRequest, counted?: HeaderCounts): Framing {
   const length = req.getHeader('content-length');
   const coding = req.getHeader('transfer-encoding');
   if (length === '' && coding === '') {
     // A header with an empty value reads like a missing one.
-    const isBare = req.getMethod() === 'get' || countHeaders(req, 'content-length') === 0;
+    const isBare = req.getMethod() === 'get' || (counted ?? countHeaders(req)).contentLengths === 0;
     return isBare ? 'plain' : 'unsound';
   }
   if (coding !== '' && (coding.toLowerCase() !== 'chunked' || length !== '')) return 'unsound';
   if (length !== '' && !/^\d{1,15}$/.test(length)) return 'unsound';
-  if (countHeaders(req, 'content-length', 'transfer-encoding') !== 1) return 'unsound';
+  const { contentLengths, transferEncodings } = counted ?? countHeaders(req);
+  if (contentLengths + transferEncodings !== 1) return 'unsound';
   return coding === '' ? 'plain' : 'chunked';
 }
 
@@ -111,11 +112,20 @@ export function requireSoundFraming(framing: Framing): void {
     throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
 }
 
-/** Counts how often headers were sent. `getHeader` cannot tell an empty or non-UTF-8 header from a missing one. */
-function countHeaders(req: WireRequest, wanted: string, alternative = wanted): number {
-  let count = 0;
+/** How often headers were sent that must be sent once. */
+export interface HeaderCounts {
+  readonly contentLengths: number;
+  readonly transferEncodings: number;
+  readonly idempotencyKeys: number;
+}
+
+/** Counts headers. `getHeader` cannot tell an empty or non-UTF-8 header from a missing one. */
+export function countHeaders(req: WireRequest): HeaderCounts {
+  const counts = { contentLengths: 0, transferEncodings: 0, idempotencyKeys: 0 };
   req.forEach((name) => {
-    if (name === wanted || name === alternative) count++;
+    if (name === 'content-length') counts.contentLengths++;
+    else if (name === 'transfer-encoding') counts.transferEncodings++;
+    else if (name === 'idempotency-key') counts.idempotencyKeys++;
   });
-  return count;
+  return counts;
 }

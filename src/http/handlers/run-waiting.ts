@@ -53,7 +53,7 @@ export class RunWaiting {
 
   /** Returns the run once it has ended, or `accepted` when the time is over or the run is stale: a request has submitted the run. */
   submitted<Value>(request: WaitingRequest, runId: string, accepted: PlainReply<Value>): Reply<Value> {
-    return this.#submitted(request, runId, accepted, {});
+    return request.query.wait === 0 ? accepted : this.#submitted(request, runId, accepted, {});
   }
 
   /** As `submitted`, for a retry of the request that submitted the run. */
