@@ -96,8 +96,9 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** Creates an actor, which this turn's commit stores. Throws when there is one with this id. */
   spawn(id: ActorId, input: InputFrom<Machine>): SnapshotFrom<Machine> {
     const address = this.#address(id);
-    this.#requireSharedTurn();
-    if (this.peek(id) !== undefined) throw new Error(`There is an actor at ${addressText(address)} already.`);
+    if (this.#isPassing) this.#requireSharedTurn();
+    if (this.#inMemory.has(keyOf(id)) || this.#stored.get(id) !== undefined)
+      throw new Error(`There is an actor at ${addressText(address)} already.`);
     const now = timestamp();
     const times = { createdAt: now, updatedAt: now, revision: 0 };
     const actor = this.#start(address, { input }, times, undefined);
@@ -214,7 +215,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #find(id: ActorId): OwnActor<Machine> | undefined {
-    this.#requireSharedTurn();
+    if (this.#isPassing) this.#requireSharedTurn();
     const known = this.#inMemory.get(keyOf(id));
     if (known !== undefined) {
       this.#live.touch(known);
@@ -225,7 +226,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #requireSharedTurn(): void {
-    if (this.#isPassing && !this.#store.mayDecide)
+    if (!this.#store.mayDecide)
       throw new Error(`A ${this.#definition.kind} is spoken to outside of a shared turn.`);
   }
 

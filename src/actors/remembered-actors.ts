@@ -32,8 +32,9 @@ export class RememberedActors {
 
   /** Returns what is remembered of an actor that comes back, and forgets it. */
   take(address: Address): RememberedActor | undefined {
-    const actor = this.get(address);
-    this.forget(address);
+    const text = addressText(address);
+    const actor = this.#actors.get(text);
+    this.#actors.delete(text);
     return actor;
   }
 

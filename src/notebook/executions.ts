@@ -10,8 +10,10 @@ import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ExecutionRequest, SubmittedRun } from '#src/wire/run.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
+import type { Permit } from '#storage/workspace-permits.ts';
 import { labelsOf } from './cell-label.ts';
 import { jsonBytesOf } from './cells-json.ts';
+import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import {
@@ -50,6 +52,24 @@ export interface ExecutionContext {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** A request for a run. */
+interface Order {
+  readonly caller: Submitter;
+  readonly sessionId: string;
+  readonly request: ExecutionOrder;
+  /** Whether it changes the notebook. */
+  readonly edits: boolean;
+  readonly context: ExecutionContext;
+}
+
+/** The session that takes a run, and the cells that it runs. */
+interface Target {
+  readonly session: ActorId;
+  readonly live: LiveNotebook;
+  readonly environmentId: string | null;
+  readonly cellIds: readonly string[];
+}
+
 export interface ExecutionsOptions {
   readonly store: Store;
   readonly sessions: NotebookSessions;
@@ -70,82 +90,110 @@ export class Executions {
   }
 
   /**
-   * Submits a run. Throws `not_found`, what the session's state refuses (`session_busy`, `session_not_ready`,
-   * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then. The
-   * kernel checks new code first; the session is busy meanwhile. The check is interrupted when the client leaves, and
-   * after a minute.
+   * Submits a run: at once, or in a promise when the kernel first checks new code, during which the session is busy, or when other
+   * workers have to be asked for a permit. The check is interrupted when the client leaves, and after a minute. Throws or rejects
+   * with `not_found`, a refusal of the session's state (`session_busy`, `session_not_ready`, `session_not_editable`, …),
+   * `unknown_cell`, `duplicate_cell`, `structural_error` or `quota_exceeded`; nothing has changed then.
    */
-  async submit(
+  submit(
     caller: Submitter,
     sessionId: string,
     sent: ExecutionRequest,
     context: ExecutionContext = {},
-  ): Promise<SubmittedRun> {
+  ): SubmittedRun | Promise<SubmittedRun> {
     const request = executionOf(sent);
-    // The record of the run, the notebook, an event and the kernel all get the code.
+    const edits = editsNotebook(request);
+    const order = { caller, sessionId, request, edits, context };
+    return edits ? this.#prepareAndSubmit(order) : this.#submit(order);
+  }
+
+  /** Submits a run that changes the notebook. The code goes into its record, the notebook, an event and the kernel. */
+  async #prepareAndSubmit(order: Order): Promise<SubmittedRun> {
+    const { caller, sessionId, request } = order;
+    const { workspaceId } = caller;
     const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
     using _prepared = await prepareStrings(codes);
-    using _memory = await this.#reserve({ workspaceId: caller.workspaceId, id: sessionId }, request, codes);
-    return await this.#submit(caller, sessionId, request, context);
+    using _memory = await this.#reserve({ workspaceId, id: sessionId }, codes);
+    return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#submit(order));
   }
 
   /** Reserves memory for the records of a run with long code, and of a large notebook that it changes. */
-  #reserve(session: ActorId, request: ExecutionOrder, codes: readonly string[]): Promise<Disposable> {
+  #reserve(session: ActorId, codes: readonly string[]): Promise<Disposable> {
     const codeBytes = codes.reduce((sum, code) => sum + (preparedJson.get(code)?.byteLength ?? 0), 0);
     const live = this.#options.liveNotebooks.peek(session);
-    const changes = live !== undefined && editsNotebook(request);
-    const cellBytes = changes ? jsonBytesOf(live.document.serialization.cells) : 0;
+    const cellBytes = live === undefined ? 0 : jsonBytesOf(live.document.serialization.cells);
     return reserveMemory(codeBytes, cellBytes + codeBytes);
   }
 
-  async #submit(
-    caller: Submitter,
-    sessionId: string,
-    request: ExecutionOrder,
-    context: ExecutionContext,
-  ): Promise<SubmittedRun> {
-    const { sessions, work, liveNotebooks, runs, store, hint, log } = this.#options;
+  #submit(order: Order): SubmittedRun | Promise<SubmittedRun> {
+    const { caller, sessionId, edits } = order;
+    const { sessions, work, runs } = this.#options;
     const { workspaceId, userId } = caller;
-    const session = await sessions.whenReadable(workspaceId, sessionId, () =>
-      sessions.ensureAwake(workspaceId, sessionId),
-    );
-    const edits = editsNotebook(request);
-    const check = () => work.check(session, 'run', edits);
-    check();
-    const reserving = runs.admission.reserve(workspaceId, userId, check);
-    using _permit = reserving instanceof Promise ? await reserving : reserving;
-    if (reserving instanceof Promise) check();
-    const live = liveNotebooks.of(session);
-    let cellIds = requestedCells(request, live.view);
-    const codes = newCodes(request, live.view);
-    const skipsBroken = request.structuralErrors === 'skip';
+    const check = () => work.check(sessions.use(workspaceId, sessionId).session, 'run', edits);
+    const permit = runs.admission.reserve(workspaceId, userId, check);
+    return permit === undefined ? this.#begin(order) : this.#beginWith(permit, order);
+  }
+
+  async #beginWith(reserved: Permit | Promise<Permit>, order: Order): Promise<SubmittedRun> {
+    using _permit = await reserved;
+    return await this.#begin(order);
+  }
+
+  /** Begins the run, or has new code checked before that. */
+  #begin(order: Order): SubmittedRun | Promise<SubmittedRun> {
+    const { caller, sessionId, request, edits } = order;
+    const { sessions, work, liveNotebooks } = this.#options;
+    const { session, live: known, environmentId } = sessions.use(caller.workspaceId, sessionId);
+    work.check(session, 'run', edits);
+    const live = known ?? liveNotebooks.of(session);
+    const { view } = live;
+    const cellIds = requestedCells(request, view);
     // With `skip` the kernel runs what can run, and says of the rest why it cannot.
-    if (codes.size === 0 && !skipsBroken) {
-      const errorsOf = (cellId: string) => live.view.get(cellId)?.structural ?? [];
-      refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf, labelsOf(live.view));
-    } else if (!skipsBroken) {
-      const { signal } = context;
-      const found = await work.call<StructuralErrors | UnfinishedCheck>(
-        session,
-        { kind: 'check', edits, limitMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
-        (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
-      );
-      if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
-      if (found !== 'lost')
-        refuseStructuralErrors(found.keys(), (cellId) => found.get(cellId) ?? [], labelsOf(live.view));
-      // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
-      // may have deleted cells. From here to the end nothing can come between.
-      check();
-      const hasChanged = found === 'lost' || liveNotebooks.of(session) !== live;
-      if (hasChanged) return this.#submit(caller, sessionId, request, context);
-      cellIds = requestedCells(request, live.view);
+    if (request.structuralErrors !== 'skip') {
+      const codes = newCodes(request, view);
+      if (codes.size > 0) return this.#checkAndBegin(order, { session, live, environmentId, cellIds }, codes);
+      if (view.hasStructuralErrors) {
+        const errorsOf = (cellId: string) => view.get(cellId)?.structural ?? [];
+        refuseStructuralErrors(view.ancestors(cellIds), errorsOf, labelsOf(view));
+      }
     }
+    return this.#start(order, { session, live, environmentId, cellIds });
+  }
+
+  async #checkAndBegin(
+    order: Order,
+    target: Target,
+    codes: ReadonlyMap<string, string>,
+  ): Promise<SubmittedRun> {
+    const { caller, sessionId, request, edits, context } = order;
+    const { sessions, work, liveNotebooks } = this.#options;
+    const { session, live, cellIds } = target;
+    const { signal } = context;
+    const found = await work.call<StructuralErrors | UnfinishedCheck>(
+      session,
+      { kind: 'check', edits, limitMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
+      (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
+    );
+    if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
+    if (found !== 'lost')
+      refuseStructuralErrors(found.keys(), (cellId) => found.get(cellId) ?? [], labelsOf(live.view));
+    // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
+    // may have deleted cells. From here to the end nothing can come between.
+    work.check(session, 'run', edits);
+    if (found === 'lost' || liveNotebooks.of(session) !== live)
+      return await sessions.whenReadable(caller.workspaceId, sessionId, () => this.#begin(order));
+    return this.#start(order, { ...target, cellIds: requestedCells(request, live.view) });
+  }
+
+  /** Changes the notebook, begins the run and gives it to the session, which takes it: its state was just checked. */
+  #start(order: Order, { session, live, environmentId, cellIds }: Target): SubmittedRun {
+    const { caller, sessionId, request, edits, context } = order;
+    const { work, runs, store, hint, log } = this.#options;
+    const { workspaceId, userId } = caller;
     const { trace: parent } = context;
     runs.admission.admit(workspaceId, userId);
-    const changes = request.type === 'cells' ? request.cells : [];
+    const changes = edits && request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
-    const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
-    const environmentId = sessions.environmentOf(session);
     const runId = runs.begin(
       workspaceId,
       sessionId as SessionId,
@@ -155,15 +203,13 @@ export class Executions {
       parent,
       userId,
     );
-    const trace = parent && runs.reader.traceOf(workspaceId, runId);
-    const cacheMode = request.cacheMode ?? 'default';
     const plan = runWork({
       runId,
-      trace,
+      trace: parent && runs.reader.traceOf(workspaceId, runId),
       cellIds,
-      configured,
-      cacheMode,
-      skipsBroken,
+      configured: changes.flatMap(({ cellId, config }) => (config === undefined ? [] : cellId)),
+      cacheMode: request.cacheMode ?? 'default',
+      skipsBroken: request.structuralErrors === 'skip',
       waitsForCommit: context.idempotencyKey !== undefined,
       live,
       runs,
@@ -171,7 +217,7 @@ export class Executions {
       hint: (...error) => hint(workspaceId, ...error),
       log,
     });
-    work.start(session, { kind: 'run', id: runId }, edits, plan);
+    work.start(session, live, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };
   }
 

@@ -45,14 +45,15 @@ export function kernelDriver(ports: KernelDriverPorts) {
     let isReleased = false;
 
     /** The session learns only that its kernel could not be driven; the log has the reason. */
+    const logFailure = (error: unknown): void => {
+      const facts = { err: error, sessionId: input.notebookId, work: live.work.current };
+      ports.log.error(facts, 'driving a kernel failed');
+    };
     const logging = <T>(act: () => T): T => {
       try {
         return act();
       } catch (error) {
-        ports.log.error(
-          { err: error, sessionId: input.notebookId, work: live.work.current },
-          'driving a kernel failed',
-        );
+        logFailure(error);
         throw error;
       }
     };
@@ -148,16 +149,15 @@ export function kernelDriver(ports: KernelDriverPorts) {
       live.detachKernel(kernel);
       kernel.stop();
     };
-    receive((command) =>
-      logging(() => {
-        try {
-          execute(command);
-        } catch (error) {
-          release(); // XState does not stop an actor that throws
-          throw error;
-        }
-      }),
-    );
+    receive((command) => {
+      try {
+        execute(command);
+      } catch (error) {
+        logFailure(error);
+        release(); // XState does not stop an actor that throws
+        throw error;
+      }
+    });
     return release;
   });
 }

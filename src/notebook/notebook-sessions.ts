@@ -51,6 +51,14 @@ export interface NotebookSessionsOptions {
   readonly userMaxSessions: LimitOf;
 }
 
+/** A session that is used, as it was found: awake, being woken, or closed. */
+export interface SessionInUse {
+  readonly session: ActorId;
+  /** The open notebook; undefined when it was not in memory. */
+  readonly live: LiveNotebook | undefined;
+  readonly environmentId: EnvironmentId | null;
+}
+
 /** How long a request waits for the kernel of a session that it has woken. Packages that are missing may take longer. */
 const MAX_WAKING_MS = 30_000;
 
@@ -120,11 +128,6 @@ export class NotebookSessions {
     return prepared === undefined ? use() : prepared.then(use);
   }
 
-  /** Returns the environment of a session. Throws `not_found`. */
-  environmentOf(session: ActorId): EnvironmentId | null {
-    return this.#peek(session).snapshot.context.environmentId;
-  }
-
   /** Throws `not_found` unless a session was ever opened on this notebook. */
   known(workspaceId: WorkspaceId, sessionId: string): void {
     this.#peek({ workspaceId, id: sessionId });
@@ -140,18 +143,25 @@ export class NotebookSessions {
    * many.
    */
   ensureAwake(workspaceId: WorkspaceId, sessionId: string): ActorId {
+    return this.use(workspaceId, sessionId).session;
+  }
+
+  /** Does what `ensureAwake` does, and returns what it has found of the session. */
+  use(workspaceId: WorkspaceId, sessionId: string): SessionInUse {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
     const peek = this.#peek(session);
-    const isAwake = peek.live && peek.snapshot.hasTag('resident');
-    if (!isAwake && statusOf(peek) === 'closed') return session;
-    if (!isAwake && (!peek.live || peek.snapshot.can({ type: 'wake' })))
+    const live = liveNotebooks.peek(session);
+    const used = { session, live, environmentId: peek.snapshot.context.environmentId };
+    const wakes = !isAwake(peek);
+    if (wakes && statusOf(peek) === 'closed') return used;
+    if (wakes && (!peek.live || peek.snapshot.can({ type: 'wake' })))
       this.#admit(workspaceId, peek.snapshot.context.openedBy?.userId);
-    liveNotebooks.peek(session)?.touch();
-    if (isAwake) return session;
+    live?.touch();
+    if (!wakes) return used;
     if (!peek.live) actors.restore(session);
     actors.tell(session, { type: 'wake' });
-    return session;
+    return used;
   }
 
   /**
@@ -165,7 +175,13 @@ export class NotebookSessions {
     sessionId: string,
     signalOf: () => AbortSignal,
   ): Promise<void> | undefined {
-    this.#peek({ workspaceId, id: sessionId });
+    const session = { workspaceId, id: sessionId };
+    const peek = this.#peek(session);
+    const live = this.#options.liveNotebooks.peek(session);
+    if (live !== undefined && isAwake(peek) && !isWaking(peek.snapshot)) {
+      live.touch();
+      return undefined;
+    }
     const prepared = this.prepare(workspaceId, sessionId);
     const wake = () => this.#whenAwake(this.ensureAwake(workspaceId, sessionId), signalOf);
     return prepared === undefined ? wake() : prepared.then(wake);
@@ -310,4 +326,9 @@ export class NotebookSessions {
       ...(latest === undefined || isKnown ? [] : [latest]),
     ];
   }
+}
+
+/** Whether the session has a kernel, or is about to have one. */
+function isAwake({ live, snapshot }: Peek<typeof notebookSessionMachine>): boolean {
+  return live && snapshot.hasTag('resident');
 }

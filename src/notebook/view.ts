@@ -189,6 +189,12 @@ export class NotebookView {
     this.setVariables([]);
   }
 
+  /** Whether any cell has errors of structure. */
+  get hasStructuralErrors(): boolean {
+    for (const { structural } of this.#cells.values()) if (structural.length > 0) return true;
+    return false;
+  }
+
   /** Cells and everything they depend on, by the variables the kernel knows of, in document order. */
   ancestors(cellIds: Iterable<string>): Set<string> {
     const found = this.#dependencies.ancestors(cellIds);

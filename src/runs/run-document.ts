@@ -4,7 +4,7 @@ import type { RunId, SessionId } from '#src/core/ids.ts';
 import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
 import { atOnce } from '#src/core/slices.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
-import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
+import { type EncodedRecord, encodeRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type RunRecord, runRecords } from '#storage/runs.ts';
 
 /** A run with a larger record has a summary, so that lists without outputs need not read the record. */
@@ -53,7 +53,8 @@ type RunFacts = { readonly [Name in 'trace' | 'owner' | 'isTrimmed']?: RunRecord
 export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFacts): EncodedRun {
   const { sessionId, status, kind } = run;
   const parts = partsOf(run);
-  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const [first = NO_BYTES, ...others] = parts;
+  const length = others.reduce((sum, { byteLength }) => sum + byteLength, first.byteLength);
   const isInputLarge = run.input instanceof EncodedJson;
   const fields: RunRecord = {
     sessionId,
@@ -63,9 +64,12 @@ export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFact
     ...(owner === undefined ? {} : { owner }),
     ...(isTrimmed === undefined ? {} : { isTrimmed }),
     ...(isInputLarge ? { places: placesIn(length, run) } : {}),
-    document: NO_BYTES,
+    document: first,
   };
-  const bytes = atOnce(encodeRecordOfParts(runRecords, fields, 'document', parts));
+  const bytes =
+    others.length === 0
+      ? encodeRecord(runRecords, fields)
+      : atOnce(encodeRecordOfParts(runRecords, fields, 'document', parts));
   const hasSummary = length > MAX_BYTES_WITHOUT_SUMMARY && run.output !== null && !isInputLarge;
   const summary = hasSummary ? Buffer.concat(partsOf({ ...run, output: null })) : undefined;
   return { record: { kind: runRecords, bytes }, summary };

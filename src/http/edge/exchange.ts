@@ -387,29 +387,38 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
 
   /**
    * Runs the handler, unless `replayOf` returns the reply to an earlier request with the same key; in a shared turn where the route
-   * asks for one. The reply is finished in that turn, so that the idempotency record joins its commit.
+   * asks for one. The reply is finished in that turn, so that the idempotency record joins its commit. A request that has to be
+   * prepared first may take longer: a caller who loses the right to it meanwhile is answered at once.
    */
-  #carryOut(replayOf: () => Reply | undefined, isPrepared = false): void {
-    const { prepare, sharedTurn } = this.#prepared.route;
-    if (prepare !== undefined && !isPrepared) void this.#prepareAndCarryOut(replayOf);
-    else if (sharedTurn === true) {
-      this.#enter(HANDLING);
-      this.#context.decide(() => this.#run(replayOf));
-    } else this.#run(replayOf);
-  }
-
-  /** Prepares the request first. A caller who loses the right to it meanwhile is answered at once. */
-  async #prepareAndCarryOut(replayOf: () => Reply | undefined): Promise<void> {
-    this.#enter(HANDLING);
+  #carryOut(replayOf: () => Reply | undefined): void {
+    const { prepare } = this.#prepared.route;
+    if (prepare === undefined) {
+      this.#decide(replayOf);
+      return;
+    }
     try {
       this.#renewCaller();
       const replay = this.#request.idempotencyKey === undefined ? undefined : replayOf();
-      const preparing = replay === undefined ? this.#prepared.route.prepare?.(this.#request) : undefined;
-      if (preparing !== undefined) await this.#whilePending(preparing);
-      this.#carryOut(() => replay, true);
+      const preparing = replay === undefined ? prepare(this.#request) : undefined;
+      if (preparing === undefined) {
+        this.#decide(() => replay);
+        return;
+      }
+      this.#enter(HANDLING);
+      this.#whilePending(preparing).then(
+        () => this.#decide(() => replay),
+        (error: unknown) => this.#finish(this.#problem(error)),
+      );
     } catch (error) {
       this.#finish(this.#problem(error));
     }
+  }
+
+  #decide(replayOf: () => Reply | undefined): void {
+    if (this.#prepared.route.sharedTurn === true) {
+      this.#enter(HANDLING);
+      this.#context.decide(() => this.#run(replayOf));
+    } else this.#run(replayOf);
   }
 
   /** Makes the reply and finishes it, in this turn unless the handler returns a promise. */

@@ -7,6 +7,7 @@ import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
+import type { SubmittedRun } from '#src/wire/run.ts';
 import type { CodeResult } from '#src/wire/session.ts';
 import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
 import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
@@ -185,11 +186,14 @@ export function executionRoutes(
       ],
       prepare: (request) =>
         sessions.whenAwake(request.principal.workspaceId, request.params.sessionId, () => request.signal),
-      async handle(request) {
+      handle(request) {
         const { principal, params, body } = request;
-        const submitted = await executions.submit(principal, params.sessionId, body, request);
-        const { runId } = submitted;
-        return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
+        const reply = (submitted: SubmittedRun) => {
+          const { runId } = submitted;
+          return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
+        };
+        const submitting = executions.submit(principal, params.sessionId, body, request);
+        return submitting instanceof Promise ? submitting.then(reply) : reply(submitting);
       },
       resume: (request, first) => waiting.resumed(request, first),
     }),

@@ -59,7 +59,7 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   }
   const seen = new Set<string>();
   const unknown: Violation[] = [];
-  request.cells.forEach(({ cellId }, index) => {
+  for (const [index, { cellId }] of request.cells.entries()) {
     const path = `/cells/${index}/cellId`;
     if (seen.has(cellId)) {
       throw new AppError('duplicate_cell', `The cell ${cellId} is requested twice.`, {
@@ -69,7 +69,7 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
     seen.add(cellId);
     if (view.get(cellId) === undefined)
       unknown.push({ path, message: `there is no cell ${JSON.stringify(cellId)}` });
-  });
+  }
   if (unknown.length > 0) {
     throw new AppError('unknown_cell', 'The notebook has no such cell.', { errors: unknown });
   }

@@ -1,6 +1,7 @@
 import type { Work } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { newId } from '#src/core/ids.ts';
+import type { LiveNotebook } from '../live-notebook.ts';
 import type { LiveNotebooks } from '../live-notebooks.ts';
 import type { NotebookSessionActors } from '../notebook-session-actors.ts';
 import type { WorkPlan } from './work-plan.ts';
@@ -37,10 +38,12 @@ export class SessionWork {
     this.#actors.check(session, { type: 'execute', work: { kind, id: '' }, edits });
   }
 
-  /** Gives the session a piece of work. `plan.ended` is called exactly once, unless this throws the refusal. */
-  start(session: ActorId, work: Work, edits: boolean, plan: WorkPlan): void {
-    const slot = this.#liveNotebooks.of(session).work;
-    slot.offer(work, plan, () => this.#actors.ask(session, { type: 'execute', work, edits }));
+  /**
+   * Gives the session, whose open notebook is `live`, a piece of work. `plan.ended` is called exactly once, unless this throws the
+   * refusal.
+   */
+  start(session: ActorId, live: LiveNotebook, work: Work, edits: boolean, plan: WorkPlan): void {
+    live.work.offer(work, plan, () => this.#actors.ask(session, { type: 'execute', work, edits }));
   }
 
   /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with what the plan says. */
@@ -54,7 +57,8 @@ export class SessionWork {
     const limit = limitMs === undefined ? undefined : setTimeout(interrupt, limitMs);
     try {
       return await new Promise<Result>((resolve, reject) => {
-        this.start(session, { kind, id }, edits, planOf(id, resolve, reject));
+        const live = this.#liveNotebooks.of(session);
+        this.start(session, live, { kind, id }, edits, planOf(id, resolve, reject));
         if (signal?.aborted === true) interrupt();
         else signal?.addEventListener('abort', interrupt, { once: true });
       });
