@@ -78,7 +78,7 @@ export class AgentPrompts {
     return this.#submit(caller, sessionId, prompt, parent);
   }
 
-  /** Throws what refuses a prompt, and returns what it needs. */
+  /** Checks a prompt and returns its context. Throws the reason when it is refused. */
   #check(caller: Principal, sessionId: string) {
     const { access, agentActors, models, budget } = this.#options;
     const { workspaceId } = caller;
@@ -144,7 +144,7 @@ export class AgentPrompts {
     const slugs = [...new Set([...datasourceSlugs, ...selected])];
     const isEditable = isBound && notebooks.isEditable(workspaceId, sessionId);
     const hasDatasources = datasources !== undefined;
-    // Nobody gets at a datasource by having somebody else's prompt read it.
+    // A caller must not reach a datasource through the rights of another user.
     const isAllowed = (slug: string) =>
       selected.includes(slug) || datasources?.isKeptFrom(workspaceId, datasourcesChosenBy, slug) === false;
     // Loaded with the first prompt: starting the server must not pay for it.
@@ -168,12 +168,12 @@ export class AgentPrompts {
 }
 
 /**
- * Writes down what an ended server could not: that its prompt has no answer, and a result of each call that it left open, so
- * that people see how the call ended. Models do not depend on it: `messagesOf` adds the results that are missing.
+ * Writes down the facts that an ended server could not: that its prompt has no answer, and a result of each open call,
+ * so that people see how the call ended. Models do not depend on it: `messagesOf` adds the missing results.
  */
 function mend(conversation: LiveConversation, runId: string): void {
   const prompt = conversation.entries.findLast(({ entry }) => entry.role === 'user')?.entry;
-  // Stored now: when the run is deleted, nothing else tells that the prompt was not answered.
+  // Stored now: when the run is deleted, no other record shows that the prompt was not answered.
   if (prompt?.outcome === 'stale' && prompt.runId !== null) conversation.settlePrompt(prompt.runId, 'stale');
   for (const { callId, name } of openCalls(conversation.entries)) {
     const result = { type: 'tool-result', callId, name, status: 'cancelled', output: CUT_OFF } as const;

@@ -1,6 +1,6 @@
 /**
  * The actors of agent sessions: their chart with its ports provided. The ports take the steps of a prompt, end its run,
- * and give back what a session held when it closes.
+ * and release a session's resources when it closes.
  */
 import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from '#machines/agent-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
@@ -65,7 +65,7 @@ export class AgentActors {
     this.plane = new SessionPlane({ actors: this.actors, live: conversations, runs, runKind: 'agent' });
     this.actors.on((session, notice, committed) => {
       if (notice.type !== 'session.status' || notice.status === 'busy') return;
-      // Nobody may follow the conversation any more, and its prompt is over.
+      // The conversation may have no followers any more, and its prompt is over.
       Promise.resolve(committed).then(
         () => conversations.release(session),
         () => {}, // the store reports a failed commit

@@ -1,4 +1,7 @@
-/** Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
+/**
+ * Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide which transitions are
+ * allowed.
+ */
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
@@ -66,9 +69,9 @@ export class AgentSessions {
 
   /**
    * Opens a new conversation or one that is saved; `isNew` is false when it was open already, in this environment with
-   * this binding. Throws, and nothing has changed then, `invalid_request`, `not_found`, `unknown_model`, `binding_differs`,
-   * `conversation_read_only`, `conversation_not_shared`, `notebook_not_ready` and what the states of environment and session
-   * refuse.
+   * this binding. Throws, without any change, `invalid_request`, `not_found`, `unknown_model`, `binding_differs`,
+   * `conversation_read_only`, `conversation_not_shared`, `notebook_not_ready` and the refusals of the states of
+   * environment and session.
    */
   open(
     principal: Principal,
@@ -104,14 +107,14 @@ export class AgentSessions {
     return { record: this.#record(workspaceId, sessionId), isNew: !isSame };
   }
 
-  /** Throws the refusal of a caller who may not use the conversation that the request names. */
+  /** Throws when the caller may not use the conversation that the request names. */
   checkOpen(principal: Principal, request: OpenAgentSession): void {
     savedConversation(this.#options, principal, sessionIdOf(request), request);
   }
 
   /**
-   * Resolves once `open` can decide without reading much, and once the session that the request names is awake. Rejects with what
-   * `checkOpen` throws, and when the signal aborts.
+   * Resolves once `open` can decide without reading much, and once the session that the request names is awake. Rejects
+   * with the error of `checkOpen`, and when the signal aborts.
    */
   async prepareOpen(
     principal: Principal,
@@ -130,8 +133,8 @@ export class AgentSessions {
   }
 
   /**
-   * Calls `use`, which reads a conversation, once that is in memory or short, and returns what it returns. Throws `not_found` at
-   * once.
+   * Calls `use`, which reads a conversation, once that is in memory or short, and returns its result. Throws
+   * `not_found` at once.
    */
   whenReadable<T>(principal: Principal, sessionId: string, use: () => T): T | Promise<T> {
     const { access, conversations } = this.#options;
@@ -152,7 +155,7 @@ export class AgentSessions {
     return statusOf(actors.peek({ workspaceId: principal.workspaceId, id: sessionId })) === 'closed';
   }
 
-  /** Makes a member the owner of a conversation. Throws what `ConversationAccess.handOver` throws. */
+  /** Makes a member the owner of a conversation. Throws the errors of `ConversationAccess.handOver`. */
   handOver(principal: Principal, sessionId: string, userId: string): AgentSessionSummary {
     const record = this.#options.access.handOver(principal, sessionId, userId);
     return this.#summary(principal.workspaceId, sessionId, record);
@@ -190,8 +193,8 @@ export class AgentSessions {
   }
 
   /**
-   * Closes the session; its history stays. Throws `not_found`, `conversation_read_only`, `session_closed`, or what
-   * `checkState` throws for the session as it is.
+   * Closes the session; its history stays. Throws `not_found`, `conversation_read_only`, `session_closed`, or the error
+   * of `checkState` for the current session.
    */
   close(
     principal: Principal,
@@ -209,8 +212,8 @@ export class AgentSessions {
   }
 
   /**
-   * Closes a session that is to be deleted and returns what erases it, in the same turn. Throws `session_busy` while a prompt
-   * runs in it; nothing has changed then.
+   * Closes a session that is to be deleted and returns the function that erases it, in the same turn. Throws
+   * `session_busy`, without any change, while a prompt runs in it.
    */
   prepareDeletion(session: ActorId): (tx: Transaction) => void {
     const { actors, conversations } = this.#options;
@@ -242,8 +245,8 @@ export class AgentSessions {
   }
 
   /**
-   * Returns what attaches a subscriber, who gets the snapshot, what it has missed, the history, then live events;
-   * undefined when the session is closed. One who observes changes nothing. Throws `not_found` at once.
+   * Returns a function that attaches a subscriber, which gets the snapshot, missed events, the history, then live
+   * events; undefined when the session is closed. An observer changes nothing. Throws `not_found` at once.
    */
   subscribe(
     principal: Principal,
@@ -267,7 +270,7 @@ export class AgentSessions {
   ): void {
     const now = before === undefined ? this.#times.next(workspaceId) : timestamp();
     const { model, instructions } = config;
-    // Sent unchanged by somebody else than the owner, they remain the choice of whoever made it.
+    // Sent unchanged by another user than the owner, they remain the choice of the user who made it.
     const isChosen =
       context.datasourceSlugs !== undefined && (before === undefined || ownerOf(before) === userId);
     const record: ConversationRecord = {

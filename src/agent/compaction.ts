@@ -1,4 +1,4 @@
-/** Keeps what a model is to read within what it can: the oldest tool outputs are left out first, then whole exchanges. */
+/** Keeps the input of a model within its limit: the oldest tool outputs are left out first, then whole exchanges. */
 
 import type { ToolResultPart } from '#src/wire/agent.ts';
 import type { StoredEntry } from './entry.ts';

@@ -1,6 +1,6 @@
 /**
- * Who may use a conversation: its owner and the members it is shared with. Owners of the workspace may read, share and hand
- * over every conversation. Its first owner is its creator.
+ * Access to conversations: a conversation may be used by its owner and the members it is shared with. Owners of the
+ * workspace may read, share and hand over every conversation. Its first owner is its creator.
  */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -15,7 +15,7 @@ import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
 import { ConversationFollowers } from './conversation-followers.ts';
 
-/** What a member was granted of a conversation, as it is served. */
+/** A member's grant for a conversation, as it is served. */
 export interface Grant extends ConversationGrant {
   readonly userId: string;
   readonly createdBy: string;
@@ -66,8 +66,8 @@ export class ConversationAccess {
   }
 
   /**
-   * Throws `conversation_read_only` unless the conversation is the caller's. Its instructions and datasources apply to the prompts of
-   * all who use it, with the rights of each.
+   * Throws `conversation_read_only` unless the conversation is the caller's. Its instructions and datasources apply to
+   * the prompts of all its users, with the rights of each.
    */
   checkSettings(principal: Principal, record: ConversationRecord): void {
     if (ownerOf(record) === principal.userId) return;
@@ -77,8 +77,8 @@ export class ConversationAccess {
   }
 
   /**
-   * Throws as `usable` does, but not for owners of the workspace who may manage it: they may close every conversation and
-   * cancel its prompts.
+   * Throws as `usable` does, but not for owners of the workspace with the right to manage it: they may close every
+   * conversation and cancel its prompts.
    */
   checkControl(principal: Principal, id: string): void {
     const { role, scopes } = principal;
@@ -95,8 +95,8 @@ export class ConversationAccess {
   }
 
   /**
-   * Lets a member use the conversation. Idempotent. It is to be called in a shared turn, because members are removed in another
-   * worker. Throws `invalid_request` for a user who is not a member.
+   * Lets a member use the conversation. Idempotent. Call it in a shared turn, because another worker may remove the
+   * member. Throws `invalid_request` for a user who is not a member.
    */
   grant(principal: Principal, id: string, userId: string): Grant {
     const { workspaceId } = principal;
@@ -120,9 +120,9 @@ export class ConversationAccess {
   }
 
   /**
-   * Makes a member the owner of the conversation, whether it is open or closed. The owner until then keeps the use of it,
-   * as a member it is shared with. It is to be called in a shared turn, as `grant` is. Throws `invalid_request` for a user who is
-   * not a member.
+   * Makes a member the owner of the conversation, whether it is open or closed. The previous owner may still use it, as
+   * a member it is shared with. Call it in a shared turn, like `grant`. Throws `invalid_request` for a user who is not
+   * a member.
    */
   handOver(principal: Principal, id: string, userId: string): ConversationRecord {
     const { workspaceId } = principal;

@@ -55,8 +55,8 @@ export class ConversationDeletion {
   }
 
   /**
-   * Closes a conversation and returns what deletes it, in the same turn; there need not be one. Throws `session_busy` while
-   * a prompt runs.
+   * Closes a conversation and returns the function that deletes it, in the same turn; there need not be one. Throws
+   * `session_busy` while a prompt runs.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): (tx: Transaction) => void {
     const { store, sessions, removals } = this.#options;

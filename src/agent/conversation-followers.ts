@@ -11,7 +11,7 @@ interface Follower {
 export class ConversationFollowers {
   readonly #followers = new Set<Follower>();
 
-  /** Returns what attaches a subscriber and notes it until its subscription is closed. */
+  /** Returns a function that attaches a subscriber and notes it until its subscription is closed. */
   noted(
     principal: Principal,
     sessionId: string,

@@ -2,7 +2,7 @@ export type DeltaKind = 'text-delta' | 'reasoning-delta';
 
 /**
  * Joins the text that a model sends within one turn of the event loop: one event instead of one for each token. `flush`
- * delivers at once what is waiting, in order; it is called before any other event is published.
+ * delivers the waiting text at once, in order; it is called before any other event is published.
  */
 export class DeltaBuffer {
   readonly #deliver: (kind: DeltaKind, text: string) => void;
@@ -33,7 +33,7 @@ export class DeltaBuffer {
     this.#deliver(this.#kind, text);
   }
 
-  /** Discards what is waiting. */
+  /** Discards the waiting text. */
   drop(): void {
     this.#text = '';
   }

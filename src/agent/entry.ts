@@ -1,4 +1,4 @@
-/** What a conversation is made of: entries as they are served, and what is kept with them for the model's provider. */
+/** The parts of a conversation: entries as they are served, and the data stored with them for the model's provider. */
 import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
 import { atOnce } from '#src/core/slices.ts';
 import type { AgentEntry, PromptOutcome, ToolCallPart, ToolResultPart } from '#src/wire/agent.ts';
@@ -12,9 +12,9 @@ export type ProviderData = Readonly<Record<string, Readonly<Record<string, unkno
 
 export interface StoredEntry {
   readonly entry: AgentEntry;
-  /** The model that wrote it; null for what a person or a tool said. */
+  /** The model that wrote it; null for entries of a person or a tool. */
   readonly model: string | null;
-  /** What the provider wants back, part by part of the content; empty when it wants nothing back. */
+  /** The data to return to the provider, part by part of the content; empty when it wants none. */
   readonly provider: readonly ProviderData[];
 }
 
@@ -104,7 +104,7 @@ export function storedEntryOf({ document, model, provider }: EntryRecord): Store
   };
 }
 
-/** What the stored JSON of every prompt has within its first bytes: `encodeEntry` writes the id and the role first. */
+/** A mark within the first bytes of the stored JSON of every prompt: `encodeEntry` writes the id and the role first. */
 const PROMPT_MARK = '"role":"user"';
 const PROMPT_MARK_END = 96;
 

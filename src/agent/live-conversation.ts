@@ -1,7 +1,7 @@
 /**
  * An agent conversation in memory: its entries, the answer that is being written, its event stream. It is made when a
- * session is first used and leaves memory when nobody follows it and nothing runs in it. Text passes through here, never
- * through the chart.
+ * session is first used and leaves memory when it has no followers and nothing runs in it. Text passes through here,
+ * never through the chart.
  */
 import { timestamp } from '#src/core/clock.ts';
 import type { EntryId, SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -47,7 +47,7 @@ export interface LiveConversationOptions {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
-  /** Called when nobody uses its stream any more. */
+  /** Called when its stream has no users any more. */
   readonly onUnused: () => void;
   /** The entries, if they are known; without them the committed ones are read. */
   readonly entries?: readonly StoredEntry[];

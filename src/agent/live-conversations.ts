@@ -19,13 +19,13 @@ export interface LiveConversationsOptions {
 
 /** Entries of so many bytes are parsed in one step. */
 const MAX_BYTES_AT_ONCE = 64 * 1024;
-/** How long a conversation that was prepared stays in memory for those who asked for that. */
+/** How long a prepared conversation stays in memory for the requests that prepared it. */
 const PREPARED_MS = 1000;
 
 /** The conversations in memory: those that somebody follows or in which a prompt runs. */
 export class LiveConversations extends LiveSessions<LiveConversation> {
   readonly #options: LiveConversationsOptions;
-  /** What was read of the conversation that is being loaded, and whether it stays in memory for a while. */
+  /** The entries read of the conversation that is being loaded, and whether it stays in memory for a while. */
   #read: { readonly entries: readonly StoredEntry[]; readonly isHeld: boolean } | undefined;
 
   constructor(options: LiveConversationsOptions) {
@@ -63,7 +63,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     return true;
   }
 
-  /** Loads what was read, unless the conversation was loaded, continued or deleted meanwhile. */
+  /** Loads the entries read, unless the conversation was loaded, continued or deleted meanwhile. */
   #loadLong(session: ActorId, entries: readonly StoredEntry[]): void {
     const { store } = this.#options;
     const { workspaceId, id } = session;
@@ -83,13 +83,13 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     }
   }
 
-  /** Lets a conversation leave memory that nobody follows and in which nothing runs, once all of it is on disk. */
+  /** Removes a conversation without followers and without work from memory, once all of it is on disk. */
   release(session: ActorId): void {
     const live = this.peek(session);
     const { store, isBusy } = this.#options;
     if (live === undefined || live.stream.userCount > 0 || isBusy(session)) return;
     const durable = store.durable();
-    // A range does not see what is not committed yet, and the conversation is loaded again from a range.
+    // A range does not see uncommitted records, and the conversation is loaded again from a range.
     if (durable === undefined) this.forget(session);
     else void durable.then(() => this.release(session)).catch(() => {}); // the store reports a failed commit
   }

@@ -19,7 +19,7 @@ const IMAGES_AT_ONCE = 5;
 export const MAX_SHOWN_IMAGE_BYTES = 12 * 1024 * 1024;
 
 export interface MessageOptions {
-  /** The model that reads them: what another model's provider signed is of no use to it. */
+  /** The model that reads them: it cannot use data signed by another model's provider. */
   readonly modelId: string;
   readonly seesImages: boolean;
   readonly image: (runId: string, assetId: string) => Uint8Array | undefined;
@@ -168,7 +168,7 @@ function toolContent(
 
 const TAG = 'untrusted-data';
 
-/** Marks what came out of data or outputs, so that instructions inside it are not taken for the person's. */
+/** Marks text that came from data or outputs, so that instructions inside it are not mistaken for the person's. */
 export function asData(text: string): string {
   return `<${TAG}>\n${text.replaceAll(TAG, 'untrusted data')}\n</${TAG}>`;
 }

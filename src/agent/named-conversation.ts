@@ -1,6 +1,6 @@
 /**
- * The conversation that a request to open one names. What the caller may not know of is refused in the words for what does
- * not exist.
+ * The conversation that a request to open one names. A conversation that the caller may not know of is refused like one
+ * that does not exist.
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
@@ -14,7 +14,7 @@ import type { ConversationAccess } from './conversation-access.ts';
 /** Of ids that are at home elsewhere. A worker that has one slot of 256 finds an id of its own in fewer, but for one time in 10 million. */
 const MAX_TRIES = 4096;
 
-/** What is asked about conversations. */
+/** The questions about conversations. */
 export interface ConversationFinder {
   readonly store: Store;
   readonly access: ConversationAccess;
@@ -56,8 +56,8 @@ export function newConversationId(
 }
 
 /**
- * Returns what is saved of the conversation; undefined for a new one. Throws `not_found`, `unavailable`, `binding_differs`,
- * `conversation_read_only` or `conversation_not_shared`.
+ * Returns the stored record of the conversation; undefined for a new one. Throws `not_found`, `unavailable`,
+ * `binding_differs`, `conversation_read_only` or `conversation_not_shared`.
  */
 export function savedConversation(
   { access, store, isBeingDeleted }: ConversationFinder,
@@ -84,7 +84,7 @@ export function savedConversation(
   throw new AppError('binding_differs', detail);
 }
 
-/** Returns whether a request would change what is saved of the configuration or the context of a conversation. */
+/** Returns whether a request would change the stored configuration or context of a conversation. */
 function changesSettings(
   saved: ConversationRecord,
   { config = {}, context = {} }: OpenAgentSession,
@@ -97,7 +97,7 @@ function changesSettings(
   return model !== saved.model || instructions !== saved.instructions || !areSame;
 }
 
-/** Returns what `find` does. When it throws `not_found`, the error names the member of the request. */
+/** Returns the result of `find`. When it throws `not_found`, the error names the member of the request. */
 export function namingNotebook<T>(find: () => T): T {
   try {
     return find();

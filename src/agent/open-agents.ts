@@ -131,7 +131,7 @@ export function openAgents(options: AgentPlaneOptions) {
       const conversation = store.get(conversationRecords, principal.workspaceId, sessionId);
       return conversation !== undefined && access.mayRead(principal, sessionId, conversation);
     },
-    /** Runs of notebooks are every member's; those of a conversation are for whom the conversation is. */
+    /** Any member may use runs of notebooks; runs of a conversation are for the users of the conversation. */
     guardRun(principal: Principal, runId: string, wanted: 'read' | 'control' | 'delete'): void {
       const conversation = runs.reader.conversationOf(principal.workspaceId, runId);
       if (conversation === undefined) return;

@@ -1,10 +1,12 @@
 /**
  * One prompt while it is answered: asks the model, carries out its calls, and writes down both as they are complete.
- * The chart of its session decides what comes next; this does it. It lives from the prompt to the one call of `end`.
+ * The chart of its session decides the next step; this class carries it out. It lives from the prompt to the one call
+ * of `end`.
  *
- * 1. A step is in the history before its calls are carried out, and on disk before anybody hears that it is complete.
+ * 1. A step is in the history before its calls are carried out, and on disk before any client learns that it is
+ *    complete.
  * 2. After `end` every call has a result, so that any provider takes the history with the next prompt.
- * 3. After `end`, or once a signal has aborted, nothing is written any more, whatever still comes in.
+ * 3. After `end`, or once a signal has aborted, nothing is written any more, even if more input arrives.
  */
 import { createHash } from 'node:crypto';
 import type { RunEnding } from '#machines/agent-session.ts';
@@ -48,7 +50,7 @@ export interface PromptTurnOptions {
   readonly tracer: Tracer | undefined;
 }
 
-/** What is counted of agents. */
+/** The metrics of agents. */
 export type AgentMetrics = Pick<ServerMetrics, 'modelCalls' | 'modelTokens' | 'toolCalls'>;
 
 export type StepReport =
@@ -88,7 +90,7 @@ export class PromptTurn {
     this.#append({ role: 'user', content: [{ type: 'text', text: prompt }] });
   }
 
-  /** Asks the model for one step. Rejects only by a fault of ours, or when the signal has aborted. */
+  /** Asks the model for one step. Rejects only on an internal error, or when the signal has aborted. */
   async think(signal: AbortSignal): Promise<StepReport> {
     const { conversation, model, store } = this.#options;
     // A prompt that a crash undoes must not have cost anything: it is sent again.

@@ -7,7 +7,7 @@ import type { PromptTurn } from './prompt-turn.ts';
 
 export interface TurnDriverPorts {
   readonly turnOf: (context: AgentSessionContext) => PromptTurn;
-  /** Told of a fault of ours; the run ends with `BROKEN`. */
+  /** Called on an internal error; the run ends with `BROKEN`. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -25,7 +25,7 @@ export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
     turnOf(input)
       .think(abort.signal)
       .then(report, (error) => {
-        if (abort.signal.aborted) return; // the state was left: nobody waits for it
+        if (abort.signal.aborted) return; // the state was left, so its result is no longer needed
         onFault(error);
         report({ type: 'step.failed', failure: BROKEN, retryMs: null });
       });

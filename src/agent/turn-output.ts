@@ -1,4 +1,4 @@
-/** The output of a prompt as its run keeps it: what was said and done, in order. */
+/** The output of a prompt as its run keeps it: texts and calls, in order. */
 
 import type { AgentEntry } from '#src/wire/agent.ts';
 import type { OutputPart } from '#src/wire/run.ts';

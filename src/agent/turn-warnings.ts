@@ -2,7 +2,7 @@ import type { Warning } from './turn-output.ts';
 
 const COMPACTED = 'history_compacted';
 
-/** What the user is warned of in the output of a prompt. */
+/** The warnings for the user in the output of a prompt. */
 export class TurnWarnings {
   readonly #warnings: Warning[] = [];
 

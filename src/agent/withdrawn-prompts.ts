@@ -1,10 +1,11 @@
 /**
- * Prompts that did not complete, as later requests have them. A model that reads one, as part of the next prompt even, may carry
- * it out although it was cancelled, and a provider that has refused its text refuses every request that contains it. So the
- * prompt and everything that followed it are replaced by a note of ours that has no words of a person, a model or a program.
- * It says which tools ran and which cells they touched, since that did happen.
+ * Prompts that did not complete, as later requests have them. A model that reads one, as part of the next prompt even,
+ * may carry it out although it was cancelled, and a provider that has refused its text refuses every request that
+ * contains it. So the prompt and everything that followed it are replaced by the server's own note, which has no words
+ * of a person, a model or a program. It names the tools that ran and the cells they touched, since that did happen.
  *
- * A prompt that stopped at a limit was fine, and people go on with it by a short “continue”. It stays whole, with a note behind it.
+ * A prompt that stopped at a limit was fine, and people resume it with a short “continue”. It stays whole, with a note
+ * after it.
  */
 
 import type { AgentEntry, PromptOutcome } from '#src/wire/agent.ts';

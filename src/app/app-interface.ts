@@ -1,4 +1,4 @@
-/** What the app is to the process that opens it. */
+/** The interface between the app and the process that opens it. */
 import type { Bootstrapped } from '#src/auth/bootstrap.ts';
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
@@ -13,7 +13,7 @@ export interface AppOptions {
   readonly prerequisites: Prerequisites;
   /** Called when a commit failed: memory is ahead of the disk, and the process has to end. */
   readonly onFatal: (error: Error) => void;
-  /** What this worker has in common with others; absent in a server of one process. */
+  /** This worker's membership in the cluster; absent in a server of one process. */
   readonly member?: ClusterMember | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface App extends AsyncDisposable {
   readonly bootstrapped: Bootstrapped;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
-  /** Returns what a drain has to end. */
+  /** Returns the load that a drain has to end. */
   readonly load: () => AppLoad;
   /** Resolves once everything that was decided is on disk, so that ending then loses nothing; undefined when it is. */
   readonly stored: () => Promise<void> | undefined;

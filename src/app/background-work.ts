@@ -1,4 +1,4 @@
-/** What goes on by itself with what is at home here: what was deleted is removed, and what is too old. */
+/** The background work of the homes in this worker: removing deleted and expired things. */
 import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/audit/audit-receiver.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
@@ -23,7 +23,10 @@ export interface BackgroundWorkOptions {
   readonly audit: AuditTrail;
 }
 
-/** Forwards the audit if a setting says where to. Returns what an operator should know of that. `stack` ends it. */
+/**
+ * Forwards the audit if a setting names a receiver. Returns a function that lists warnings for operators. `stack` ends
+ * it.
+ */
 export function forwardAudit(
   {
     config,
@@ -47,7 +50,7 @@ export function forwardAudit(
   return () => forwarding.warnings;
 }
 
-/** Begins it, and begins anew when workspaces come here from another worker. `stack` ends it. */
+/** Begins the work, and begins again when workspaces come here from another worker. `stack` ends it. */
 export function beginBackgroundWork(options: BackgroundWorkOptions, stack: AsyncDisposableStack): void {
   const { config, cluster, store, log, removals, runs, audit } = options;
   const retention = stack.use(

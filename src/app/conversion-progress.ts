@@ -1,4 +1,4 @@
-/** Tells of a conversion of the store: in the log, and the service manager, which would end a start that takes long. */
+/** Reports a conversion of the store to the log and to the service manager, which would end a start that takes long. */
 import type { Log } from '#src/core/log.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
@@ -6,7 +6,7 @@ import { describeProgress, type MigrationProgress, percentOf } from '#storage/mi
 /** Progress is reported every few seconds, after a commit; a disk may take long for one. */
 const MAX_SILENCE_US = 180_000_000;
 
-/** Returns what logs the progress of a conversion. */
+/** Returns a function that logs the progress of a conversion. */
 export function conversionReporter(log: Log): (progress: MigrationProgress) => void {
   return (progress) => {
     log.info(

@@ -1,4 +1,4 @@
-/** How an app ends what is going on in it, before what it has opened is closed. */
+/** Ends the work of an app before its resources are closed. */
 import type { Failure } from '#src/core/errors.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { Store } from '#storage/store.ts';
@@ -14,7 +14,7 @@ export interface GoingOn {
     suspendAll(failure: Failure): void;
     resyncAll(reason: ResyncReason): void;
   }[];
-  /** Streams of what operators follow. */
+  /** The streams that operators follow. */
   readonly operatorStreams: readonly { resyncAll(): void }[];
   readonly store: Pick<Store, 'durable'>;
   /** Resolves once the other workers have suspended theirs as well. */

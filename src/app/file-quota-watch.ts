@@ -21,7 +21,7 @@ export class FileQuotaWatch implements Disposable {
     this.#timer = setInterval(() => void this.sweep().catch(options.onFault), INTERVAL_MS).unref();
   }
 
-  /** Counts what is due, one workspace after the other. */
+  /** Counts the workspaces that are due, one after the other. */
   async sweep(): Promise<void> {
     if (this.#isCounting) return;
     this.#isCounting = true;

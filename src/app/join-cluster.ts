@@ -20,12 +20,12 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
   readonly actors: Pick<ActorRuntime, 'activeHomes' | 'leaveTo'>;
-  /** What is in memory of sessions besides their actors. */
+  /** The state of sessions in memory, apart from their actors. */
   readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
   readonly makeMirror: MirrorMaker;
 }
 
-/** Returns what the HTTP server forwards requests with. `stack` ends the connections to the other workers. */
+/** Returns the forwarder of requests for the HTTP server. `stack` ends the connections to the other workers. */
 export function joinCluster(
   { member: { channel, peers }, store, actors, planes, makeMirror }: JoinOptions,
   stack: AsyncDisposableStack,

@@ -1,6 +1,6 @@
 /**
- * Opens the event streams of actors. A stream is kept in the home of its workspace, and every other worker reports to that what happens
- * to actors of the workspace that it has, for as long as somebody follows.
+ * Opens the event streams of actors. A stream is kept in the home of its workspace, and every other worker reports to
+ * that home the changes of its own actors of the workspace, as long as the stream has followers.
  */
 import { ActorEvents, type ActorStream } from '#src/actors/actor-events.ts';
 import type { ActorInterest } from '#src/actors/actor-interest.ts';
@@ -21,14 +21,14 @@ export interface ActorEventsPorts {
   readonly makeStream: () => ActorStream;
 }
 
-/** What a worker asks another one to report. */
+/** A request to another worker for reports. */
 interface Following {
   readonly worker: number;
   readonly incarnation: string;
   readonly interests: readonly ActorInterest[];
 }
 
-/** Returns the streams, and what reports to other workers. They are closed with `stack`. */
+/** Returns the streams, and the reporter to other workers. They are closed with `stack`. */
 export function openActorEvents(
   { cluster, actors, store, makeStream }: ActorEventsPorts,
   stack: Pick<AsyncDisposableStack, 'use'>,
@@ -51,7 +51,7 @@ export function openActorEvents(
   );
   cluster.onAsked('follow-actors', (payload) => {
     const { worker, incarnation, interests } = payload as Following;
-    // The last question of a worker may be read after its end is known: nobody would end its reports any more.
+    // The last question of a worker may be read after its end is known: its reports would never be ended.
     if (cluster.livesElsewhere(incarnation)) reporter.follow(worker, interests);
   });
   cluster.onAsked('actor-reports', (payload) => {
@@ -60,7 +60,7 @@ export function openActorEvents(
   });
   cluster.onAsked('count-actors', async (payload) => {
     const counts = actors.countsOf(payload as WorkspaceId, 'in-memory');
-    await durable(); // nobody is told what a crash could undo
+    await durable(); // no follower may see changes that a crash could undo
     return counts;
   });
   cluster.onWorkersChanged((change) => adapt(change, cluster, events, reporter));
@@ -74,7 +74,7 @@ function elsewhereBy(cluster: Cluster) {
       const following: Following = { worker, incarnation, interests };
       void cluster.askOthers('follow-actors', following);
     },
-    // What workers are asked on one connection reaches them in order: those who answer follow already.
+    // Questions on one connection arrive in order: a worker that answers this one already reports.
     async countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]> {
       return mergeCounts((await askWorkers<ActorCount[]>(cluster, 'count-actors', workspaceId)).answers);
     },
@@ -88,14 +88,14 @@ function adapt(
   reporter: ActorReporter,
 ): void {
   for (const worker of gone) reporter.forget(worker);
-  // Their actors have left memory, and nobody can tell any more what was not reported.
+  // Their actors have left memory, and unreported changes are lost.
   if (gone.length > 0) events.restart();
   const { workspaces } = events;
   if (joined.length === 0 || workspaces.size === 0) return;
   events.followElsewhere();
   for (const workspaceId of workspaces) {
     for (const worker of joined) {
-      // What has come into its memory by now may not have been reported.
+      // Actors that have come into its memory by now may not have been reported.
       void cluster.ask(worker, 'count-actors', workspaceId).then((counts) => {
         if ((counts as readonly ActorCount[] | undefined)?.length) events.restart(workspaceId);
       });

@@ -19,14 +19,15 @@ export interface FilesOptions {
   readonly inUse: () => Iterable<WorkspaceId>;
 }
 
-/** What one worker tells the others. */
+/** A message of one worker to the others. */
 interface Counted extends CountedFiles {
   readonly workspaceId: WorkspaceId;
 }
 
 /**
- * Opens the files of workspaces and what counts those with a quota. Each of several workers watches the workspaces of its own
- * kernels and decides by its own numbers whether a session or an upload is admitted; what one has counted the others need not count.
+ * Opens the files of workspaces and the counts of files with a quota. Each of several workers watches the workspaces of
+ * its own kernels and decides by its own numbers whether a session or an upload is admitted; files that one worker has
+ * counted the others need not count.
  */
 export function openFiles(
   { limits, directory, log, cluster, inUse }: FilesOptions,

@@ -60,9 +60,9 @@ export interface NotebookPlaneOptions {
   /** Keeps the secret variables of notebooks. */
   readonly vault: SecretVault;
   readonly makeStream: (sessionId: SessionId) => SessionStream;
-  /** Called when a notebook session closes: what is bound to it has to close as well. */
+  /** Called when a notebook session closes, to close the things bound to it. */
   readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
-  /** Closes the conversation of a notebook and returns what deletes it, in the same turn. */
+  /** Closes the conversation of a notebook and returns the function that deletes it, in the same turn. */
   readonly prepareConversationDeletion: (
     workspaceId: WorkspaceId,
     notebookId: string,
@@ -74,7 +74,7 @@ export { NOTEBOOK };
 
 export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
-/** Opens the plane; `stack` takes ownership of what has to be closed. */
+/** Opens the plane; `stack` takes ownership of its resources. */
 export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposableStack) {
   const {
     config,

@@ -1,4 +1,4 @@
-/** Opens what gives notebooks the packages that they and their workspaces ask for. */
+/** Opens the service that gives notebooks the packages that they and their workspaces ask for. */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
@@ -23,7 +23,10 @@ interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {
   readonly sessionsWithKernels: (workspaceId: WorkspaceId) => readonly string[];
 }
 
-/** Returns what starts kernels with their packages, and those of workspaces; `stack` takes ownership of what has to be closed. */
+/**
+ * Returns the function that starts kernels with their packages, and the packages of workspaces; `stack` takes ownership
+ * of their resources.
+ */
 export function openPackages(
   { config, cluster, log, prerequisites, ownPorts, store, sessionsWithKernels }: PackagesOptions,
   stack: AsyncDisposableStack,

@@ -38,7 +38,10 @@ export interface StorageOptions {
 
 export interface Storage {
   readonly store: Store;
-  /** Returns what an operator should know of the disk and of backups; empty while all is well. Another worker may have filled it just now. */
+  /**
+   * Returns warnings about the disk and backups for operators; empty while all is well. Another worker may have filled
+   * the disk just now.
+   */
   readonly warnings: () => readonly OperatorWarning[];
   readonly condition: () => StorageCondition;
 }

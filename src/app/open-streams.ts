@@ -1,4 +1,4 @@
-/** Opens what event streams share, and the stream of actors. */
+/** Opens the shared parts of event streams, and the stream of actors. */
 import type { ActorEvents } from '#src/actors/actor-events.ts';
 import type { ActorReporter } from '#src/actors/actor-reporter.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
@@ -37,19 +37,19 @@ export interface StreamsOptions {
 }
 
 export interface Streams {
-  /** Makes the stream with which this worker gives out what the feed of another worker's stream brings. */
+  /** Creates the local mirror of another worker's stream. */
   readonly makeMirror: MirrorMaker;
   /** Makes the stream of a notebook session. */
   readonly makeStream: (sessionId: SessionId) => SessionStream;
   readonly makeConversationStream: (sessionId: SessionId) => SessionStream;
   readonly actorEvents: ActorEvents;
-  /** Reports to other workers what is followed there. */
+  /** Reports to other workers the actors that are followed there. */
   readonly actorReporter: ActorReporter;
   /** Carries the load of the server. */
   readonly serverStream: ServerStream;
 }
 
-/** What is opened is closed with `stack`. */
+/** The opened resources are closed with `stack`. */
 export function openStreams(
   { config, cluster, actors, store, metrics }: StreamsOptions,
   stack: AsyncDisposableStack,

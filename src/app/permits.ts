@@ -7,7 +7,7 @@ import type { LimitOf } from '#storage/workspace-limits.ts';
 import { subjectParts, WorkspacePermits } from '#storage/workspace-permits.ts';
 
 export interface PermitsOptions {
-  /** What the workers ask each other: to give back what they do not use in a workspace. */
+  /** The topic by which workers ask each other to give back unused permits of a workspace. */
   readonly topic: Topic;
   readonly limit: LimitOf;
   /** For the client. Permits of users are by workspace and user (`permitSubject`). */
@@ -63,12 +63,12 @@ export class Permits {
     for (const [permits, subject] of this.#knownOf(workspaceId)) permits.forget(subject);
   }
 
-  /** Has what there is in this worker count, because the limits of the workspace have changed. */
+  /** Counts the existing things of this worker again, because the limits of the workspace have changed. */
   async settle(workspaceId: string): Promise<void> {
     await Promise.all(this.#knownOf(workspaceId).map(([permits, subject]) => permits.settle(subject)));
   }
 
-  /** Returns what the permits of the workspace are for in this worker, with the permits. */
+  /** Returns the permits of the workspace in this worker, each with its key. */
   #knownOf(workspaceId: string): (readonly [WorkspacePermits, string])[] {
     return this.#opened.flatMap(({ permits, subjectsIn }) => {
       const known = permits.known.filter((subject) => subjectParts(subject)[0] === workspaceId);

@@ -1,6 +1,6 @@
 /**
- * The prerequisites: what takes longest at start, so that it begins before the rest of the server is loaded. They are the
- * claim on the data directory and the Python process from which every kernel is forked. Every module that this file
+ * The prerequisites: the slowest parts of a start, so that they begin before the rest of the server is loaded. They are
+ * the claim on the data directory and the Python process from which every kernel is forked. Every module that this file
  * imports delays that process.
  */
 import { rmSync } from 'node:fs';
@@ -25,7 +25,7 @@ import {
 } from '#storage/store-place.ts';
 
 export interface Prerequisites extends AsyncDisposable {
-  /** What the whole server counts. */
+  /** The metrics of the whole server. */
   readonly metrics: ServerMetrics;
   readonly directory: DataDirectory;
   readonly host: KernelHost;
@@ -37,11 +37,11 @@ export interface Prerequisites extends AsyncDisposable {
   readonly startModel?: (() => Promise<LocalModelAddress>) | undefined;
 }
 
-/** What a worker has of its primary. */
+/** The resources of the primary that a worker uses. */
 export interface SharedPrerequisites {
   /** Where sockets are. */
   readonly socketFolder: string;
-  /** Returns what gives this worker the primary's kernel host. */
+  /** Returns the function that gives this worker the primary's kernel host. */
   readonly starterOf: (name: 'usual' | 'plain') => StartZygote;
   /** Starts the primary's local model. */
   readonly startModel: () => Promise<LocalModelAddress>;
@@ -89,7 +89,7 @@ export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {
     if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));
     requireNoUnfinishedRestore(root);
-    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // beside a store it says nothing
+    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // next to a store it has no meaning
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
 }
@@ -103,7 +103,9 @@ export interface HostMakerOptions {
   readonly metrics?: ServerMetrics;
 }
 
-/** Returns what makes supervisors of kernel hosts, which have the usual libraries loaded or only marimo. */
+/**
+ * Returns the function that makes supervisors of kernel hosts, which have the usual libraries loaded or only marimo.
+ */
 export function hostMaker({ config, log, directory, runDir, metrics }: HostMakerOptions) {
   return (preload: boolean, parts: HostParts = {}): KernelHost =>
     new KernelHost({

@@ -1,4 +1,4 @@
-/** What the HTTP server is told by the configuration alone. */
+/** The settings of the HTTP server that depend on the configuration alone. */
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import { RequestLog } from '#src/http/edge/request-log.ts';

@@ -1,7 +1,8 @@
 /**
- * Forwards the audit of all workspaces to a receiver. The store is the buffer, and the last entry that the receiver has of each
- * workspace is stored after it has it: so nothing is lost across a restart or while the receiver is down, as long as the audit keeps
- * it, and memory holds one batch. An entry may arrive twice after a crash; its id tells. Of several workers one forwards.
+ * Forwards the audit of all workspaces to a receiver. The store is the buffer, and the id of the last entry of each
+ * workspace is stored once the receiver has it: so nothing is lost across a restart or while the receiver is down, as
+ * long as the audit keeps it, and memory holds one batch. An entry may arrive twice after a crash; its id identifies
+ * it. Of several workers one forwards.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -40,14 +41,14 @@ export class AuditForwarding implements AsyncDisposable {
     this.#timer = setInterval(() => void this.sweep(), options.everyMs ?? EVERY_MS).unref();
   }
 
-  /** Returns what an operator should know; empty while the receiver takes entries. */
+  /** Returns warnings for operators; empty while the receiver takes entries. */
   get warnings(): readonly OperatorWarning[] {
     if (this.#failingSince === undefined) return [];
     const text = `The audit has not been forwarded since ${this.#failingSince}: look into the log.`;
     return [{ kind: 'audit_not_forwarded', text }];
   }
 
-  /** Forwards what there is. Resolves when that is done or has failed; never rejects. */
+  /** Forwards the waiting entries. Resolves when that is done or has failed; never rejects. */
   sweep(): Promise<void> {
     if (this.#isClosed || !this.#options.isResponsible()) return Promise.resolve();
     this.#sweeping ??= this.#forwardAll().finally(() => {

@@ -13,7 +13,10 @@ export interface ForwardedEntry extends AuditEntry {
 
 /** Takes entries, one batch after the other. */
 export interface AuditReceiver {
-  /** Resolves once the receiver has the entries, as far as its protocol tells. Rejects when it has not, or only some. */
+  /**
+   * Resolves once the receiver has the entries, as far as its protocol confirms that. Rejects when it has not, or only
+   * some.
+   */
   send(entries: readonly ForwardedEntry[]): Promise<void>;
   close(): void;
 }
@@ -117,10 +120,10 @@ class StreamReceiver implements AuditReceiver {
   }
 }
 
-/** What a UDP datagram may hold at most. */
+/** The most bytes of a UDP datagram. */
 const MAX_DATAGRAM_BYTES = 65_000;
 
-/** Sends a datagram for each entry. Nobody says whether it has arrived. */
+/** Sends a datagram for each entry. Arrival is not confirmed. */
 class DatagramReceiver implements AuditReceiver {
   readonly #host: string;
   readonly #port: number;

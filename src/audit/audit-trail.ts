@@ -1,6 +1,7 @@
 /**
- * Who did what in a workspace: changes, noted in the commit of what they are about, and queries (query-audit.ts). Both are
- * kept apart and bounded: the oldest go when a workspace has more than it may. Nothing secret belongs in an entry.
+ * The audit of a workspace: changes, noted in the commit of their subject, and queries (query-audit.ts), each with its
+ * author. Both are kept apart and bounded: the oldest entries go when a workspace exceeds its limit. Nothing secret
+ * belongs in an entry.
  */
 import { timestamp } from '#src/core/clock.ts';
 import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
@@ -23,7 +24,7 @@ import { slicedListing } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 
-/** Who is at the other end of a request. */
+/** The caller and the connection of a request. */
 export interface AuditContext {
   readonly principal: Principal;
   /** Of the connection, as text. */
@@ -31,7 +32,10 @@ export interface AuditContext {
   readonly requestId: string;
 }
 
-/** What an entry says of the request; operators of the server need not be members of the workspace in which it is noted. */
+/**
+ * The part of an entry about the request; operators of the server need not be members of the workspace in which it is
+ * noted.
+ */
 type AuditAuthor = Omit<AuditContext, 'principal'> & {
   readonly principal: Pick<Principal, 'workspaceId' | 'userId' | 'tokenId'>;
 };
@@ -41,13 +45,13 @@ interface NewEntry {
   readonly record: AuditRecord;
 }
 
-/** What was done; `detail` is null when absent. */
+/** A change to note; `detail` is null when absent. */
 export type AuditedChange = Pick<AuditRecord, 'action' | 'target' | 'outcome'> & { readonly detail?: string };
 
-/** Which entries to list, and in what order. */
+/** A filter and an order for a list of entries. */
 export interface AuditQuery extends PageRequest, CreationTimes {
   readonly userId?: string | undefined;
-  /** What the action begins with, such as `token` or `token.create`. */
+  /** The beginning of the action, such as `token` or `token.create`. */
   readonly action?: string | undefined;
   readonly target?: string | undefined;
 }
@@ -146,7 +150,7 @@ export class AuditTrail {
   #put(kind: RecordKind<AuditRecord>, most: number, entries: readonly NewEntry[]): void {
     this.#store.write((tx) => {
       for (const { workspaceId, record } of entries) {
-        // The workspace may have been deleted meanwhile; nobody would ever remove an entry of it then.
+        // The workspace may have been deleted meanwhile; an entry written now would never be removed.
         if (!workspaceExists(this.#store, workspaceId)) continue;
         tx.put(kind, record, workspaceId, this.#newId(workspaceId));
         this.#trim(tx, kind, most, workspaceId);

@@ -1,16 +1,16 @@
 /**
- * Queries of datasources for the audit: who asked which datasource, when, for how long, with how many rows and what came
- * of it. The text of a statement is not kept, nor a hash of it: it may hold secrets, and few texts are hard to guess.
+ * Queries of datasources for the audit: the reader, the datasource, the time and duration, the number of rows and the
+ * outcome. The text of a statement is not kept, nor a hash of it: it may hold secrets, and few texts are hard to guess.
  *
- * A notebook may make thousands of them a second. Those of one user against one datasource that end the same way become
- * one entry, written once a second with all others: a statement costs one lookup in a map, and the store gets a bounded
- * number of entries. A crash loses the last second.
+ * A notebook may make thousands of them a second. Queries of one user against one datasource with the same outcome
+ * become one entry, written once a second with all others: a statement costs one lookup in a map, and the store gets a
+ * bounded number of entries. A crash loses the last second.
  */
 import { timestamp } from '#src/core/clock.ts';
 import type { AuditRecord } from '#storage/audit.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
-/** Who asks, and by what. */
+/** The reader of a query and its origin. */
 export interface QueryOrigin {
   readonly by: 'notebook' | 'agent';
   readonly sessionId: string | null;
@@ -70,7 +70,7 @@ export class QueryAudit implements Disposable {
     else this.#timer ??= setTimeout(() => this.#write(), WRITE_MS).unref();
   }
 
-  /** Writes what there is. */
+  /** Writes the waiting entries. */
   [Symbol.dispose](): void {
     this.#write();
   }

@@ -95,7 +95,7 @@ export class Authenticator implements Auth {
     };
   }
 
-  /** Does what `renewPrincipal` does. Of a caller that names no workspace only the token counts. */
+  /** Renews a caller as `renewPrincipal` does. For a caller that names no workspace only the token counts. */
   renew(caller: Caller, action?: string): Caller {
     if ('workspaceId' in caller) return this.renewPrincipal(caller, action);
     if (!this.#isValidNow(caller.tokenId)) throw unauthenticated();
@@ -158,7 +158,7 @@ export class Authenticator implements Auth {
     return { tokenId: tokenId as TokenId, record };
   }
 
-  /** Returns what a user is in a workspace; undefined when they are no member, or it was deleted. */
+  /** Returns the membership of a user in a workspace; undefined when they are not a member, or it was deleted. */
   #member(workspaceId: string, userId: string): MemberRecord | undefined {
     const { store } = this.#identity;
     if (!workspaceExists(store, workspaceId)) return undefined;
@@ -166,8 +166,8 @@ export class Authenticator implements Auth {
   }
 
   /**
-   * Returns what `#member` returns, but undefined when the member's record is damaged: nothing says what they may do
-   * then, and an error would keep the callers after them from being checked.
+   * Returns the membership like `#member`, but undefined when its record is damaged: the rights are then unknown, and
+   * an error would keep the remaining callers from being checked.
    */
   #memberNow(workspaceId: string, userId: string): MemberRecord | undefined {
     return unlessDamaged(() => this.#member(workspaceId, userId));

@@ -1,9 +1,9 @@
 /**
  * The first workspace, owner and token of an empty store.
  *
- * Generated credentials are written to `bootstrap.json` before the store is committed, and a start that was interrupted
- * continues with those it finds there. So there is never a store that nobody can access, and never more than one set of
- * credentials for it.
+ * Generated credentials are written to `bootstrap.json` before the store is committed, and a start after an
+ * interruption continues with the credentials it finds there. So there is never a store without access, and never more
+ * than one set of credentials for it.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

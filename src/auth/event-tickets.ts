@@ -5,7 +5,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { Authenticator } from './authenticator.ts';
 import { tokenHash } from './token-secret.ts';
 
-/** What a ticket opens: one stream, named by the action that following it needs and by its session. */
+/** The one stream that a ticket opens, named by the action required to follow it and by its session. */
 export interface TicketPurpose {
   readonly action: string;
   readonly sessionId: string;
@@ -28,9 +28,9 @@ const MAX_PER_TOKEN = 100;
 
 /**
  * Tickets with which a browser's `EventSource`, which sends no headers, opens one event stream: once, within a minute,
- * as the caller who asked for the ticket, and only while that caller's token and membership are valid. They are in memory
- * only, by their hashes, and gone after a restart. The text of a ticket names the slot of its session, so that every worker
- * knows which one has it in memory.
+ * as the caller who asked for the ticket, and only while that caller's token and membership are valid. They are in
+ * memory only, by their hashes, and gone after a restart. The text of a ticket names the slot of its session, so that
+ * every worker knows which worker holds the ticket.
  */
 export class EventTickets {
   readonly #authenticator: Authenticator;
@@ -63,8 +63,9 @@ export class EventTickets {
   }
 
   /**
-   * Returns the caller who asked for the ticket, with the role that it has now. The ticket is used up, also when it is refused.
-   * Throws `unauthenticated` when there is no such ticket or it is for another stream, and what its caller would be refused with now.
+   * Returns the caller who asked for the ticket, with its current role. The ticket is used up, also when it is refused.
+   * Throws `unauthenticated` when there is no such ticket or it is for another stream, and the current error of a
+   * request of its caller.
    */
   redeem(text: string, { action, sessionId }: TicketPurpose, nowMs: number = Date.now()): Principal {
     const hash = tokenHash(text);

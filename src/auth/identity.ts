@@ -1,7 +1,7 @@
 /**
- * All writes of workspaces, members and tokens go through `Identity`. Every write invalidates what was cached about
- * callers, so a revocation or a change of role takes effect on the next request. In a server of several workers it does so
- * in all of them before the request is answered that made it.
+ * All writes of workspaces, members and tokens go through `Identity`. Every write invalidates the cached callers, so a
+ * revocation or a change of role takes effect on the next request. In a server of several workers it does so in all of
+ * them before the response to the write is sent.
  */
 import { ALONE, type Cluster, type Topic } from '#src/cluster/cluster.ts';
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
@@ -21,7 +21,7 @@ export class Identity {
   /** Resolves once every worker knows of the latest change; undefined once it has. */
   #announcing: Promise<void> | undefined;
 
-  /** `now` returns milliseconds since 1970. `onFault` is called with what a listener throws. */
+  /** `now` returns milliseconds since 1970. `onFault` is called with errors that a listener throws. */
   constructor(
     store: Store,
     now: () => number = Date.now,
@@ -39,7 +39,7 @@ export class Identity {
     });
   }
 
-  /** Increases with every write, also of other workers. What was derived at another revision may be wrong. */
+  /** Increases with every write, also of other workers. Values derived at another revision may be wrong. */
   get revision(): number {
     return this.#revision;
   }
@@ -74,7 +74,7 @@ export class Identity {
   }
 
   /**
-   * Makes every other worker act on the topic once what this turn has written is on disk. `durable` waits until they
+   * Makes every other worker act on the topic once the writes of this turn are on disk. `durable` waits until they
    * have.
    */
   announce(topic: Topic, payload: unknown): void {
@@ -86,8 +86,8 @@ export class Identity {
   }
 
   /**
-   * Makes `durable` wait for `act`, which is called once what this turn has written is on disk and the announcement
-   * before it has ended.
+   * Makes `durable` wait for `act`, which is called once the writes of this turn are on disk and the preceding
+   * announcement has ended.
    */
   #holdDurable(act: () => Promise<void>): void {
     const committed = this.store.durable();
@@ -113,14 +113,14 @@ export class Identity {
   }
 
   /**
-   * Calls `listener` after every write of this worker or another one, so that it can end what callers have open and
+   * Calls `listener` after every write of this worker or another one, so that it can end streams and work that callers
    * may no longer use.
    */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Calls every listener, whatever others throw. Returns whether none of them threw. */
+  /** Calls every listener, even if another one throws. Returns whether none of them threw. */
   #noteChange(): boolean {
     this.#revision++;
     let isCarriedOut = true;

@@ -19,7 +19,7 @@ import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';
 
-/** Throws when a member, who last changed then, is not in the state that a request asks for. */
+/** Throws unless a member, last changed at `updatedAt`, is in the state that a request requires. */
 export type StateCheck = (updatedAt: string) => void;
 
 export class Members {
@@ -29,7 +29,7 @@ export class Members {
     this.#identity = identity;
   }
 
-  /** Returns what a user may read in a workspace now, or undefined when the user is not a member. */
+  /** Returns a user's current right to read in a workspace, or undefined when the user is not a member. */
   reader(
     workspaceId: WorkspaceId,
     userId: string,
@@ -75,8 +75,8 @@ export class Members {
   }
 
   /**
-   * Changes the given fields and returns the member. Throws `not_found`, `last_owner` for the last owner's role, and what
-   * `checkState` throws.
+   * Changes the given fields and returns the member. Throws `not_found`, `last_owner` for the last owner's role, and
+   * the error of `checkState`.
    */
   change(
     workspaceId: WorkspaceId,
@@ -102,8 +102,8 @@ export class Members {
   }
 
   /**
-   * Removes a member and revokes their tokens that are bound to the workspace. Throws `not_found`, `last_owner`, and what
-   * `checkState` throws.
+   * Removes a member and revokes their tokens that are bound to the workspace. Throws `not_found`, `last_owner`, and
+   * the error of `checkState`.
    */
   remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck = () => {}): void {
     // These include tokens that are not committed yet. A token that stayed would be valid again once the user is a

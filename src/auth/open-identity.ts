@@ -1,4 +1,4 @@
-/** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
+/** Opens the identity plane: workspaces, members, access tokens, and the authentication of requests. */
 import type { Announce, Cluster } from '#src/cluster/cluster.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Caller } from '#src/core/principal.ts';
@@ -34,7 +34,7 @@ export interface IdentityPlane {
   readonly members: Members;
   readonly workspaces: Workspaces;
   readonly limits: WorkspaceLimits;
-  /** Declares how what is left of deleted workspaces is removed, and returns what deletes them. */
+  /** Sets how the remains of deleted workspaces are removed, and returns the object that deletes workspaces. */
   openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
   readonly ownAccounts: OwnAccounts;
@@ -45,9 +45,9 @@ export interface IdentityPlane {
   /** See `Identity.announce`. */
   announce: Announce;
   /**
-   * Calls `end` after every change of identity and when a token that was used expires, with a test for callers who could no
-   * longer come in and do what they do: their token was revoked or has expired, they are no longer members, or their role
-   * is too low. Disposing the result stops the timer.
+   * Calls `end` after every change of identity and when a used token expires, with a test for callers who have lost
+   * their access: their token was revoked or has expired, they are no longer members, or their role is too low.
+   * Disposing the result stops the timer.
    */
   onRevocation(
     end: (isRevoked: (caller: Caller | undefined, action?: string) => boolean) => void,
@@ -55,8 +55,8 @@ export interface IdentityPlane {
 }
 
 /**
- * Resolves once an empty store has its first workspace, owner and token. Those of a server with several workers exist before
- * its workers start.
+ * Resolves once an empty store has its first workspace, owner and token. In a server with several workers these exist
+ * before the workers start.
  */
 export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
   const { store, cluster, log, dataDir, bootstrapToken, bootstrapWorkspace } = options;

@@ -7,7 +7,7 @@ import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Identity } from './identity.ts';
 
-/** What a caller can know of itself before it names a workspace. */
+/** The information that a caller gets about itself before it names a workspace. */
 export class OwnAccounts {
   readonly #identity: Identity;
 

@@ -1,4 +1,4 @@
-/** Who may do what: a table from each action to the lowest role and the scopes that it needs. */
+/** The permissions: a table from each action to the lowest role and the scopes that it needs. */
 import { AppError } from '#src/core/errors.ts';
 import type { Principal, Requirements } from '#src/core/principal.ts';
 import type { Role, Scope } from '#src/wire/identity.ts';
@@ -34,7 +34,7 @@ const PERMISSIONS = {
   'model.read': { role: 'viewer', scopes: RUNTIME },
   'model.test': { role: 'editor', scopes: RUNTIME },
   'model.manage': { role: 'owner', scopes: MANAGE },
-  // A caller who can read a datasource can also change and delete it: there is no separate permission.
+  // A caller with the right to read a datasource can also change and delete it: there is no separate permission.
   'datasource.read': { role: 'viewer', scopes: DATASOURCE },
   'datasource.create': { role: 'editor', scopes: DATASOURCE },
   'datasource.write': { role: 'viewer', scopes: DATASOURCE },
@@ -48,7 +48,7 @@ const PERMISSIONS = {
   'workspace.delete': { role: 'owner', scopes: MANAGE },
   'member.read': { role: 'owner', scopes: MANAGE },
   'member.write': { role: 'owner', scopes: MANAGE },
-  // For the caller's own tokens. `AccessTokens` decides that owners may also see those of others.
+  // For the caller's own tokens. `AccessTokens` lets owners also see the tokens of other members.
   'token.read': { role: 'viewer', scopes: MANAGE },
   'token.create': { role: 'viewer', scopes: MANAGE },
   'token.revoke': { role: 'viewer', scopes: MANAGE },

@@ -160,8 +160,8 @@ export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret:
 
 /**
  * Deletes a token and its index entries, if it exists and `applies` returns true for it. A token with a damaged record
- * is deleted in any case: it admits nobody, and nothing says whose it is. `boundTo` is the workspace in whose index
- * the token was found.
+ * is deleted in any case: it admits no caller, and its owner is unknown. `boundTo` is the workspace in whose index the
+ * token was found.
  */
 export function removeToken(
   tx: Transaction,

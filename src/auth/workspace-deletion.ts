@@ -1,10 +1,12 @@
 /**
- * Deletes workspaces. The commit of a deletion removes the record without which nobody comes in; members, tokens that are
- * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
+ * Deletes workspaces. The commit of a deletion removes the record without which all access is refused; members, tokens
+ * that are bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are
+ * not touched.
  *
- * In a server of several workers the one in which the workspace is at home deletes it, in a shared turn: nobody deletes their last
- * two workspaces at once, and no session opens meanwhile. The others have notebooks and conversations of it. They take those out of
- * memory before the deletion is answered and before anything is removed, so that nothing is written to it any more.
+ * In a server of several workers the home of the workspace deletes it, in a shared turn: no user can delete their last
+ * two workspaces at once, and no session opens meanwhile. The other workers have notebooks and conversations of it.
+ * They take those out of memory before the response is sent and before anything is removed, so that nothing is written
+ * to it any more.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
@@ -29,17 +31,20 @@ export interface WorkspaceDeletionOptions {
   readonly removals: Removals;
 }
 
-/** What other planes do when a workspace is deleted. */
+/** The parts of other planes in the deletion of a workspace. */
 export interface WorkspaceOccupants {
   /** Resolves with whether a session is attached to an environment of the workspace. Takes as many turns as it needs. */
   mayBeInUse(workspaceId: WorkspaceId): Promise<boolean>;
-  /** Returns whether something runs in the workspace now, in whatever worker. It is called in a shared turn, in which that is exact. */
+  /**
+   * Returns whether something runs in the workspace now, in any worker. It is called in a shared turn, in which that is
+   * exact.
+   */
   isActive(workspaceId: WorkspaceId): boolean;
   /** Takes everything of the workspace out of the memory of this worker. */
   forget(workspaceId: WorkspaceId): void;
   /** Called once for a workspace that is deleted, in its home. */
   deleted(workspaceId: WorkspaceId): void;
-  /** Removes what lies elsewhere and belongs to a record of the workspace that is about to be removed. */
+  /** Removes data elsewhere that belongs to a record of the workspace that is about to be removed. */
   unlink(tx: Transaction, key: Key): void;
 }
 
@@ -62,7 +67,7 @@ export class WorkspaceDeletion {
     });
   }
 
-  /** Resolves when `delete` can decide at once. Rejects with what that would throw now. */
+  /** Resolves when `delete` can decide at once. Rejects with the error that it would throw now. */
   async prepare(principal: Principal, id: string): Promise<void> {
     this.#check(principal, id);
     if (await this.#occupants.mayBeInUse(id as WorkspaceId)) throw inUse();

@@ -1,6 +1,6 @@
 /**
- * What each workspace may have: the settings, and in their place the limits that the operator has set for it. They are read from the
- * store whenever something is to begin, so a change is in force at once in every worker.
+ * The limits of each workspace: the settings, unless the operator has set limits of its own for it. They are read from
+ * the store whenever something is to begin, so a change is in force at once in every worker.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -23,7 +23,7 @@ const SCOPE = 'server:manage';
 export class WorkspaceLimits {
   readonly #identity: Identity;
   readonly #defaults: Limits;
-  /** Has what there is in this worker count under the new limits. */
+  /** Counts the existing things in this worker under the new limits. */
   #settle: (workspaceId: string) => Promise<void> = async () => undefined;
 
   constructor(identity: Identity, cluster: Pick<Cluster, 'onAsked'>, defaults: Limits) {
@@ -35,7 +35,10 @@ export class WorkspaceLimits {
     });
   }
 
-  /** Sets what is called in every worker once the limits of a workspace have changed, before the change is answered. */
+  /**
+   * Sets the listener that every worker calls after the limits of a workspace have changed, before the response is
+   * sent.
+   */
   onChange(settle: (workspaceId: string) => Promise<void>): void {
     this.#settle = settle;
   }
@@ -45,7 +48,10 @@ export class WorkspaceLimits {
     return this.#identity.store.get(workspaceLimitRecords, workspaceId)?.values[name] ?? this.#defaults[name];
   }
 
-  /** Returns the limits of a workspace. Throws `not_found` for callers who are neither its members nor operators of the server. */
+  /**
+   * Returns the limits of a workspace. Throws `not_found` for callers who are neither its members nor operators of the
+   * server.
+   */
   read(holder: TokenHolder, workspaceId: string): Shown {
     const { store } = this.#identity;
     const isOperator = mayManage(holder);

@@ -5,7 +5,7 @@ const DAY_S = 86_400;
 const apiKey = secret(/^[\x21-\x7e]+$/, 'visible ASCII characters');
 const MODEL_ID = pattern(/^[a-z0-9][a-z0-9-]*\/\S+$/, 'provider/model, such as anthropic/claude-sonnet-4-5');
 
-/** Models, and what a prompt may take. In the order of the documentation. */
+/** Settings of models, and the limits of a prompt. In the order of the documentation. */
 export const AGENT_SETTINGS = {
   defaultModel: optional({
     env: 'TROUPE_DEFAULT_MODEL',

@@ -1,4 +1,4 @@
-/** The kinds of value that a setting can have: how text is parsed, and what an error says is expected. */
+/** The kinds of value that a setting can have: how text is parsed, and the expectation that an error states. */
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
@@ -47,7 +47,7 @@ export function integer(least: number, most: number): Kind<number> {
 const MAX_WORKERS = 64;
 const MAX_AUTOMATIC_WORKERS = 8;
 
-/** A number of worker processes; `auto` is what fits this machine. */
+/** A number of worker processes; `auto` chooses the number for this machine. */
 export const workers: Kind<number> = {
   expectation: `auto, or a whole number from 1 to ${MAX_WORKERS}`,
   parse: (text, place) =>

@@ -17,7 +17,9 @@ import {
 } from './kinds.ts';
 import { optional, setting } from './setting.ts';
 
-/** The server itself: where it listens, what it stores, whom it may reach. In the order of the documentation. */
+/**
+ * Settings of the server itself: its addresses, storage, and permitted destinations. In the order of the documentation.
+ */
 export const SERVER_SETTINGS = {
   host: setting({
     env: 'TROUPE_HOST',

@@ -1,7 +1,7 @@
 /** The `SERVICE_*` variables by which the command line finds a server. Only this folder reads the environment. */
 import { Secret } from '#src/core/secret.ts';
 
-/** What the environment says about the server to use. */
+/** The environment's settings for the server to use. */
 export interface ServiceAccess {
   /** Without `/api/v3` and without a slash at the end. */
   readonly baseUrl: string | undefined;

@@ -1,6 +1,6 @@
 import type { Kind, Place } from './kinds.ts';
 
-/** A default that is computed from the place or the data directory. `shown` is what the documentation prints. */
+/** A default that is computed from the place or the data directory. `shown` is the text in the documentation. */
 interface Derived<T> {
   readonly shown: string;
   readonly from: (place: Place, dataDir: string) => T;

@@ -2,9 +2,9 @@
 export const MAX_STEP_MS = 25;
 
 /**
- * Measures for how long the process has been able to notice that a connection moves. Time in which the event loop stood
- * still counts as one step: after it, what has become writable is noticed only after the timers and the frames that came
- * first. By the wall clock a healthy reader would look stalled then.
+ * Measures for how long the process has been able to notice that a connection makes progress. Time in which the event
+ * loop stood still counts as one step: after it, timers and earlier frames run before the process notices which
+ * connections have become writable. By the wall clock a healthy reader would look stalled then.
  */
 export class ActivityClock {
   #nowMs = 0;

@@ -13,10 +13,10 @@ export interface AudienceOptions {
   readonly ring: ChunkRing;
   /** How far a subscriber may fall behind. */
   readonly limitBytes: number;
-  /** What is kept in the ring for subscribers that come back with a `Last-Event-ID`. */
+  /** The bytes kept in the ring for subscribers that come back with a `Last-Event-ID`. */
   readonly resumeBytes: number;
   readonly heartbeats?: Heartbeats | undefined;
-  /** What is kept for those who lag counts into it. */
+  /** The budget that memory for lagging subscribers is charged to. */
   readonly budget?: StreamBudget | undefined;
   /** Returns the bytes of events that wait for a commit and are not in the ring yet. */
   readonly gatedBytes?: () => number;
@@ -26,13 +26,13 @@ export interface AudienceOptions {
   readonly resyncFrame: (reason: ResyncReason) => Uint8Array;
   /** Called for each subscriber that is cut off. */
   readonly onCutOff?: ((reason: ResyncReason) => void) | undefined;
-  /** Returns what another process has to know of the stream. Absent when no subscriber is in another process. */
+  /** Returns the description of the stream for another process. Absent when no subscriber is in another process. */
   readonly feedHead?: () => Omit<FeedHead, 'firstIndex' | 'observes'>;
 }
 
 /**
- * The subscribers of one stream. It writes the chunks of the ring to them, keeps their connections alive, decides who lags
- * too far, and discards chunks that nobody needs. It never adds to the ring.
+ * The subscribers of one stream. It writes the chunks of the ring to them, keeps their connections alive, decides which
+ * of them lag too far, and discards chunks that none of them needs. It never adds to the ring.
  */
 export class Audience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
@@ -42,9 +42,9 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   readonly #feeds = new Feeds();
   #userCount = 0;
   readonly backpressure: Backpressure;
-  /** Told each time the last user has left. */
+  /** Called each time the last user has left. */
   readonly unused = new Listeners<void>();
-  /** Told each time the last subscriber has left. */
+  /** Called each time the last subscriber has left. */
   readonly empty = new Listeners<void>();
   readonly #clock = new ActivityClock();
   #chargedBytes = 0;
@@ -54,12 +54,12 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.backpressure = new Backpressure(options.limitBytes, () => this.#recheck());
   }
 
-  /** How many there are. Those of another process, once they have caught up, are one. */
+  /** The number of subscribers. The subscribers of another process, once they have caught up, are one. */
   get size(): number {
     return this.#subscribers.size;
   }
 
-  /** How many there are without those who only look. */
+  /** The number of subscribers without observers. */
   get userCount(): number {
     return this.#userCount;
   }
@@ -98,7 +98,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.settle();
   }
 
-  /** Tells a subscriber to connect again, and ends it. */
+  /** Makes a subscriber connect again, and ends it. */
   dismiss(subscriber: Subscriber, reason: ResyncReason): void {
     if (!this.has(subscriber)) return;
     this.#cutOff(subscriber, reason);
@@ -111,7 +111,9 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     else this.#leaveFeed(subscriber);
   }
 
-  /** Writes what a subscriber has not got until its connection refuses; ends it after the last event of the stream. */
+  /**
+   * Writes the bytes that a subscriber lacks until its connection refuses; ends it after the last event of the stream.
+   */
   pump(subscriber: Subscriber): void {
     if (!this.has(subscriber)) return;
     const { ring, isEnded } = this.#options;
@@ -175,7 +177,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     }
   }
 
-  /** Cuts off subscribers that lag too far, discards what nobody needs, and pauses or resumes the producer. */
+  /** Cuts off subscribers that lag too far, discards chunks without a reader, and pauses or resumes the producer. */
   settle(): void {
     const { ring, limitBytes, resumeBytes, budget } = this.#options;
     let needed = ring.nextIndex;
@@ -186,7 +188,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     const nowMs = this.#blocked.size > 0 ? this.#clock.read() : 0;
     for (const subscriber of this.#blocked) {
       const lagBytes = subscriber.lagBytes(ring);
-      // The producer waits for nobody who only looks.
+      // The producer does not wait for observers.
       const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
       const mostBytes = isMoving ? subscriber.mostLagBytes(limitBytes) : limitBytes;
       // The connection of one that rests takes all that it is given.
@@ -234,7 +236,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   #cutOff(subscriber: Subscriber, reason: ResyncReason): void {
     const { resyncFrame, onCutOff } = this.#options;
     this.remove(subscriber);
-    if (!(subscriber instanceof Feed)) onCutOff?.(reason); // those who are on it are counted where they are
+    if (!(subscriber instanceof Feed)) onCutOff?.(reason); // the subscribers of a feed are counted in their own process
     subscriber.sink.cutOff(lastPieces(subscriber, resyncFrame(reason)), reason);
   }
 }

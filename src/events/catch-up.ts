@@ -1,10 +1,10 @@
 /**
- * How a subscriber gets to the present: by the current state and, when it comes back with an id that is known here, by
- * what it has missed.
+ * Brings a subscriber to the present: by the current state and, when it comes back with an id that is known here, by
+ * the events it has missed.
  *
- * The order is always snapshot, what was missed, state, and the event that says that this was all. Whoever rebuilds its state at each snapshot
- * skips what is marked as missed; whoever goes on with what it has, after a snapshot that is marked as resumed, takes
- * what is marked and skips the rest.
+ * The order is always snapshot, missed events, state, and the event that ends the opening. A client that rebuilds its
+ * state at each snapshot skips the events marked as missed; a client that keeps its state after a snapshot marked as
+ * resumed takes the marked events and skips the rest.
  *
  * Ids are `<epoch>-<seq>`. The frames of a state have longer ones: `<seq>.<n>` for a client that has received only a part of the
  * state and must get all of it again, and `<seq>.0.<n>` when everything before the state was seen.
@@ -12,10 +12,10 @@
 import type { ChunkRing } from './chunk-ring.ts';
 import { encodeFrame, type Frameable, frameOf, fromFrame, type LargeFrame, markMissed } from './frame.ts';
 
-/** What a subscriber gets before what is live. */
+/** The frames that a subscriber gets before the live ones. */
 export interface Opening {
   readonly frames: Iterable<string | LargeFrame>;
-  /** What the frames keep in memory for this subscriber until they have been sent. */
+  /** The memory that the frames hold for this subscriber until they have been sent. */
   readonly heldBytes: number;
 }
 
@@ -26,15 +26,15 @@ export interface OpeningOptions<Event extends Frameable> {
   readonly replayed: Event;
   /** The id of the last event that the subscriber has received; empty when there is none. */
   readonly lastEventId: string;
-  /** The event up to which the state tells everything. */
+  /** The last event that is contained in the state. */
   readonly seq: number;
-  /** The snapshot, then what rebuilds the rest. */
+  /** The snapshot, then the events that rebuild the rest. */
   readonly state: readonly Event[];
   /** The last event of a stream that has ended. */
   readonly closing: Event | undefined;
 }
 
-/** Returns what a subscriber gets that joins now. Frames of the state are encoded as they are asked for. */
+/** Returns the opening for a subscriber that joins now. Frames of the state are encoded on demand. */
 export function openingOf<Event extends Frameable>(options: OpeningOptions<Event>): Opening {
   const { ring, epoch, lastEventId, closing } = options;
   const seq = closing === undefined ? seqOf(lastEventId, epoch) : undefined;

@@ -7,7 +7,10 @@ export interface Chunk {
   readonly start: number;
 }
 
-/** What a chunk takes in memory beside its bytes, about: most chunks are a token of an answer, and smaller than this. */
+/**
+ * The approximate memory of a chunk in addition to its bytes: most chunks are a token of an answer, and smaller than
+ * this.
+ */
 const CHUNK_OVERHEAD = 200;
 
 /** The latest chunks of a stream, by an index that counts from its beginning: a place in it is one number. */

@@ -13,7 +13,7 @@ interface Place<Item> {
   readonly wait: Wait;
 }
 
-/** What the items of one commit wait for together. */
+/** The commit that the items written in it wait for. */
 interface Wait {
   readonly after: Promise<unknown> | undefined;
   state: 'waiting' | 'ready' | 'dropped';

@@ -9,16 +9,19 @@ export const HEARTBEAT = Buffer.from(':\n');
 
 /** Where a stream's bytes go: one subscriber's connection, seen from the stream. */
 export interface EventSink {
-  /** Present when the subscriber is a client of another process, which gets what is live once for all that it has. */
+  /** Present when the subscriber is a client of another process, which gets live events once for all its clients. */
   readonly relay?: Relay | undefined;
-  /** Hands over bytes, of which the connection keeps what it cannot send. False: taken, but write no more until `Subscription.writable` is called. */
+  /**
+   * Passes bytes on; the connection keeps those it cannot send yet. False: taken, but write no more until
+   * `Subscription.writable` is called.
+   */
   write(bytes: Uint8Array): boolean;
   /**
    * Tries whether the connection takes bytes again, and calls `Subscription.writable` if so: a connection may say by itself that it is
    * writable only when a large part of its buffers is empty. Absent when the connection says so in time.
    */
   retry?(): void;
-  /** No more will be written; the connection ends once what was taken is out. */
+  /** No more will be written; the connection ends once the bytes taken so far are sent. */
   end(): void;
   /** Ends a connection whose client lags, after these last pieces if the client takes them soon. They are made as they are taken. */
   cutOff(last: Iterable<Uint8Array>, reason: ResyncReason): void;
@@ -30,13 +33,16 @@ export interface Subscription {
   probe(): Uint8Array;
   /** The connection takes bytes again. */
   writable(): void;
-  /** Tells the client to connect again, and ends its place: the connection's process ends, and that of the stream may go on. */
+  /**
+   * Makes the client connect again, and ends its place: the process of the connection ends, while the process of the
+   * stream may continue.
+   */
   cutOff(reason: ResyncReason): void;
   /** The client has left: nothing is written any more. Idempotent. */
   close(): void;
 }
 
-/** What the other process has to know of a stream before it gets the first chunk. */
+/** The description of a stream that the other process needs before it gets the first chunk. */
 export interface FeedHead {
   /** The index of the first chunk in the ring of the stream. */
   readonly firstIndex: number;
@@ -44,7 +50,7 @@ export interface FeedHead {
   readonly lastId: string;
   /** The events that tell a subscriber to connect again. */
   readonly resync: Readonly<Record<ResyncReason, Frameable>>;
-  /** Whether all who are on it only look. */
+  /** Whether all subscribers of the feed are observers. */
   readonly observes: boolean;
 }
 
@@ -55,13 +61,13 @@ export interface FeedLink {
 
 /** The sending end of one feed. Each write is one whole chunk. */
 export interface FeedChannel extends EventSink {
-  /** What it is called on its link. */
+  /** The number of the feed on its link. */
   readonly number: number;
-  /** Nobody is on it any more. */
+  /** The feed has no subscribers left. */
   close(): void;
 }
 
-/** What the other process says of a feed. */
+/** The messages of the other process about a feed. */
 export interface FeedControls {
   /** It takes chunks again. */
   writable(): void;

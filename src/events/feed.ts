@@ -25,8 +25,8 @@ export class Feed extends Subscriber {
   }
 
   /**
-   * No limit: it is given whole chunks, and a single one may be larger than the limit of a subscriber. The producer is paused while
-   * it lags, and what waits for it counts into the budget of all streams.
+   * No limit: a feed is given whole chunks, and a single one may be larger than the limit of a subscriber. The producer
+   * is paused while it lags, and bytes that wait for it count towards the budget of all streams.
    */
   override mostLagBytes(): number {
     return Number.POSITIVE_INFINITY;
@@ -43,7 +43,7 @@ export class Feeds implements Iterable<Feed> {
   readonly #open = new Set<Feed>();
   readonly #feedOf = new Map<Subscriber, Feed>();
 
-  /** Returns the feed of a process for those who only look, or for the others. */
+  /** Returns the feed of a process for observers, or the one for all other subscribers. */
   find(link: FeedLink, observes: boolean): Feed | undefined {
     for (const feed of this.#open) if (feed.link === link && feed.observes === observes) return feed;
     return undefined;

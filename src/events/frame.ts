@@ -9,7 +9,7 @@ const MAX_CHARS_AT_ONCE = 256 * 1024;
 /** A large frame, encoded piece by piece as it is asked for. */
 export type LargeFrame = Iterable<Uint8Array>;
 
-/** A part of what a subscriber gets: some whole frames, or a piece of a large one. */
+/** A part of a subscriber's bytes: some whole frames, or a piece of a large one. */
 export interface FramePiece {
   readonly bytes: Uint8Array;
   /** Whether a frame ends with this piece. When not, the next piece belongs to the same frame. */
@@ -40,7 +40,7 @@ export function encodeFrame(id: string, event: Frameable): string {
 }
 
 /**
- * Returns what `encodeFrame` returns; a large frame in pieces, which are made as they are asked for. The event must not change
+ * Encodes like `encodeFrame`; returns a large frame in pieces, which are made on demand. The event must not change
  * meanwhile.
  */
 export function frameOf(id: string, event: Frameable): string | LargeFrame {
@@ -80,7 +80,7 @@ export function fromFrame(piece: Uint8Array, id: string): Uint8Array | undefined
   const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
   const start = Buffer.from(`id: ${id}\n`);
   if (bytes.subarray(0, start.length).equals(start)) return bytes;
-  // JSON holds no line feed, so what follows one is always the field of a frame.
+  // JSON holds no line feed, so the text after one is always the field of a frame.
   const at = bytes.indexOf(`\n${start}`);
   return at < 0 ? undefined : bytes.subarray(at + 1);
 }

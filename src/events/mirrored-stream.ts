@@ -1,6 +1,6 @@
 /**
- * A stream of another process, for the subscribers that are clients of this one. They have got their opening from there; what
- * is live comes over one feed and is given out here, by the rules of every stream.
+ * A stream of another process, for the subscribers that are clients of this one. Their opening came from that process;
+ * live events come over one feed and are distributed here, by the rules of every stream.
  */
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
@@ -11,12 +11,12 @@ import type { Heartbeats } from './heartbeats.ts';
 import type { StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
 
-/** What all streams of a process share. */
+/** The options that all streams of a process share. */
 export interface MirrorOptions {
   /** How far a subscriber may fall behind. */
   readonly limitBytes: number;
   readonly heartbeats?: Heartbeats | undefined;
-  /** What is kept for those who lag counts into it. */
+  /** The budget that memory for lagging subscribers is charged to. */
   readonly budget?: StreamBudget;
   /** Called for each subscriber that is cut off. */
   readonly onCutOff?: (reason: ResyncReason) => void;
@@ -37,7 +37,7 @@ export class MirroredStream {
     this.#audience = new Audience({
       ...options,
       ring: this.#ring,
-      resumeBytes: 0, // who comes back is given what was missed by the stream itself
+      resumeBytes: 0, // the original stream itself replays missed events
       isEnded: () => this.#isEnded,
       resyncFrame: (reason) => Buffer.from(encodeFrame(`${this.#lastId}.0`, head.resync[reason])),
     });
@@ -75,7 +75,7 @@ export class MirroredStream {
     this.#audience.pumpAll();
   }
 
-  /** Tells all subscribers to connect again, and ends them. */
+  /** Makes all subscribers connect again, and ends them. */
   cutOff(reason: ResyncReason): void {
     this.#audience.cutOffAll(reason);
   }

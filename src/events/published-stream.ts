@@ -1,19 +1,20 @@
 /**
- * A stream of events that are published to whoever subscribes. Subscribers come and go.
+ * A stream of events that are published to its current subscribers.
  *
  * A frame is encoded once. Frames published in one turn leave as one chunk: one write for each subscriber. Chunks are
  * kept in a ring that all subscribers share; a subscriber whose connection refuses bytes is a place in that ring. This
- * file makes the chunks; audience.ts gives them out.
+ * file makes the chunks; audience.ts writes them to subscribers.
  *
  * Invariants:
  * 1. Subscribers see events in the order of `publish`. An event that waits for its commit holds all after it.
  * 2. Nothing uncommitted is seen, nothing is missed or seen twice: a snapshot that is taken while events are held is
- *    sent after them and replaces them; what is published after it follows.
- * 3. A stalled subscriber is cut off at the limit; it holds neither the producer nor the others. One that is moving asks
- *    the producer to pause instead, and is cut off at four times the limit, unless it is a feed (feed.ts). Either is cut off
- *    when the streams of the whole server take too much memory by those who lag, and it is among the furthest behind
+ *    sent after them and replaces them; later events follow.
+ * 3. A stalled subscriber is cut off at the limit; it holds neither the producer nor the others. One that is moving
+ *    asks the producer to pause instead, and is cut off at four times the limit, unless it is a feed (feed.ts). Either
+ *    is cut off when lagging subscribers of all streams take too much memory, and it is among the furthest behind
  *    (stream-budget.ts).
- * 4. A subscriber that is cut off has seen no half event: within a frame its connection breaks instead of being ended.
+ * 4. A subscriber that is cut off has seen no partial event: within a frame its connection is broken off instead of
+ *    ended in order.
  *
  * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart brings nothing but
  * the state. What a subscriber gets before what is live is made in catch-up.ts.
@@ -35,14 +36,14 @@ import { Subscriber } from './subscriber.ts';
 export interface PublishedStreamOptions<Event extends Frameable> {
   /** Follows the state that a new subscriber gets. */
   readonly replayed: Event;
-  /** Returns the event that tells a subscriber to connect again. */
+  /** Returns the event that makes a subscriber connect again. */
   readonly resync: (reason: ResyncReason) => Event;
   /** How far a subscriber may fall behind. */
   readonly limitBytes?: number;
-  /** Of the limit: what is kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
+  /** The share of the limit kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
   readonly resumeShare?: number | undefined;
   readonly heartbeats?: Heartbeats;
-  /** What is kept for those who lag counts into it. */
+  /** The budget that memory for lagging subscribers is charged to. */
   readonly budget?: StreamBudget;
   /** Called for each subscriber that is cut off. */
   readonly onCutOff?: (reason: ResyncReason) => void;
@@ -54,8 +55,8 @@ export interface SubscribeOptions<Event> {
   /** Whether it only looks: it does not count as a user of the stream, and is cut off instead of pausing the producer. */
   readonly observes?: boolean;
   /**
-   * The current state: a snapshot, then what rebuilds the rest; `replayed` is added after it. Called at once, and at most
-   * once. The events are encoded as they are sent and must not change.
+   * Returns the current state: a snapshot, then the events that rebuild the rest; `replayed` is added after it. Called
+   * at once, and at most once. The events are encoded as they are sent and must not change.
    */
   readonly replay: () => readonly Event[];
 }
@@ -133,7 +134,7 @@ export class PublishedStream<Event extends Frameable> {
     return this.#audience.size;
   }
 
-  /** How many follow it without those who only look. */
+  /** The number of subscribers without observers. */
   get userCount(): number {
     return this.#audience.userCount;
   }
@@ -160,9 +161,9 @@ export class PublishedStream<Event extends Frameable> {
   }
 
   /**
-   * Gives the sink the snapshot, what it has missed since `lastEventId` if that is still here, the current state, and
-   * then everything that is published from now on, until it is closed, cut off, or the stream ends. After `end` was
-   * called: the state, the last event, the end.
+   * Gives the sink the snapshot, the events it has missed since `lastEventId` if they are still here, the current
+   * state, and then everything that is published from now on, until it is closed, cut off, or the stream ends. After
+   * `end` was called: the state, the last event, the end.
    */
   subscribe(
     sink: EventSink,
@@ -178,22 +179,25 @@ export class PublishedStream<Event extends Frameable> {
     return audience.subscriptionOf(subscriber);
   }
 
-  /** Tells every subscriber to connect again for the current state, and ends it. The stream goes on. */
+  /** Makes every subscriber connect again for the current state, and ends it. The stream goes on. */
   resync(reason: ResyncReason): void {
     this.#audience.cutOffAll(reason);
   }
 
-  /** Calls `listener` with true when the producer should pause and false when it may go on. Returns what ends this. */
+  /**
+   * Calls `listener` with true when the producer should pause and false when it may go on. Returns a function that ends
+   * this.
+   */
   onPressure(listener: (paused: boolean) => void): () => void {
     return this.#audience.backpressure.listeners.add(listener);
   }
 
-  /** Calls `listener` each time the last user has left; those who only look may remain. Returns what ends this. */
+  /** Calls `listener` each time the last user has left; observers may remain. Returns a function that ends this. */
   onUnused(listener: () => void): () => void {
     return this.#audience.unused.add(listener);
   }
 
-  /** Calls `listener` each time the last subscriber has left. Returns what ends this. */
+  /** Calls `listener` each time the last subscriber has left. Returns a function that ends this. */
   onEmpty(listener: () => void): () => void {
     return this.#audience.empty.add(listener);
   }

@@ -1,16 +1,16 @@
 /**
- * The memory that subscribers of all streams of the server may take together by not reading. Each stream charges what is
- * kept for those who lag: its frames from the place of the furthest behind on, and what the connections have not sent yet.
- * Beyond the limit the subscribers that are furthest behind are cut off, whichever stream they follow.
+ * The memory that subscribers of all streams of the server may take together by not reading. Each stream charges the
+ * memory kept for lagging subscribers: its frames from the place of the furthest behind on, and the unsent bytes of the
+ * connections. Beyond the limit the subscribers that are furthest behind are cut off, in any stream.
  *
- * A stream on which everybody keeps up charges nothing, and is never looked at.
+ * A stream without lagging subscribers charges nothing, and is never examined.
  */
 
 /** One subscriber that lags. */
 export interface Laggard {
   /** Everything there is that its client has not taken. */
   readonly behindBytes: number;
-  /** What of that is in memory for this subscriber alone. */
+  /** The part of it that is in memory for this subscriber alone. */
   readonly ownBytes: number;
   cutOff(): void;
 }
@@ -18,13 +18,16 @@ export interface Laggard {
 /** A stream, seen from the budget. */
 export interface ChargedStream {
   laggards(): Iterable<Laggard>;
-  /** Charges anew. */
+  /** Charges again. */
   settle(): void;
 }
 
 /** Streams are brought to this part of the limit, so that the next frame does not exceed it again. */
 const TARGET_SHARE = 7 / 8;
-/** What one round cuts off at most, of those who lag: frames that several share are counted after each round. */
+/**
+ * The share of the lagging subscribers that one round cuts off at most: frames that several share are counted after
+ * each round.
+ */
 const ROUND_SHARE = 1 / 16;
 
 export class StreamBudget {
@@ -41,7 +44,7 @@ export class StreamBudget {
     return this.#chargedBytes;
   }
 
-  /** Notes what a stream keeps for those who lag; cuts subscribers off when that is too much. */
+  /** Notes the memory that a stream keeps for lagging subscribers; cuts subscribers off when that is too much. */
   charge(stream: ChargedStream, bytes: number): void {
     this.#chargedBytes += bytes - (this.#charges.get(stream) ?? 0);
     if (bytes > 0) this.#charges.set(stream, bytes);

@@ -15,9 +15,9 @@ const MOVING_LIMIT_FACTOR = 4;
 const NOTHING = new Uint8Array();
 
 /**
- * One subscriber's place in a stream: what it is still to be given of the state it missed, then an index into the ring
- * that all share. While its connection takes nothing it is only these few members, the rest of a frame, and what the
- * connection has not sent: no more than one piece, for a frame that is larger is handed over in pieces.
+ * One subscriber's place in a stream: the rest of its opening, then an index into the ring that all share. While its
+ * connection takes nothing it is only these few members, the rest of a frame, and the unsent bytes of the connection:
+ * at most one piece, because a larger frame is passed on in pieces.
  */
 export class Subscriber {
   readonly sink: EventSink;
@@ -35,7 +35,7 @@ export class Subscriber {
   #ahead: Iterator<FramePiece, undefined> | undefined;
   /** Whether the last piece of the opening that was taken is in the middle of a frame. */
   #isWithinFrame = false;
-  /** What is still to be written of a frame that is larger than a piece. */
+  /** The unwritten part of a frame that is larger than a piece. */
   #rest: Uint8Array | undefined;
   #isRestShared = false;
   #unsentBytes = 0;
@@ -68,7 +68,7 @@ export class Subscriber {
     );
   }
 
-  /** Yields what is still to be handed over of the frame that the subscriber is in, in pieces; nothing between frames. */
+  /** Yields the rest of the subscriber's current frame, in pieces; nothing between frames. */
   *restOfFrame(): Generator<Uint8Array> {
     let rest = this.#rest;
     for (; rest !== undefined && rest.byteLength > 0; rest = rest.subarray(PIECE_BYTES))
@@ -76,13 +76,13 @@ export class Subscriber {
     while (this.#isWithinFrame) yield this.#takeAhead() ?? NOTHING;
   }
 
-  /** What was published and is still to be handed over. */
+  /** The bytes that were published and are still to be passed on. */
   lagBytes(ring: ChunkRing): number {
     if (!this.#joined) return 0;
     return ring.bytesFrom(this.next) + (this.#isRestShared ? (this.#rest?.byteLength ?? 0) : 0);
   }
 
-  /** What is in memory for this subscriber alone: what its connection may not have sent, the frame it is in, its opening. */
+  /** The memory for this subscriber alone: unsent bytes of its connection, its current frame, its opening. */
   get ownBytes(): number {
     return this.#heldBytes + this.#unsentBytes + (this.#isRestShared ? 0 : (this.#rest?.byteLength ?? 0));
   }
@@ -136,7 +136,7 @@ export class Subscriber {
     return limitBytes * MOVING_LIMIT_FACTOR;
   }
 
-  /** Returns what is to be written next, at most a piece; undefined when there is nothing. */
+  /** Returns the next bytes to write, at most a piece; undefined when there are none. */
   #nextPiece(ring: ChunkRing): Uint8Array | undefined {
     const bytes = this.#rest ?? this.#takeAhead() ?? this.#takeShared(ring);
     if (bytes === undefined || bytes.byteLength <= PIECE_BYTES) {

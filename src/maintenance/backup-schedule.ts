@@ -16,7 +16,7 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   readonly everyMs: number;
   /** How many backups are kept. */
   readonly keep: number;
-  /** Adds what has changed to the latest backup; without it, there are no increments. */
+  /** Adds the changes to the latest backup; without it, there are no increments. */
   readonly increments?: { readonly everyMs: number; readonly store: Store };
   /** Whether it is for this process to make them: of several workers one does. */
   readonly isResponsible?: () => boolean;
@@ -70,7 +70,7 @@ export class BackupSchedule implements AsyncDisposable {
     return this.#running;
   }
 
-  /** Returns what an operator should know; empty while backups are made. */
+  /** Returns warnings for operators; empty while backups are made. */
   get warnings(): readonly OperatorWarning[] {
     if (this.status?.hasFailed !== true) return [];
     return [{ kind: 'backup_failed', text: 'The latest backup could not be made: look into the log.' }];
@@ -163,7 +163,7 @@ export class BackupSchedule implements AsyncDisposable {
     }
   }
 
-  /** Removes what a backup or an increment left behind that a crash interrupted. */
+  /** Removes drafts of backups and increments that a crash interrupted. */
   async #removeDrafts(): Promise<void> {
     const { directory } = this.#options;
     const newest = (await this.#names()).at(-1);

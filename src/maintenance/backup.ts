@@ -1,7 +1,7 @@
 /**
- * Makes backups of a data directory, while a server serves from it or not. The store is copied by LMDB itself, as it was at
- * one moment: every write that was acknowledged before is in it. The files of workspaces are copied after it. The keyring is
- * never part of a backup: who has both has the credentials.
+ * Makes backups of a data directory, while a server serves from it or not. LMDB itself copies the store as of one
+ * moment: every write acknowledged before is in it. The files of workspaces are copied after it. The keyring is never
+ * part of a backup, because both together give the credentials.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ export interface BackupOptions {
   readonly dataDir: string;
   /** Where the backup is to be; it must not exist. */
   readonly to: string;
-  /** Leaves out what is free within the store: smaller, and slower to make. */
+  /** Leaves out free space within the store: smaller, and slower to make. */
   readonly compact?: boolean;
   /** Copies the store into a directory. A server copies its own open store; everybody else opens it for reading. */
   readonly copyStore?: (directory: string, compact: boolean) => Promise<void>;
@@ -29,7 +29,7 @@ export interface BackupOptions {
   readonly mark?: string;
 }
 
-/** What an interrupted backup leaves beside the place where it was to be. */
+/** The name of the draft that an interrupted backup leaves next to its target. */
 const DRAFT = /\.partial-\d+$/;
 
 /** Returns the directory in which a backup is made that is to be at `to`. */

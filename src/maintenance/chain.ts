@@ -1,7 +1,7 @@
 /**
- * A backup with the increments that a server has added to it, in `increments/000001` and so on: each has the pages of the store and the
- * files of workspaces that have changed since the one before. Each names the manifest before it by its checksum, so an increment
- * that is missing, or belongs to another backup, is noticed.
+ * A backup with the increments that a server has added to it, in `increments/000001` and so on: each has the pages of
+ * the store and the files of workspaces that have changed since its predecessor. Each names the manifest of its
+ * predecessor by its checksum, so an increment that is missing, or belongs to another backup, is noticed.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -63,8 +63,8 @@ export function incrementName(number: number): string {
 }
 
 /**
- * Returns the backup in `directory` with its increments, of which those that were made after `until` (milliseconds since 1970) are left
- * out. Throws `OperatorError` when it is not a backup of this release, or when an increment is not the one that was made after the one before.
+ * Returns the backup in `directory` with its increments, without those made after `until` (milliseconds since 1970).
+ * Throws `OperatorError` when it is not a backup of this release, or when an increment does not follow its predecessor.
  */
 export function readChain(directory: string, until = Number.POSITIVE_INFINITY): Chain {
   const base = readManifest(directory);
@@ -121,7 +121,7 @@ export function fileStateOf({ directory, base, increments }: Chain): FileState {
   return state;
 }
 
-/** Puts what an increment has over the state before it. */
+/** Applies an increment to the state before it. */
 export function addFiles(
   { files, links, folders }: FileState,
   from: string,
@@ -137,7 +137,7 @@ export function addFiles(
   for (const path of change.folders) folders.add(path);
 }
 
-/** Yields what differs from the manifests of the chain, in words. Reads every file. */
+/** Yields the differences from the manifests of the chain, in words. Reads every file. */
 export async function* differencesFromChain(chain: Chain): AsyncGenerator<string> {
   yield* differencesFrom(chain.base, chain.directory);
   for (const [n, { directory, manifest }] of chain.increments.entries()) {

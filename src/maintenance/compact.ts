@@ -1,6 +1,6 @@
 /**
- * Makes the store of a data directory as small as what is in it: LMDB uses the space of what was deleted again, but gives none
- * back to the disk. No server may run. The compacted copy is read before it takes the place of the store.
+ * Reduces the store of a data directory to its contents: LMDB reuses the space of deleted records, but returns none to
+ * the disk. No server may run. The compacted copy is read before it takes the place of the store.
  */
 import { statSync } from 'node:fs';
 import { chown, mkdir, rename, rm } from 'node:fs/promises';

@@ -27,8 +27,8 @@ export interface CopiedFile {
   /** When it was written last, in milliseconds since 1970. Backups of earlier releases lack it. */
   readonly modifiedMs?: number;
   /**
-   * When it or its attributes were changed last, by the file system's clock, which nobody can set for one file. Missing when that was
-   * just before the copy: a later change may then have the same time.
+   * When it or its attributes were changed last, by the file system's clock, which no program can set for one file.
+   * Missing when that was just before the copy: a later change may then have the same time.
    */
   readonly changedMs?: number;
   /**
@@ -46,16 +46,16 @@ export interface CopiedLink {
 export interface CopiedTree {
   readonly files: CopiedFile[];
   readonly links: CopiedLink[];
-  /** Every folder, because notebooks also need those that are empty. A folder comes before what is in it. */
+  /** Every folder, because notebooks also need the empty ones. A folder comes before its contents. */
   readonly folders: string[];
   /**
-   * Sockets, pipes, devices, what vanished or could not be read while it was copied, names that are not UTF-8, and what lies too
-   * deep.
+   * Sockets, pipes, devices, files that vanished or could not be read during the copy, names that are not UTF-8, and
+   * paths that are too deep.
    */
   readonly skipped: string[];
 }
 
-/** What a backup has already, by path. */
+/** The files that a backup has already, by path. */
 export type KnownFiles = ReadonlyMap<string, CopiedFile>;
 
 /** A file with several names, as it was copied under the first of them. */
@@ -142,7 +142,7 @@ async function copyFile(source: string, target: string, shown: string, tree: Tre
   }
   const isSettled = Date.now() - status.ctimeMs > SETTLED_MS && status.ctimeMs <= Date.now();
   const times = { modifiedMs: status.mtimeMs, ...(isSettled ? { changedMs: status.ctimeMs } : {}) };
-  // A file that grows is copied as far as it went: a writer who does not stop must not keep the copy from ending.
+  // A growing file is copied up to its size at the start: a continuous writer must not keep the copy from ending.
   const written = await writeCopy(from, target, { executable, maxBytes: status.size });
   const file = { path: shown, ...written, executable, ...times };
   tree.files.push(file);
@@ -188,7 +188,10 @@ function isSame(known: CopiedFile, status: Stats, executable: boolean): boolean 
   return bytes === status.size && known.executable === executable;
 }
 
-/** Copies a file that nobody writes to `target`, which must not exist. Resolves with its size and SHA-256 once it is on disk. */
+/**
+ * Copies a file that no process writes to `target`, which must not exist. Resolves with its size and SHA-256 once it is
+ * on disk.
+ */
 export async function copyStill(
   source: string,
   target: string,
@@ -205,12 +208,12 @@ async function writeCopy(
 ): Promise<{ bytes: number; sha256: string }> {
   await using to = await open(target, 'wx', executable ? 0o700 : 0o600);
   const written = await pour(from, maxBytes, (part, at) => writeAll(to, part, at));
-  await to.truncate(written.bytes); // what was not written at its end is a hole
+  await to.truncate(written.bytes); // an unwritten end is a hole
   await to.sync();
   return written;
 }
 
-/** Zeros become a hole, so that a file which is larger than what it takes of the disk stays so. */
+/** Leaves zeros as a hole, so that a sparse file stays sparse. */
 async function writeAll(to: FileHandle, part: Buffer, at: number): Promise<void> {
   if (part.equals(ZEROS.subarray(0, part.length))) return;
   // A single write may take only a part, without an error, when there is no room for all of it.

@@ -45,7 +45,10 @@ export interface AddedIncrement {
   readonly removed: number;
 }
 
-/** Knows the end of one backup's chain, and adds to it. The chain has one writer; what a second one adds at the same time is discarded. */
+/**
+ * Knows the end of one backup's chain, and adds to it. The chain has one writer; concurrent additions of a second one
+ * are discarded.
+ */
 export class ChainWriter {
   readonly #options: ChainWriterOptions;
   readonly #files: FileState;
@@ -158,7 +161,7 @@ export class ChainWriter {
 
 type FileChanges = Pick<IncrementManifest, 'files' | 'links' | 'folders' | 'removed' | 'skipped'>;
 
-/** Returns what has to be put over the state before, so that it becomes the tree. */
+/** Returns the changes that turn the state before into the tree. */
 function changesOf(before: FileState, tree: CopiedTree): FileChanges {
   const files = tree.files.filter((file) => before.files.get(file.path) !== file);
   const links = tree.links.filter(({ path, target }) => before.links.get(path) !== target);
@@ -247,7 +250,7 @@ export async function applyPages(path: string, increments: readonly Increment[])
   );
 }
 
-/** Yields what `writePages` has written. Throws when the file is shorter. */
+/** Yields the pages that `writePages` has written. Throws when the file is shorter. */
 async function* readPages(path: string, length: number): AsyncGenerator<PageRun> {
   await using file = await open(path, 'r');
   const head = Buffer.alloc(RUN_HEAD_BYTES);

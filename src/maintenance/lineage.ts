@@ -1,10 +1,11 @@
 /**
- * Whether a store is the continuation of the state that is in a backup: only then are the pages of later transactions, put over that
- * state, the store as it is.
+ * Decides whether a store continues the state in a backup: only then do the pages of later transactions, applied to
+ * that state, give the present store.
  *
- * Before each copy and each increment the server writes a new random mark into the store, and the manifest names it. A store that was
- * set back, with its disk for instance, has an older mark. A data file that was replaced (compacted, restored, copied) numbers
- * its pages or transactions anew and may have the mark, so the manifest also names the file itself.
+ * Before each copy and each increment the server writes a new random mark into the store, and the manifest names it. A
+ * store that was set back, with its disk for instance, has an older mark. A data file that was replaced (compacted,
+ * restored, copied) numbers its pages or transactions differently and may have the mark, so the manifest also names the
+ * file itself.
  */
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -13,7 +14,7 @@ import { defineRecord } from '#storage/codec.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 
-/** What names a state of a store. */
+/** The name of a state of a store. */
 export interface Lineage {
   readonly mark: string;
   /** The file, and when it came to be. */

@@ -1,4 +1,4 @@
-/** What a backup holds: the file `manifest.json` in it, which is written last and binds everything together. */
+/** The contents of a backup: the file `manifest.json` in it, which is written last and binds everything together. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
@@ -53,7 +53,7 @@ function isManifest(content: unknown): content is StoredManifest {
 
 const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null, folders: [] };
 
-/** Yields what differs from the manifest, in words. Reads every file. */
+/** Yields the differences from the manifest, in words. Reads every file. */
 export async function* differencesFrom(manifest: Manifest, directory: string): AsyncGenerator<string> {
   const workspaces = join(directory, 'workspaces');
   const store: CopiedFile = { ...manifest.store, path: join('..', 'store', 'data.mdb'), executable: false };

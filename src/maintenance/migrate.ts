@@ -33,8 +33,9 @@ export async function migrate({ dataDir, onProgress }: MigrateOptions): Promise<
 }
 
 /**
- * Converts a copy of the store, which a server of an earlier release may be using, and removes the copy. The copy is made within the data
- * directory, or in `copyIn`: the disk needs space for it, and for what the conversion adds. Rejects with `OperatorError`.
+ * Converts a copy of the store, which a server of an earlier release may be using, and removes the copy. The copy is
+ * made within the data directory, or in `copyIn`: the disk needs space for it, and for the additions of the conversion.
+ * Rejects with `OperatorError`.
  */
 export async function rehearse({
   dataDir,

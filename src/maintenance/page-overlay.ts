@@ -10,7 +10,7 @@ import { RUN_HEAD_BYTES } from './increment.ts';
 const MAX_FILE_BYTES = 2 ** 42;
 const MAX_PROBLEMS = 1_000;
 
-/** Returns how many records the store has at the end of the chain, and what is wrong with it, one line each. */
+/** Returns how many records the store has at the end of the chain, and its faults, one line each. */
 export function checkOverlaid({ directory, increments }: Chain): { records: number; problems: string[] } {
   using overlay = new Overlay(increments);
   using file = StoreFile.open(join(directory, 'store', 'data.mdb'));

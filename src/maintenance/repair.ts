@@ -118,7 +118,7 @@ function chosenOf(
   });
 }
 
-/** Opens a backup whose records mean what those of the store do. */
+/** Opens a backup whose records have the same meaning as the store's. */
 async function openBackup(from: string, store: Store) {
   const path = join(from, 'store');
   const reader = await openStoreReader(path);

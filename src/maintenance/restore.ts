@@ -18,7 +18,7 @@ export interface RestoreOptions {
   readonly until?: number;
 }
 
-/** What was restored. */
+/** The result of a restore. */
 export interface Restored {
   /** The time of the last increment, or of the backup when there is none. */
   readonly createdAt: string;
@@ -33,9 +33,9 @@ interface Owner {
 }
 
 /**
- * Resolves with what was restored once everything is on disk. The backup and its increments are checked first, and what was written after. No server
- * starts on what an interrupted restore leaves; the next restore removes it. Rejects with `OperatorError`, also while a server
- * uses the data directory.
+ * Resolves with the result once everything is on disk. The backup and its increments are checked first, and the written
+ * files after. No server starts on the remains of an interrupted restore; the next restore removes them. Rejects with
+ * `OperatorError`, also while a server uses the data directory.
  */
 export async function restore({ from, dataDir, until }: RestoreOptions): Promise<Restored> {
   const chain = readChain(from, until);
@@ -74,8 +74,8 @@ function requireEmpty(root: string): void {
 }
 
 /**
- * The draft of the store comes first, empty: no server starts beside it. It becomes the store when all else is on disk. The
- * files that are there beside a draft are those of an interrupted restore.
+ * Creates an empty draft of the store first: no server starts next to it. It becomes the store when everything else is
+ * on disk. Files next to a draft are those of an interrupted restore.
  */
 async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promise<void> {
   const { base, directory: from, increments } = chain;
@@ -131,13 +131,13 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
   await flush(storePath);
 }
 
-/** Throws when what was written to `path` is not what the backup has. */
+/** Throws when the file written to `path` differs from the backup's. */
 function requireSame(written: string, expected: string, path: string): void {
   if (written !== expected)
     throw new OperatorError(`${path} was not written as it is in the backup.`, 'Check the disk.');
 }
 
-/** Root gives what it restores to the owner of the data directory. */
+/** Returns a function that gives restored files to the owner of the data directory, if the restore runs as root. */
 function giverOf({ uid, gid }: Owner): (path: string) => Promise<void> {
   if (process.getuid?.() !== 0 || uid === 0) return async () => undefined;
   return async (path) => {

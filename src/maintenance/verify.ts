@@ -1,4 +1,4 @@
-/** Reads everything that a data directory or a backup holds, and says what is damaged. Changes nothing. */
+/** Reads everything in a data directory or a backup, and reports damage. Changes nothing. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '#src/core/operator-error.ts';
@@ -16,13 +16,16 @@ export interface Verified {
   readonly files: number;
   /** Of a backup. */
   readonly increments: number;
-  /** What is wrong, one line each. */
+  /** The faults, one line each. */
   readonly damage: readonly string[];
 }
 
 const MAX_DAMAGE_LINES = 1000;
 
-/** Resolves with what was found. Rejects with `OperatorError` when the store cannot be opened at all, or is that of an incomplete backup. */
+/**
+ * Resolves with the findings. Rejects with `OperatorError` when the store cannot be opened at all, or is that of an
+ * incomplete backup.
+ */
 export async function verify(directory: string): Promise<Verified> {
   const damage: string[] = [];
   const note = (line: string) => {

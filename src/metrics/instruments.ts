@@ -1,4 +1,7 @@
-/** What is counted while the server works. An instrument is resolved once, where it is used; using it costs nanoseconds. */
+/**
+ * The instruments of the server's metrics. An instrument is resolved once, where it is used; using it costs
+ * nanoseconds.
+ */
 
 /** A number that only grows. */
 export class Counter {

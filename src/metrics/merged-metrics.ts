@@ -6,7 +6,7 @@ export interface WorkerMetrics {
   readonly text: string;
 }
 
-/** What a family of metrics has: the lines that describe it, and those of its series. */
+/** The lines of a family of metrics: those that describe it, and those of its series. */
 interface FamilyText {
   readonly described: string[];
   readonly series: string[];

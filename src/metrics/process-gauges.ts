@@ -1,4 +1,4 @@
-/** What the process itself costs, and how long others wait for its event loop. */
+/** The resources that the process itself uses, and the delays of its event loop. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { type IntervalHistogram, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';

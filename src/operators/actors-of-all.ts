@@ -1,6 +1,6 @@
 /**
- * The actors of a workspace in all workers, for operators. Each worker has some of them in memory and answers for those; what
- * every worker reads from the store is read by the one that is asked first.
+ * The actors of a workspace in all workers, for operators. Each worker has some of them in memory and returns those;
+ * the first worker asked also returns the actors that every worker reads from the store.
  */
 import { mergePages } from '#src/actors/actor-list.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
@@ -16,7 +16,7 @@ interface ListQuestion {
   readonly query: ActorListing;
 }
 
-/** Returns what lists the actors of all workers. It declares how this worker answers the others. */
+/** Returns the function that lists the actors of all workers. Registers this worker's answer to the others. */
 export function actorsOfAll(
   actors: Pick<ActorRuntime, 'list' | 'detail' | 'chart'>,
   store: Pick<Store, 'durable'>,
@@ -25,7 +25,7 @@ export function actorsOfAll(
   cluster.onAsked('list-actors', async (payload) => {
     const { workspaceId, query } = payload as ListQuestion;
     const page = actors.list(workspaceId, query, 'in-memory');
-    await store.durable(); // nobody is shown what a crash could undo
+    await store.durable(); // no response may show data that a crash could undo
     return page;
   });
   return {

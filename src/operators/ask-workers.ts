@@ -1,4 +1,4 @@
-/** Asks the other workers for what only they have in memory, within a limit of time. */
+/** Asks the other workers for state that only they have in memory, within a limit of time. */
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 
 /** A worker that has not answered by then is left out, and that is said. */
@@ -10,14 +10,14 @@ export interface OtherAnswers<T> {
   readonly silentWorkers?: number;
 }
 
-/** Resolves with what the others answer. It never rejects. */
+/** Resolves with the answers of the others. It never rejects. */
 export async function askWorkers<T>(
   cluster: Pick<Cluster, 'size' | 'living' | 'askOthers'>,
   topic: Topic,
   payload: unknown,
 ): Promise<OtherAnswers<T>> {
   if (cluster.size === 1) return { answers: [] };
-  // What a worker had that is being replaced is no more, so such a worker is not missed.
+  // A worker being replaced has lost its state, so its missing answer is not counted.
   const asked = cluster.living - 1;
   const answers = (await cluster.askOthers(topic, payload, MAX_WAIT_MS)) as readonly T[];
   return { answers, silentWorkers: Math.max(0, asked - answers.length) };

@@ -1,4 +1,4 @@
-/** What operators read of a server of several workers, which one of them collects from all. */
+/** The figures of a server of several workers for operators, which one of the workers collects from all. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 import { RecentLines } from '#src/core/recent-lines.ts';
@@ -7,7 +7,7 @@ import type { ServerLog, ServerState } from '#src/wire/server.ts';
 import { MAX_WAIT_MS } from './ask-workers.ts';
 import { mergeStates } from './cluster-state.ts';
 
-/** What one worker knows of itself. `watched` is only read for subscribers of the load. */
+/** One worker's observation of itself. `watched` is only read for subscribers of the load. */
 export interface OwnObservation {
   readonly metrics: () => Promise<string>;
   readonly state: () => Promise<ServerState>;
@@ -28,7 +28,7 @@ export function observeCluster(
 ): ClusterObservation {
   const { worker, size } = cluster;
   if (size === 1) return { ...own, log: async () => ({ items: own.log() }) };
-  /** Returns a function that asks every worker, this one included, and tells how many did not answer. */
+  /** Returns a function that asks every worker, this one included, and also returns how many did not answer. */
   const everywhere = <T>(topic: Topic, read: () => T | Promise<T>) => {
     cluster.onAsked(topic, read);
     return async () => {

@@ -1,7 +1,7 @@
 /** Adds up the states of the workers of one server. */
 import type { ServerState, WorkerState } from '#src/wire/server.ts';
 
-/** What one worker knows of the server: its own share. */
+/** One worker's share of the server's state. */
 export interface StateOfWorker {
   readonly worker: number;
   readonly state: ServerState;

@@ -15,7 +15,7 @@ export interface KernelSample {
   readonly kernels: readonly KernelUsage[];
 }
 
-/** Those who ask within this time share a sample. */
+/** Readers within this time share a sample. */
 const MIN_FRESH_MS = 500;
 /**
  * A sample of many processes is shared for longer, so that reading takes this share of the time at most: fewer than one of a
@@ -29,7 +29,7 @@ const OTHERS_FOR_MS = 10_000;
 const MAX_PROCESSES = 200;
 const TICKS_PER_S = 100;
 
-/** Reads what kernels and what they started use, when somebody asks. */
+/** Reads the use of kernels and their child processes, on demand. */
 export class KernelSampler {
   readonly #kernels: () => Iterable<KernelPlace>;
   #running: Promise<KernelSample> | undefined;
@@ -99,7 +99,7 @@ export function freshForMs(workedMs: number): number {
 
 const NO_PROCESSES: ProcessTable = { processes: new Map(), children: new Map(), workedMs: 0 };
 
-/** Returns what a process and its descendants use. */
+/** Returns the use of a process and its descendants. */
 function usageOf(
   pid: number,
   root: ProcessFact,

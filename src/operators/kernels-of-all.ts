@@ -1,4 +1,4 @@
-/** The kernels of a workspace in all workers. Each worker answers for those of its own sessions. */
+/** The kernels of a workspace in all workers. Each worker answers for the kernels of its own sessions. */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
@@ -12,7 +12,7 @@ interface Question {
 
 type Asking = Pick<Cluster, 'size' | 'living' | 'askOthers' | 'onAsked'>;
 
-/** Returns what lists the kernels of all workers. It declares how this worker answers the others. */
+/** Returns the function that lists the kernels of all workers. Registers this worker's answer to the others. */
 export function kernelsOfAll(
   sampler: Pick<KernelSampler, 'sample'>,
   memoryLimitBytes: number | null,
@@ -40,7 +40,7 @@ export function kernelsOfAll(
   };
 }
 
-/** Returns what names the sessions of a workspace that have a kernel, in all workers that answer. */
+/** Returns the function that names the sessions of a workspace that have a kernel, in all workers that answer. */
 export function sessionsOfAll(
   own: (workspaceId: WorkspaceId) => readonly string[],
   cluster: Asking,

@@ -1,4 +1,4 @@
-/** What Linux says of the processes that this one can see: one small read for each, in slices that hold up nobody. */
+/** Linux's figures of the processes visible to this one: one small read for each, in slices that block no request. */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -7,7 +7,7 @@ export interface ProcessFact {
   /** Its own, and that of its children that have ended. */
   readonly cpuSeconds: number;
   readonly memoryBytes: number;
-  /** With its number, tells it from a later process with the same number. */
+  /** Distinguishes it, with its number, from a later process with the same number. */
   readonly startedAtTicks: number;
 }
 
@@ -20,7 +20,7 @@ export interface ProcessTable {
 
 /** Processes that are read in one turn of the event loop: each takes some 25 µs. */
 const MAX_READ = 10;
-/** Linux reports processor time in hundredths of a second, whatever its own clock. */
+/** Linux reports processor time in hundredths of a second, for any frequency of its own clock. */
 const TICKS_PER_S = 100;
 const PAGE_BYTES = 4096;
 const MAX_STAT_BYTES = 1024;
@@ -66,7 +66,7 @@ function factOf(pid: number): ProcessFact | undefined {
   };
 }
 
-/** Returns undefined for what is gone. */
+/** Returns the beginning of a file; undefined when it is gone. */
 export function beginningOf(path: string): string | undefined {
   let fd: number;
   try {

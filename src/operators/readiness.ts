@@ -7,7 +7,7 @@ export interface ReadinessFacts {
   /** Load balancers are to send nothing new any more. */
   readonly isLeaving: boolean;
   readonly host: Pick<KernelHost, 'state' | 'problem'>;
-  /** What an operator should know. */
+  /** Warnings for operators. */
   readonly warnings: readonly OperatorWarning[];
 }
 
@@ -20,7 +20,7 @@ export function readinessOf({ isLeaving, host, warnings }: ReadinessFacts): Read
   return { ready: true, ...(warnings.length > 0 && { warnings: warnings.map(({ text }) => text) }) };
 }
 
-/** Returns what an operator should know of the processes of a server. */
+/** Returns warnings about the processes of a server, for operators. */
 export function clusterWarnings({
   living,
   size,

@@ -1,6 +1,6 @@
 /**
- * The load of the server as an event stream. It is measured once for all who follow it, each measurement is encoded once,
- * and while nobody follows nothing is measured.
+ * The load of the server as an event stream. It is measured once for all followers, each measurement is encoded once,
+ * and nothing is measured without followers.
  */
 import type { Log } from '#src/core/log.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
@@ -23,7 +23,7 @@ export class ServerEvents implements Disposable {
   readonly #options: ServerEventsOptions;
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | undefined;
-  /** Of the measuring that goes on; a new one when somebody follows after nobody did. */
+  /** Ends the current measuring; a new one when the first follower comes. */
   #watch: AbortController | undefined;
   #sampledAt = '';
   /** Whether the last measurement failed, so that a fault that lasts is logged once. */
@@ -35,7 +35,7 @@ export class ServerEvents implements Disposable {
     options.stream.onEmpty(() => this.#rest());
   }
 
-  /** Attaches a subscriber, who gets what does not change and then the load, again and again. */
+  /** Attaches a subscriber, which gets the constant facts and then the load, again and again. */
   follow(sink: EventSink): Subscription {
     const { stream, facts } = this.#options;
     const subscription = stream.subscribe(sink, {
@@ -48,7 +48,7 @@ export class ServerEvents implements Disposable {
     return subscription;
   }
 
-  /** Tells every subscriber to connect again, because the server ends. */
+  /** Makes every subscriber connect again, because the server ends. */
   resyncAll(): void {
     this.#options.stream.resync('server_stopping');
   }

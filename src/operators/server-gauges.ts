@@ -36,7 +36,7 @@ export interface ObservedServer {
   readonly isReady: () => boolean;
 }
 
-/** Adds the gauges, and begins to time commits. Disposing of the result stops what samples. */
+/** Adds the gauges, and begins to time commits. Disposing of the result stops the sampling. */
 export function observeServer({
   metrics,
   actors,

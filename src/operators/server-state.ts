@@ -28,8 +28,8 @@ export interface ServerStateOptions {
 type Load = Omit<ServerLoad, 'kernels'>;
 
 /**
- * Reads the state of the server for one reader, whose answers say what happened since the one before. Disposing of it
- * stops what samples.
+ * Reads the state of the server for one reader, reporting activity since its previous reading. Disposing of it stops
+ * the sampling.
  */
 export class ServerStateReader implements Disposable {
   readonly #options: ServerStateOptions;
@@ -46,7 +46,7 @@ export class ServerStateReader implements Disposable {
     return { ...this.facts(), ...load, kernels: sample.kernels };
   }
 
-  /** Returns what does not change while the server runs. */
+  /** Returns the facts that stay constant while the server runs. */
   facts(): ServerFacts {
     const { host } = this.#options;
     return {
@@ -60,7 +60,7 @@ export class ServerStateReader implements Disposable {
     this.#delay[Symbol.dispose]();
   }
 
-  /** Those who share a sample of the kernels share all of it, so that its figures are of one moment. */
+  /** Readers that share a sample of the kernels share all of it, so that its figures are of one moment. */
   async #sampled(): Promise<{ readonly sample: KernelSample; readonly load: Load }> {
     const sample = await this.#options.kernels.sampleOrLatest();
     if (this.#latest?.sample !== sample) this.#latest = { sample, load: this.#load(sample) };
@@ -119,7 +119,7 @@ export class ServerStateReader implements Disposable {
   }
 }
 
-/** Returns what of a state changes while the server works, without a list of kernels. */
+/** Returns the changing figures of a state, without a list of kernels. */
 export function loadOf({
   startedAt: _,
   versions: _versions,

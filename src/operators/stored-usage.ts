@@ -38,7 +38,7 @@ const AGE_FACTOR = 9;
 
 /** A count that is under way. */
 interface Count {
-  /** What was counted so far. */
+  /** The counts so far. */
   readonly usage: Mutable<StoredUsage>;
   /** Resolves when everything is counted. */
   readonly over: Promise<void>;
@@ -64,8 +64,8 @@ export class StoredUsageCounter {
   }
 
   /**
-   * Resolves with what the workspace has in the store, counted lately. When a new count takes long, the one before it is
-   * returned, or without one what was counted so far.
+   * Resolves with the recent use of the store by the workspace. When a new count takes long, returns the previous one,
+   * or without one the counts so far.
    */
   async of(workspaceId: WorkspaceId): Promise<StoredUsage> {
     const known = this.#known.get(workspaceId);
@@ -79,7 +79,7 @@ export class StoredUsageCounter {
     const sums = { bytes: 0, notebooks: 0, runs: 0, assets: 0, conversations: 0, audit: 0, other: 0 };
     const usage = { ...sums, records: 0, complete: false, countedAt: timestamp() };
     const over = this.#count(workspaceId, usage).finally(() => this.#counts.delete(workspaceId));
-    over.catch(() => undefined); // whoever awaits `over` handles the failure
+    over.catch(() => undefined); // the caller that awaits `over` handles the failure
     const count = { usage, over };
     this.#counts.set(workspaceId, count);
     return count;

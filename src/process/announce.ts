@@ -1,4 +1,4 @@
-/** What a person needs to see at start and at the end. It goes to stderr, because standard output is the log. */
+/** The messages for a person at start and at the end. They go to stderr, because standard output is the log. */
 import type { Bootstrapped } from '#src/auth/bootstrap.ts';
 
 export interface Announced {
@@ -12,7 +12,7 @@ export function announce({ url, host, bootstrapped }: Announced): void {
   say(`Troupe listens on ${url}`);
   if (bootstrapped.kind === 'generated') {
     say(`  workspace     ${bootstrapped.workspaceId}`);
-    // What is not a terminal may be a log, which others read and which is kept.
+    // Without a terminal, stderr may be a log, which is kept and has other readers.
     if (process.stderr.isTTY) say(`  access token  ${bootstrapped.token.reveal()} (shown this once)`);
     say(`  ${process.stderr.isTTY ? 'kept in       ' : 'access token  in '}${bootstrapped.file}`);
   } else if (bootstrapped.kind === 'existing' && bootstrapped.ignored) {

@@ -1,9 +1,9 @@
 /**
  * Makes V8 compile early, once the process serves.
  *
- * By default V8 interprets a function many times before it compiles it, which saves memory in web pages. A server uses the same
- * code for weeks, and its first users wait for what is interpreted. Code that only the start needs runs once: to compile that would
- * delay the first answer.
+ * By default V8 interprets a function many times before it compiles it, which saves memory in web pages. A server uses
+ * the same code for weeks, and its first users wait for interpreted code. Code that only the start needs runs once:
+ * compiling it would delay the first response.
  */
 import { setFlagsFromString } from 'node:v8';
 
@@ -13,7 +13,7 @@ const FLAGS = [
   '--no-flush-bytecode', // code that was not called for a while is kept
 ];
 
-/** Sets the flags of V8. What is compiled already stays as it is. */
+/** Sets the flags of V8. Compiled code stays as it is. */
 export function compileEarly(): void {
   for (const flag of FLAGS) setFlagsFromString(flag);
 }

@@ -1,18 +1,21 @@
-/** The orderly end of a process that serves: it answers what it has begun, stores everything and ends its kernels. */
+/**
+ * The orderly end of a process that serves: it finishes the requests it has begun, stores everything and ends its
+ * kernels.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { App } from '#src/app/app-interface.ts';
 import type { RootLog } from '#src/core/log.ts';
 
-/** How long a drain may take at most, without what is waited for before it, and for each session with a kernel in addition. */
+/** How long a drain may take at most, from its actual beginning, and how much longer for each session with a kernel. */
 const DRAIN_BASE_MS = 4_800;
 const DRAIN_MS_PER_SESSION = 50;
-/** How long a drain that takes too long waits for what is being written at that moment. */
+/** How long a drain that takes too long waits for writes in progress. */
 const LAST_WRITE_MS = 1_000;
 
 export interface DrainOptions {
   readonly app: Pick<App, 'load' | 'stored'> & AsyncDisposable;
   readonly log: RootLog;
-  /** What drains, as the log calls it. */
+  /** The name of the draining process in the log. */
   readonly subject: 'server' | 'worker';
   /** For how long it goes on answering while it says that it is not ready. */
   readonly leavingMs: number;

@@ -4,7 +4,7 @@
  */
 import inspector from 'node:inspector';
 
-/** Node.js tells workers a port for a debugger as well, which opens none. */
+/** Node.js also gives workers a port for a debugger, which opens none. */
 const ASKED_FOR = /^--inspect(-brk|-wait)?(=|$)/;
 /** A request that came before the handler reaches the main thread by way of another one. */
 const LATE_CHECKS_MS = [0, 10, 50, 250, 1000, 5000];

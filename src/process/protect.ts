@@ -6,7 +6,7 @@ import { findExposingLauncher } from '#src/os/launcher.ts';
 import { holdOtherFamily } from '#src/os/listening-socket.ts';
 import { becomeUndumpable } from '#src/os/undumpable.ts';
 
-/** Makes the memory of this process unreadable for other programs, and logs what this machine does not allow. */
+/** Makes the memory of this process unreadable for other programs, and logs the protections that this machine lacks. */
 export async function protectMemory(log: Log): Promise<void> {
   const dumpableBecause = await becomeUndumpable();
   if (dumpableBecause !== undefined)

@@ -12,7 +12,9 @@ import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';
 import { logFatal, type ServeOptions } from './serve-alone.ts';
 
-/** Signals that a terminal or a service manager sends to all processes of a server. The primary decides what they mean. */
+/**
+ * Signals that a terminal or a service manager sends to all processes of a server. The primary decides their effect.
+ */
 const OF_THE_PRIMARY: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
 /** Resolves when the worker serves. Rejects when it cannot. */

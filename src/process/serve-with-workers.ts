@@ -1,6 +1,6 @@
 /**
- * The server as a primary with workers. This process has what there is once: the claim on the data directory, the kernel
- * hosts, the signals. It opens the store only before the workers do, and serves no request.
+ * The server as a primary with workers. This process has the resources of which there is one: the claim on the data
+ * directory, the kernel hosts, the signals. It opens the store only before the workers do, and serves no request.
  */
 import { localModelOf } from '#src/app/open-local-model.ts';
 import { claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';

@@ -1,4 +1,4 @@
-/** Deletes what is older than the settings allow: once an hour, workspace by workspace, a small commit in each turn. */
+/** Deletes data older than the settings allow: once an hour, workspace by workspace, a small commit in each turn. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Config } from '#src/config.ts';
@@ -15,9 +15,9 @@ export interface RetentionOptions {
   readonly store: Store;
   readonly runs: RunRetention;
   readonly audit: AuditTrail;
-  /** Returns whether this worker decides what belongs to the workspace itself: entries of its audit. */
+  /** Returns whether this worker makes the decisions for the workspace itself: entries of its audit. */
   readonly owns: (workspaceId: string) => boolean;
-  /** Returns whether the workspace was deleted: what is left of it is removed by its home alone. */
+  /** Returns whether the workspace was deleted: its home alone removes its remains. */
   readonly isDeleted: (workspaceId: string) => boolean;
   /**
    * Called when something cannot be deleted. The sweep goes on with everything else, and the next sweep tries again.

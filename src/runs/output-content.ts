@@ -1,10 +1,10 @@
-/** The bytes of a large output: those of the image that a data URL holds, and otherwise its text. */
+/** The bytes of a large output: those of the image in a data URL, and otherwise of its text. */
 import { createHash } from 'node:crypto';
 import { isHighSurrogate } from '#src/core/utf8.ts';
 import { type Blob, encodeBlob } from '#storage/blobs.ts';
 
 export interface OutputContent extends Blob {
-  /** What stands before the bytes in base64 when the output is a data URL; null when the bytes are its text. */
+  /** The text before the base64 bytes when the output is a data URL; null when the bytes are its text. */
   readonly urlStart: string | null;
 }
 
@@ -53,18 +53,18 @@ export function* prepareContent(text: unknown): Generator<undefined, Disposable 
   return { [Symbol.dispose]: () => arrived.delete(text) };
 }
 
-/** Keeps what was prepared of an output as long as that is shown, or until it is stored. */
+/** Keeps the prepared content of an output as long as the output is shown, or until it is stored. */
 export function holdContent(output: Output): void {
   if (arrived.size === 0 || typeof output.data !== 'string') return;
   const content = arrived.get(output.data);
   if (content !== undefined) prepared.set(output, content);
 }
 
-/** Returns the content of outputs, and remembers what it has returned: an output is stored with its run and with its cell. */
+/** Returns the content of outputs, and remembers it: an output is stored with its run and with its cell. */
 export class OutputContents {
   readonly #known = new Map<string, OutputContent>();
 
-  /** Takes what was prepared of an output. */
+  /** Takes the prepared content of an output. */
   take(output: Output): void {
     const content = prepared.get(output);
     if (content === undefined) return;
@@ -100,7 +100,7 @@ function fromDataUrl(text: string): Pick<OutputContent, 'bytes' | 'urlStart'> | 
   return { bytes: Buffer.from(text.slice(urlStart.length), 'base64'), urlStart };
 }
 
-/** Returns what stands before the bytes in a base64 data URL; null for any other text. */
+/** Returns the text before the bytes in a base64 data URL; null for any other text. */
 function urlStartOf(text: string): string | null {
   return /^data:[^,;]*;base64,/.exec(text.slice(0, 200))?.[0] ?? null;
 }

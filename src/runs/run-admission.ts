@@ -62,9 +62,9 @@ export class RunAdmission {
   }
 
   /**
-   * Returns a permit to hold until the run has begun, in a promise when other workers have to be asked; undefined when none is
-   * needed. `check` throws what is to be refused before the limits are looked at. Who waits has to check again after that: others
-   * that have waited as well may have begun in the same turn. Throws what `check` throws, and rejects with `quota_exceeded`.
+   * Returns a permit to hold until the run has begun, in a promise when other workers have to be asked; undefined when
+   * none is needed. `check` throws refusals that come before the limits. A caller that has waited must check again:
+   * others that waited may have begun in the same turn. Throws the error of `check`, and rejects with `quota_exceeded`.
    */
   reserve(
     workspaceId: WorkspaceId,

@@ -1,6 +1,6 @@
 /**
- * Deletes runs and their assets. The commit of a deletion removes the record, its places in lists and its actor, so that
- * nobody finds the run any more; assets follow in bounded steps.
+ * Deletes runs and their assets. The commit of a deletion removes the record, its places in lists and its actor, so
+ * that the run cannot be found any more; assets follow in bounded steps.
  */
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -77,7 +77,7 @@ export class RunDeletion {
     });
   }
 
-  /** Deletes those of the runs that have ended, in one commit. */
+  /** Deletes the given runs that have ended, in one commit. */
   deleteEnded(workspaceId: WorkspaceId, runIds: readonly string[]): void {
     this.#store.write((tx) => {
       for (const runId of runIds) {
@@ -102,7 +102,7 @@ export class RunDeletion {
   }
 
   #trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-    // A damaged record is left alone, because nobody can read its output anyway.
+    // A damaged record is left alone, because its output cannot be read anyway.
     const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
     const changed = record && trimmed(record);
     if (changed === undefined) return;

@@ -43,11 +43,11 @@ export function withEncodedInput(run: RunDocument): RunDocument {
 /** A run as it is stored. */
 interface EncodedRun {
   readonly record: EncodedRecord<RunRecord>;
-  /** What lists without outputs show of it once it has ended; undefined when that is found without parsing the record. */
+  /** The form of an ended run in lists without outputs; undefined when it can be made without parsing the record. */
   readonly summary: Uint8Array | undefined;
 }
 
-/** What is stored with a run and not served. `owner` is the worker that runs it, if there are several. */
+/** The members stored with a run and not served. `owner` is the worker that runs it, if there are several. */
 type RunFacts = { readonly [Name in 'trace' | 'owner' | 'isTrimmed']?: RunRecord[Name] | undefined };
 
 export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFacts): EncodedRun {
@@ -75,7 +75,7 @@ export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFact
   return { record: { kind: runRecords, bytes }, summary };
 }
 
-/** Returns where the JSON of a run has its input and its output, by the lengths of what is around them. */
+/** Returns the places of the input and the output in the JSON of a run, from the lengths of its other parts. */
 function placesIn(length: number, run: RunDocument): NonNullable<RunRecord['places']> {
   const { id, kind, sessionId, status, error, createdAt, startedAt, finishedAt, createdBy } = run;
   const lengthOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));

@@ -1,6 +1,6 @@
 /**
- * The indexes of the runs of a workspace: they are written in the commit that changes a run, and a list reads the one that
- * leaves the fewest entries to look at. No list reads a run that it does not show.
+ * The indexes of the runs of a workspace: they are written in the commit that changes a run, and a list reads the index
+ * with the fewest entries to examine. No list reads a run that it does not show.
  */
 import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
@@ -137,7 +137,7 @@ function idsOf(
   { sessionId, kind, environmentId, status, order }: RunQuery,
   page: Page,
 ): Generator<string> {
-  // Few runs are in progress, in whatever session.
+  // Few runs are in progress, in any session.
   if (status === 'running') return ids(store.list(statusRuns, workspaceId, [status], page));
   if (sessionId !== undefined) {
     const list = (of: RunKind) =>

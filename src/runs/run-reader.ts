@@ -1,4 +1,4 @@
-/** Reads runs: their records as they are served, in pages and one by one, and what others need to know of a run. */
+/** Reads runs: their records as they are served, in pages and one by one, and facts about a run for other modules. */
 import type { runMachine } from '#machines/run.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import { notFound } from '#src/core/errors.ts';
@@ -20,7 +20,10 @@ export interface RunReaderOptions {
   readonly actors: Pick<ActorKind<typeof runMachine>, 'peek'>;
   /** Absent in a server of one process. */
   readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
-  /** Whether what this session belonged to was deleted; its runs are then found no more, though they may be there still. */
+  /**
+   * Whether the notebook or conversation of this session was deleted; its runs are then not found, though they may not
+   * be removed yet.
+   */
   readonly isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
 
@@ -44,7 +47,10 @@ export class RunReader {
     return this.served(workspaceId, runId).json;
   }
 
-  /** Returns what `json` returns, and its version: a run has one JSON as it runs, one if it is stale, and one at its end. */
+  /**
+   * Returns the JSON like `json`, and its version: a run has one JSON as it runs, one if it is stale, and one at its
+   * end.
+   */
   served(workspaceId: WorkspaceId, runId: string): { readonly json: Uint8Array; readonly version: string } {
     const record = this.record(workspaceId, runId);
     const json = this.#shown(workspaceId, runId, record);
@@ -58,7 +64,7 @@ export class RunReader {
    * Rejects with `invalid_cursor`.
    */
   async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
-    // One worker makes the runs of a session. A list that begins with the newest tells of no run that is committed later.
+    // One worker makes the runs of a session. A list that begins with the newest shows no run that is committed later.
     const isInOrder = query.sessionId !== undefined || query.order === 'desc';
     const horizon =
       this.#settled === undefined || isInOrder ? undefined : await this.#settled.horizon(workspaceId);
@@ -79,7 +85,7 @@ export class RunReader {
     });
   }
 
-  /** Returns the trace context of a run, for what it causes; undefined when it belongs to no trace. */
+  /** Returns the trace context of a run, for its effects; undefined when it belongs to no trace. */
   traceOf(workspaceId: WorkspaceId, runId: string): TraceContext | undefined {
     return contextOf(this.#store.get(runRecords, workspaceId, runId)?.trace);
   }

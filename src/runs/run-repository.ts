@@ -1,6 +1,6 @@
 /**
- * The records of runs of every kind. The run's actor decides what may happen to a run; this module writes what the
- * decision means for its record, in the same turn of the event loop.
+ * The records of runs of every kind. The run's actor decides its transitions; this module writes the effect of each
+ * decision on the record, in the same turn of the event loop.
  */
 
 import { runMachine } from '#machines/run.ts';
@@ -34,7 +34,7 @@ export interface RunEnd {
   readonly assets: ReadonlyMap<AssetId, Asset>;
 }
 
-/** What is counted of runs. */
+/** The metrics of runs. */
 export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
 export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
@@ -55,7 +55,7 @@ export class RunRepository {
   readonly reader: RunReader;
   /** Runs in progress with a long input, as they were stored, so that nothing parses them at their end. */
   readonly #large = new Map<RunId, RunDocument>();
-  /** Who has submitted the runs that are in progress here. */
+  /** The submitters of the runs that are in progress here. */
   readonly #users = new Map<string, string>();
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;

@@ -1,4 +1,4 @@
-/** What the record of a run keeps of the trace that it belongs to, and the span of the run. */
+/** The trace members in the record of a run, and the span of the run. */
 import { childOf, parseTraceparent, type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import type { RunRecord } from '#storage/runs.ts';
@@ -6,13 +6,13 @@ import type { RunDocument } from './run-document.ts';
 
 type Trace = RunRecord['trace'];
 
-/** Returns what the record of a run that `parent` caused keeps. */
+/** Returns the trace members for the record of a run that `parent` caused. */
 export function traceFrom(parent: TraceContext | undefined): Trace {
   if (parent === undefined) return undefined;
   return { traceparent: traceparentOf(childOf(parent)), parentSpanId: parent.spanId };
 }
 
-/** Returns the context for what the run causes; undefined when it belongs to no trace. */
+/** Returns the context for the effects of the run; undefined when it belongs to no trace. */
 export function contextOf(trace: Trace): TraceContext | undefined {
   return trace === undefined ? undefined : parseTraceparent(trace.traceparent);
 }

@@ -1,7 +1,8 @@
 /**
- * Up to which id the runs of a server of several workers are settled. Runs begin in several workers without a shared turn, so one
- * with a smaller id may be committed after one with a greater id, and a reader who goes on after the last id of a page would miss
- * it. A page that is in the order of the ids therefore ends where every worker says that it has committed all before.
+ * Finds the id up to which the runs of a server of several workers are settled. Runs begin in several workers without a
+ * shared turn, so one with a smaller id may be committed after one with a greater id, and a reader who continues after
+ * the last id of a page would miss it. A page in the order of the ids therefore ends at the id up to which every worker
+ * has committed all runs.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from '#src/cluster/cluster.ts';
@@ -23,7 +24,7 @@ export class SettledRuns {
   }
 
   /**
-   * Resolves with an id that is greater than those of all runs of the workspace that were acknowledged before. All runs with
+   * Resolves with an id that is greater than the ids of all runs of the workspace acknowledged so far. All runs with
    * smaller ids are committed and can be read, and no worker makes another one.
    */
   async horizon(workspaceId: string): Promise<string> {

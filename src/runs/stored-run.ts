@@ -11,7 +11,7 @@ import { parseEssentials } from './run-document.ts';
 /** The version of the chart that records are read for. */
 export const RUN_VERSION = 1;
 
-/** Returns what a restart keeps of the actor of a run; undefined when there is no such run. */
+/** Returns the state of a run's actor after a restart; undefined when there is no such run. */
 export function storedRun(
   store: Pick<Store, 'get'>,
   { workspaceId, id }: ActorId,
@@ -30,7 +30,7 @@ export function storedRun(
     context,
     createdAt,
     ...(owner === undefined ? {} : { owner }),
-    // Large outputs are parsed only for operators who ask.
+    // Large outputs are parsed only when an operator asks.
     get updatedAt() {
       return parseEssentials(record).finishedAt ?? createdAt;
     },

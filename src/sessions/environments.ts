@@ -33,8 +33,8 @@ const MAX_PEEKED = 100;
 const MAX_PEEKED_AT_ONCE = 1000;
 
 /**
- * Execution environments: created, read, closed. Sessions attach to them by way of their actors. Sessions of several workers may
- * want one environment, so what changes one is done in a shared turn.
+ * Execution environments: created, read, closed. Sessions attach to them by way of their actors. Sessions of several
+ * workers may want one environment, so changes to one are made in a shared turn.
  */
 export class Environments {
   readonly actors: EnvironmentActors;

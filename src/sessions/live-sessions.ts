@@ -3,12 +3,14 @@ import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
 
-/** What is in memory of a session that is not closed, besides its actor. Disposing of it leaves its stream alone. */
+/**
+ * The state in memory of a session that is not closed, apart from its actor. Disposing of it does not end its stream.
+ */
 export interface LiveSession extends Disposable {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
-  /** Tells subscribers of a run's new status, once it is committed. */
+  /** Publishes a run's new status to subscribers, once it is committed. */
   publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void> | undefined): void;
 }
 
@@ -24,12 +26,12 @@ interface ParkedStream {
 }
 
 /**
- * The sessions of one kind that are in memory. One that is not is loaded from what is saved when it is used. The stream of
- * a session stays while somebody follows it, whether the session is in memory or not: a session that sleeps is not woken by
- * those who look at it, and they see it wake.
+ * The sessions of one kind that are in memory. Any other session is loaded from its stored state on use. The stream of
+ * a session stays while it has followers, whether the session is in memory or not: followers do not wake a sleeping
+ * session, and they see it wake.
  *
- * Only the worker in which a session is at home loads it or makes its stream: elsewhere it would show what was once saved, and
- * tell nothing. Whoever asks for it elsewhere has a bug, and gets an error.
+ * Only the worker in which a session is at home loads it or makes its stream: elsewhere it would show an old state, and
+ * report no changes. Asking for it in another worker is a bug, and throws.
  */
 export abstract class LiveSessions<Live extends LiveSession> {
   readonly #makeStream: StreamMaker;
@@ -42,10 +44,10 @@ export abstract class LiveSessions<Live extends LiveSession> {
     this.#owns = owns;
   }
 
-  /** Makes the session from what is saved of it. */
+  /** Makes the session from its stored state. */
   protected abstract load(session: ActorId, stream: SessionStream): Live;
 
-  /** Returns what takes the place of a session that closes: nothing. Its stream has ended. */
+  /** Returns the successor of a session that closes: none. Its stream has ended. */
   protected succeed(_closed: Live, _newStream: () => SessionStream): Live | undefined {
     return undefined;
   }
@@ -69,7 +71,9 @@ export abstract class LiveSessions<Live extends LiveSession> {
     return this.peek(session)?.stream ?? this.#parked.get(keyOf(session))?.stream;
   }
 
-  /** Calls `attach` with the stream of a session that is not closed, and loads nothing. Returns what `attach` returns. */
+  /**
+   * Calls `attach` with the stream of a session that is not closed, and loads nothing. Returns the result of `attach`.
+   */
   observe<T>(session: ActorId, attach: (stream: SessionStream) => T): T {
     const known = this.streamOf(session);
     if (known !== undefined) return attach(known);
@@ -84,7 +88,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
     }
   }
 
-  /** Takes a session out of memory. Those who follow it stay. */
+  /** Takes a session out of memory. Its followers stay. */
   forget(session: ActorId): void {
     const live = this.peek(session);
     if (live === undefined) return;
@@ -93,7 +97,9 @@ export abstract class LiveSessions<Live extends LiveSession> {
     if (live.stream.subscriberCount > 0) this.#park(session, live.stream);
   }
 
-  /** Takes the sessions out of memory that another worker decides for from now on: what is saved changes there. */
+  /**
+   * Takes the sessions out of memory that now belong to another worker, because that worker changes their stored state.
+   */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     for (const { workspaceId, sessionId } of [...this.#live.values()])
       if (isElsewhere(workspaceId, sessionId)) this.forget({ workspaceId, id: sessionId });

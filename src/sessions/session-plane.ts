@@ -27,7 +27,7 @@ export interface SessionPlaneOptions<Live extends LiveSession> {
   readonly runKind: RunKind;
 }
 
-/** What the request for an event stream says. */
+/** The parameters of a request for an event stream. */
 export interface StreamRequest {
   readonly lastEventId: string;
   /** Whether the subscriber only looks: nothing is woken, loaded or kept in memory for it. */
@@ -43,9 +43,9 @@ export interface FollowOptions {
 }
 
 /**
- * What notebook sessions and agent sessions have in common: their actors' notices and the statuses of their runs become
- * events of their streams, they are followed, and they are suspended when the server ends. What a session does is not
- * here: that is for its kind.
+ * The common part of notebook sessions and agent sessions: their actors' notices and the statuses of their runs become
+ * events of their streams, they are followed, and they are suspended when the server ends. The work of a session is in
+ * the plane of its kind.
  */
 export class SessionPlane<Live extends LiveSession> {
   readonly #options: SessionPlaneOptions<Live>;
@@ -61,7 +61,7 @@ export class SessionPlane<Live extends LiveSession> {
     });
   }
 
-  /** Returns what attaches a subscriber to the stream of a session that is not closed. */
+  /** Returns a function that attaches a subscriber to the stream of a session that is not closed. */
   follow(
     session: ActorId,
     { lastEventId, replay, observes = false }: FollowOptions,
@@ -82,7 +82,7 @@ export class SessionPlane<Live extends LiveSession> {
     return run.stale === true ? { ...event, data: { ...event.data, stale: true } } : event;
   }
 
-  /** Ends what every session does, because the server ends; the sessions stay open. */
+  /** Ends the work of every session, because the server ends; the sessions stay open. */
   suspendAll(failure: Failure): void {
     const { actors } = this.#options;
     for (const session of actors.residents()) actors.tell(session, { type: 'suspend', failure });
@@ -93,7 +93,7 @@ export class SessionPlane<Live extends LiveSession> {
     this.#options.live.leaveTo(isElsewhere);
   }
 
-  /** Tells every subscriber to connect again, and ends its stream. */
+  /** Makes every subscriber connect again, and ends its stream. */
   resyncAll(reason: ResyncReason): void {
     for (const stream of this.#options.live.streams()) stream.resync(reason);
   }

@@ -6,7 +6,7 @@ import { run } from './children.mjs';
 import { writeCodeCaches } from './code-cache.mjs';
 import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 
-/** What set-up announces while the step runs. */
+/** The announcement of set-up while the step runs. */
 export const title = 'building';
 
 const CONSOLE = join('src', 'console');

@@ -40,7 +40,10 @@ export async function bundle(root) {
   await Promise.all([bundlePrograms(root, build), bundleConsole(root)]);
 }
 
-/** What is imported on demand is part of the bundle as well, and runs when it is imported: V8 compiles it no earlier. */
+/**
+ * Modules imported on demand are part of the bundle as well, and run when they are imported: V8 compiles them no
+ * earlier.
+ */
 async function bundlePrograms(root, build) {
   const present = Object.entries(PROGRAMS).filter(([, path]) => existsSync(join(root, 'dist', path)));
   if (present.length === 0) return;
@@ -58,7 +61,7 @@ async function bundlePrograms(root, build) {
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: '(function (require, module, exports, importMetaUrl) {' },
     footer: { js: '})' },
-    legalComments: 'none', // the packages have them; and what remains is ASCII
+    legalComments: 'none', // the packages have them; and the rest is ASCII
     sourcemap: true,
     sourcesContent: false,
     minifyWhitespace: true,

@@ -1,5 +1,5 @@
 // The pictures of the statecharts: where each state and each transition is drawn. They are made at build time, because
-// what lays them out is larger than the whole console.
+// the layout library is larger than the whole console.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -34,8 +34,8 @@ const CHARACTER_WIDTH = 6.7;
 const LABEL_CHARACTER_WIDTH = 5.9;
 
 /**
- * Resolves with the picture of each chart, by the id of its machine; with none when the charts are not compiled. Pictures of
- * charts that have not changed are those of the last build.
+ * Resolves with the picture of each chart, by the id of its machine; with none when the charts are not compiled.
+ * Unchanged charts keep the pictures of the last build.
  */
 export async function drawCharts(root) {
   const load = (path) => import(pathToFileURL(join(root, 'dist', path)).href);

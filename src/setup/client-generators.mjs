@@ -1,11 +1,11 @@
-// Installs the generators that the tests make clients with, apart from what the server and its notebooks use: npm packages
-// and a Python environment of their own in `.setup/generators`.
+// Installs the generators with which the tests make clients, apart from the packages of the server and its notebooks:
+// npm packages and a Python environment of their own in `.setup/generators`.
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
 import { digest, readStamp, writeStamp } from './stamps.mjs';
 
-/** What set-up announces while the step runs. */
+/** The announcement of set-up while the step runs. */
 export const title = 'installing the client generators';
 
 const SOURCES = 'test/openapi/generators';
@@ -19,7 +19,7 @@ export function pending(root) {
     : 'the versions of the generators have changed';
 }
 
-/** Installs all generators anew. Rejects with a `SetupError`. */
+/** Installs all generators from scratch. Rejects with a `SetupError`. */
 export async function perform(root, keepOpen) {
   const folder = join(root, '.setup', 'generators');
   rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,5 @@
-// Is loaded before a bundled program (code-cache.mjs): when the program ends, writes what V8 has compiled of it beside the bundle.
+// Is loaded before a bundled program (code-cache.mjs): when the program ends, writes the code that V8 has compiled of
+// it next to the bundle.
 import { createHash } from 'node:crypto';
 import { chmodSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

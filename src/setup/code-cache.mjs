@@ -1,6 +1,6 @@
-// Keeps what V8 has compiled of the bundled programs, for their later starts (program.mjs): each runs once, and writes it at its
-// end (code-cache-recorder.mjs), so that it contains the functions that a start compiles when it calls them. What cannot be
-// made is missing, and a start then takes longer.
+// Keeps V8's compiled code of the bundled programs for their later starts (program.mjs): each program runs once, and
+// writes the code at its end (code-cache-recorder.mjs), so that it contains the functions that a start compiles when it
+// calls them. A cache that cannot be made is missing, and a start then takes longer.
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ export function began(title) {
   return () => say(`${title}: done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 
-/** Returns what `main` returns. A `SetupError` is printed and ends the process with code 1. */
+/** Returns the result of `main`. A `SetupError` is printed and ends the process with code 1. */
 export async function reporting(main) {
   try {
     return await main();

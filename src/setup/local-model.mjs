@@ -6,7 +6,10 @@ import { digest, readStamp, writeStamp } from './stamps.mjs';
 
 const REQUIREMENT = 'xllamacpp==2026.10.11549';
 
-/** Installs what is missing and returns one line that says what is installed. Rejects with a `SetupError`. Idempotent. */
+/**
+ * Installs the missing parts and returns one line that names the installed ones. Rejects with a `SetupError`.
+ * Idempotent.
+ */
 export async function addLocalModel(root = ROOT) {
   const venv = join(root, '.venv-local-model');
   const stamp = join(venv, '.troupe-stamp');

@@ -5,7 +5,7 @@ import { run } from './children.mjs';
 import { SetupError } from './console.mjs';
 import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
 
-/** What set-up announces while the step runs. */
+/** The announcement of set-up while the step runs. */
 export const title = 'installing the npm packages';
 
 /** Returns why the step must run, or undefined when nothing has to be done. */
@@ -74,7 +74,7 @@ async function requireBinaries(root, keepOpen) {
   }
 }
 
-/** Returns one line for a binary that does not load here, with what to do; `text` is the output of Node.js. */
+/** Returns one line for a binary that does not load here, with the remedy; `text` is the output of Node.js. */
 export function unloadable(name, text) {
   // uWebSockets.js puts a general sentence first, and the reason last.
   const named =

@@ -1,8 +1,9 @@
 // Starts a bundled program. `dist/server/main.js` and `dist/server/cli.js` are this file, with the name of the bundle in it.
 //
-// Reading and compiling a bundle takes longer than running it once, so what V8 compiled in an earlier run lies beside the
-// bundle (code-cache.mjs). When that is missing, damaged, or of another version or other flags of V8, the bundle is compiled.
-// V8 compares no source text: the name of a bundle contains a hash of it, so that no other bundle's code is taken for its own.
+// Reading and compiling a bundle takes longer than running it once, so the code that V8 compiled in an earlier run lies
+// next to the bundle (code-cache.mjs). When that is missing, damaged, or of another version or other flags of V8, the
+// bundle is compiled. V8 compares no source text: the name of a bundle contains a hash of it, so that no other bundle's
+// code is taken for its own.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -21,7 +22,10 @@ export const program = { exports: {} };
 script.runInThisContext()(createRequire(import.meta.url), program, program.exports, import.meta.url);
 await program.exports.ended;
 
-/** V8 checks version, flags and length, but would run what a disk has damaged, and name files by where they were compiled. */
+/**
+ * V8 checks version, flags and length, but would run code that a disk has damaged, and name files by the place of their
+ * compilation.
+ */
 function compiledCode() {
   try {
     const file = readFileSync(new URL(`${bundle.href}.cache`));

@@ -1,11 +1,11 @@
-// Creates the managed Python environment: `.venv` with exactly what src/kernel/host/requirements.txt pins.
+// Creates the managed Python environment: `.venv` with exactly the packages that src/kernel/host/requirements.txt pins.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
 import { SetupError } from './console.mjs';
 import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
 
-/** What set-up announces while the step runs. */
+/** The announcement of set-up while the step runs. */
 export const title = 'creating the Python environment';
 
 const OLDEST_PYTHON = [3, 11];
@@ -39,7 +39,7 @@ function namesOtherPython(root) {
   try {
     return JSON.parse(readIfPresent(join(root, 'troupe.config.json')) ?? '{}').python !== undefined;
   } catch {
-    return false; // the server reports what is wrong with the file
+    return false; // the server reports the fault of the file
   }
 }
 

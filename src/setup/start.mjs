@@ -4,7 +4,7 @@ import { reporting, SetupError } from './console.mjs';
 import { unloadable } from './node-packages.mjs';
 import { setUp } from './setup.mjs';
 
-// Without a listener Node.js would open a debugger for it; the server closes what came before this line.
+// Without a listener Node.js would open a debugger for it; the server closes a debugger opened before this line.
 process.on('SIGUSR1', () => {});
 await reporting(setUp);
 await reporting(async () => {

@@ -21,9 +21,9 @@ const CLIENT_TESTS = ['generated-clients', 'stream-clients'].map(
   (name) => `dist/test/openapi/${name}.test.js`,
 );
 /**
- * Journeys that also run against a server of several workers each time: those in which requests meet, and what lives is shared.
- * The others do when somebody sets TROUPE_TEST_WORKERS. Races between workers (`test/cluster/races`) and their deaths
- * (`test/faults`) have several in any case.
+ * Journeys that also run against a server of several workers each time: those in which requests meet, and live state is
+ * shared. The others do so when TROUPE_TEST_WORKERS is set. Races between workers (`test/cluster/races`) and their
+ * deaths (`test/faults`) have several in any case.
  */
 const JOURNEYS_OF_WORKERS = `
   actor-events agents agents-notebooks audit cancel conditions control counted-work environments event-tickets
@@ -35,8 +35,8 @@ const JOURNEYS_OF_WORKERS = `
   .split(/\s+/)
   .map((name) => `dist/test/journeys/${name}.test.js`);
 /**
- * Tests that compare processor time with a limit run alone: beside others, whose work fills the caches of the processor and takes
- * its memory's bandwidth, the same work takes up to twice as much.
+ * Tests that compare processor time with a limit run alone: next to other tests, which fill the caches of the processor
+ * and take its memory's bandwidth, the same work takes up to twice as much.
  */
 const ALONE = ['dist/test/journeys/event-loop.test.js'];
 /** Tests spend a third of their time waiting for processes and clocks, so one more file runs than there are processors. */
@@ -136,7 +136,7 @@ async function installGeneratorsIfPossible(root, keepOpen) {
   }
 }
 
-/** Returns what the arguments select; everything when there are none. */
+/** Returns the tests that the arguments select; all of them when there are none. */
 function select(args) {
   const flags = args.filter((arg) => arg.startsWith('-'));
   const named = args.filter((arg) => !arg.startsWith('-')).map((arg) => relative(ROOT, resolve(arg)));
@@ -186,8 +186,8 @@ function flakyFiles() {
 }
 
 /**
- * Runs one program as a stage, records its result, and resolves with it. Its output is shown as it comes; that of a program
- * which runs beside others is shown at its end.
+ * Runs one program as a stage, records its result, and resolves with it. Its output is shown as it comes; if other
+ * programs run at the same time, at its end.
  */
 function stage(name, command, args, isBesideOthers = false) {
   if (!isBesideOthers) say(name);

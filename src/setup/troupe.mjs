@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The `troupe` command. It runs what is built; only a checkout that was never built is set up first.
+// The `troupe` command. It runs the built programs; only a checkout that was never built is set up first.
 import { existsSync } from 'node:fs';
 
 const program = new URL('../../dist/server/cli.js', import.meta.url);

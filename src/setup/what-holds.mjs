@@ -1,5 +1,5 @@
-// Imported into the process of each test file. Shortly before the runner's time limit ends that process, this prints what keeps
-// it running. The runner itself prints only the name of the file.
+// Imported into the process of each test file. Shortly before the runner's time limit ends that process, this prints
+// the handles that keep it running. The runner itself prints only the name of the file.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const BEFORE_LIMIT_MS = 10_000;

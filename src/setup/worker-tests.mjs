@@ -21,7 +21,7 @@ const OF_ONE_PROCESS = {
     'its reader and its two thousand subscribers are one process, which falls behind beside three workers on two cores',
 };
 
-/** Returns those of the test files that start a server which may have several workers. */
+/** Returns the test files that start a server which may have several workers. */
 export function testsForWorkers(sources) {
   const exceptions = Object.keys(OF_ONE_PROCESS);
   return sources.filter(

@@ -46,7 +46,7 @@ export class OtlpExporter implements SpanSink, AsyncDisposable {
     else this.#timer ??= setTimeout(() => this.#flush(), SEND_EVERY_MS).unref();
   }
 
-  /** Sends what is left, for a short time only. */
+  /** Sends the remaining spans, for a short time only. */
   async [Symbol.asyncDispose](): Promise<void> {
     const timer = setTimeout(() => this.#closing.abort(), LAST_TIMEOUT_MS);
     await this.#sending;

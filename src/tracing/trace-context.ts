@@ -15,8 +15,8 @@ const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
 
 /**
- * Returns the context of a `traceparent` header; undefined for one that is malformed, which is to be ignored (W3C Trace
- * Context, level 1, 3.2.2 and 4.3). Later versions may add fields after the ones that are known.
+ * Returns the context of a `traceparent` header; undefined for a malformed one, which is to be ignored (W3C Trace
+ * Context, level 1, 3.2.2 and 4.3). Later versions may add fields after the known ones.
  */
 export function parseTraceparent(text: string): TraceContext | undefined {
   if (text === '') return undefined;
@@ -26,7 +26,7 @@ export function parseTraceparent(text: string): TraceContext | undefined {
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Returns the header for what this context causes. */
+/** Returns the header for requests in this context. */
 export function traceparentOf({ traceId, spanId, isSampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Spans of what the server does, for an OTLP receiver. There is a tracer only when one is configured, so that tracing
+ * Spans of the server's work, for an OTLP receiver. There is a tracer only when one is configured, so that tracing
  * costs nothing otherwise: callers hold `Tracer | undefined`. A trace that begins here is sampled by chance; one that a
  * client began is recorded if the client records it.
  */
@@ -21,7 +21,7 @@ export interface SpanRecord {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** A code of a failure; never a message, which may hold what users wrote. */
+  /** The code of a failure; never a message, which may contain users' text. */
   readonly error: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface Span {
   readonly context: TraceContext;
   /** The context as a header. */
   readonly traceparent: string;
-  /** Ends the span; once. `error` is the code of what went wrong. */
+  /** Ends the span; once. `error` is the code of the failure. */
   end(end?: { readonly attributes?: Attributes; readonly error?: string | undefined }): void;
 }
 

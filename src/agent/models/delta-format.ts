@@ -1,6 +1,5 @@
 /**
- * Where the protocols of the vendors keep the pieces of an answer's text. What is not known here is left to
- * the AI SDK alone.
+ * The places of the pieces of an answer's text in the vendors' protocols. Other protocols are left to the AI SDK alone.
  */
 import type { ProviderName } from './model-id.ts';
 

@@ -39,7 +39,7 @@ export class DeltaTap {
     this.#tell = tell;
   }
 
-  /** Takes bytes of the stream and returns what the SDK gets now. */
+  /** Takes bytes of the stream and returns the next bytes for the SDK. */
   push(bytes: Uint8Array): string {
     const piece = this.#decoder.decode(bytes, { stream: true });
     // Only the new piece is searched and not the whole event, because a long event arrives in thousands of pieces.
@@ -62,7 +62,7 @@ export class DeltaTap {
     return out;
   }
 
-  /** Ends the stream and returns what is left for the SDK. */
+  /** Ends the stream and returns the rest for the SDK. */
   end(): string {
     this.#keep(this.#decoder.decode());
     return this.#release() + this.#takeUnread();
@@ -113,6 +113,6 @@ function dataOf(event: string, from: number): Fields | undefined {
     const value: unknown = JSON.parse(event.slice(from));
     return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
   } catch {
-    return undefined; // the SDK says what is wrong with it
+    return undefined; // the SDK reports the error in it
   }
 }

@@ -1,4 +1,4 @@
-/** One question to a model: streams what it says and resolves with its whole answer. No retries, no tools run here. */
+/** One question to a model: streams its text and resolves with its whole answer. No retries, no tools run here. */
 import type {
   LanguageModelV3Message,
   LanguageModelV3StreamPart,
@@ -42,7 +42,7 @@ export interface ModelQuestion {
 export interface ModelAnswer {
   readonly parts: readonly EntryPart[];
   readonly provider: readonly ProviderData[];
-  /** Calls that the model spelled wrongly, by id, with what is wrong with them. */
+  /** Calls that the model spelled wrongly: their errors by id. */
   readonly invalid: ReadonlyMap<string, string>;
   readonly usage: TokenUsage;
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
@@ -237,7 +237,7 @@ async function collect(
         const input = inputOf(part.input);
         countInput(sentId, Math.max(0, part.input.length - (inputChars.get(sentId) ?? 0)));
         add({
-          // What could not be read is kept as text for the person; the model gets a message that says what was wrong.
+          // Unreadable input is kept as text for the person; the model gets a message that names the error.
           part: { type: 'tool-call', callId, name, input: input === undefined ? part.input : input },
           provider: providerData(providerMetadata),
         });
@@ -280,7 +280,7 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** Returns the tokens that were used. What a provider does not report counts as none. */
+/** Returns the tokens that were used. Figures that a provider does not report count as none. */
 function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): TokenUsage {
   return {
     inputTokens: inputTokens.total ?? 0,

@@ -17,17 +17,17 @@ export class ModelFailure extends Error {
 
 export interface AskedModel {
   readonly id: string;
-  /** Taken out of whatever is repeated of the provider's words. */
+  /** Removed from every text of the provider that is repeated. */
   readonly secrets: readonly string[];
 }
 
-/** A run does not wait longer than this before another attempt, whatever the provider asks for. */
+/** A run does not wait longer than this before another attempt, even if the provider asks for more. */
 export const MAX_HINT_MS = 60_000;
 const REPEATED = 300;
 const CONTEXT_WORDS =
   /context[_ ](length|window|size)|prompt is too long|maximum context|too many tokens|exceeds the available context/i;
 
-/** Returns what a failed call means. */
+/** Returns the meaning of a failed call. */
 export function modelFailureOf(error: unknown, model: AskedModel): ModelFailure {
   if (error instanceof ModelFailure) return error;
   if (isApiCallError(error)) return ofCall(error, model);
@@ -106,7 +106,7 @@ function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
-/** Returns the provider's own message, without what was sent to it. */
+/** Returns the provider's own message, without the text that was sent to it. */
 function words({ message, responseBody = '' }: APICallError, secrets: readonly string[]): string {
   let text = message;
   try {

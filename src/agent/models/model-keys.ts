@@ -34,7 +34,7 @@ export class ModelKeys {
     return this.has(workspaceId, provider) ? this.#vault.open(workspaceId, nameOf(provider)) : undefined;
   }
 
-  /** Replaces the one before. Throws `not_found` when the workspace has been deleted meanwhile. */
+  /** Replaces the earlier key. Throws `not_found` when the workspace has been deleted meanwhile. */
   set({ workspaceId, userId }: Principal, provider: KeyedProvider, key: string): ModelKeyRecord {
     if (!workspaceExists(this.#store, workspaceId)) throw notFound();
     const record = { updatedBy: userId, updatedAt: timestamp() };

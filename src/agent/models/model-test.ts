@@ -8,8 +8,8 @@ const DEADLINE_MS = 60_000;
 const LIMITS: AnswerLimits = { chars: 64 * 1024, blocks: 100, bytes: 8 * 1024 * 1024 };
 
 /**
- * Asks a model for one word. Throws what `Models.choose` throws; that the model does not answer, or has not come to an end
- * after `deadlineMs`, is a result. Rejects with the signal's reason when it aborts.
+ * Asks a model for one word. Throws the errors of `Models.choose`; a model that does not answer, or has not ended after
+ * `deadlineMs`, is a result. Rejects with the signal's reason when it aborts.
  */
 export async function testModel(
   models: Models,

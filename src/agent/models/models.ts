@@ -16,7 +16,7 @@ import {
 import type { ModelKeys } from './model-keys.ts';
 import type { ModelTarget } from './providers.ts';
 
-/** The members of the server's settings that say what models there are. */
+/** The members of the server's settings that define the available models. */
 export interface ModelSettings {
   readonly defaultModel: string | undefined;
   readonly anthropicApiKey: Secret | undefined;
@@ -25,7 +25,7 @@ export interface ModelSettings {
   readonly openaiBaseUrl: string;
   readonly openaiCompatibleUrl: string | undefined;
   readonly openaiCompatibleApiKey: Secret | undefined;
-  /** 0: what is usual for the provider. */
+  /** 0: the provider's usual number. */
   readonly modelContextTokens: number;
 }
 
@@ -33,9 +33,12 @@ export interface ModelSettings {
 export interface LocalModel {
   /** The model's name after `local/`. */
   readonly name: string;
-  /** Returns what has to be done before it can be used; undefined when nothing has to. */
+  /** Returns the steps that are needed before it can be used; undefined when there are none. */
   lacks(): string | undefined;
-  /** Resolves once it can be asked; starts what is needed for it. Rejects with a line that says why it cannot. */
+  /**
+   * Resolves once it can be asked; starts the processes it needs. Rejects with a line that gives the reason when it
+   * cannot.
+   */
   connect(): Promise<{ readonly apiKey: string; readonly dispatcher: Dispatcher }>;
 }
 
@@ -86,7 +89,7 @@ export class Models {
     return settings.defaultModel ?? (local === undefined ? null : `local/${local.name}`);
   }
 
-  /** Throws `no_model_configured`, `model_not_configured` or `unknown_model`; each says what to do. */
+  /** Throws `no_model_configured`, `model_not_configured` or `unknown_model`; each names the remedy. */
   choose(workspaceId: string, asked: string | null): ChosenModel {
     const text = asked ?? this.defaultModel;
     if (text === null) {

@@ -9,11 +9,11 @@ export interface ModelTarget {
   readonly name: string;
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
-  /** What has the connections to its server; the shared one when absent. */
+  /** The dispatcher of the connections to its server; the shared one when absent. */
   readonly dispatcher?: Dispatcher;
 }
 
-/** What is sent along with every request to a provider. */
+/** The options sent with every request to a provider. */
 export const PROVIDER_OPTIONS: SharedV3ProviderOptions = {
   // Nothing of a conversation is to stay with the vendor.
   openai: { store: false },
@@ -22,7 +22,7 @@ export const PROVIDER_OPTIONS: SharedV3ProviderOptions = {
 type Send = typeof fetch;
 
 const MAX_MODELS = 100;
-/** What sends the requests of a call, by the signal that the call was given: a model serves many calls at once. */
+/** The sender of a call's requests, by the signal that the call was given: a model serves many calls at once. */
 const sends = new WeakMap<AbortSignal, Send>();
 /** To make one takes longer, and more memory, than to ask it. */
 const models = new Map<string, Promise<LanguageModelV3>>();
