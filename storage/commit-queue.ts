@@ -41,7 +41,7 @@ export interface CommitRoom {
 }
 
 export interface CommitQueueOptions {
-  /** What a transaction passes before LMDB gets it. */
+  /** The gate that a transaction passes before LMDB gets it. */
   readonly gate?: Pick<OpeningGate, 'pass' | 'left'> | undefined;
   /** Ends the open turn of the store and returns it; undefined when there is none. */
   readonly closeTurn: () => PendingCommit | undefined;

@@ -1,14 +1,16 @@
 /**
  * Keeps processes from opening a store while others commit to it.
  *
- * Whoever opens an LMDB environment reads the newest transaction's number from the data file and writes it to the lock file, from
- * which the next writer takes it (`mdb_env_open2`), without the lock of writers. A commit between the two is overwritten by the
- * next one, whoever makes it: it was flushed, acknowledged, and is lost. That holds for those that open the store for reading as well.
+ * A process that opens an LMDB environment reads the newest transaction's number from the data file and writes it to
+ * the lock file, from which the next writer takes it (`mdb_env_open2`), without the lock of writers. A commit between
+ * the two is overwritten by the next one, of any process: it was flushed, acknowledged, and is lost. That also holds
+ * for processes that open the store for reading.
  *
- * So a process opens the store only while it has the gate to itself, and commits only while it has passed the gate. There are
- * two locks of the system (flock), which end with their process. A commit shares the lock of the data file with other commits. Whoever
- * opens the store first takes the lock of the directory, through which each commit passes: so no new commit begins, and the opening waits
- * only for those in progress. For a commit this is four system calls, which take 1.6 µs of processor time.
+ * So a process opens the store only while it has the gate to itself, and commits only while it has passed the gate.
+ * There are two locks of the system (flock), which end with their process. A commit shares the lock of the data file
+ * with other commits. A process that opens the store first takes the lock of the directory, through which each commit
+ * passes: so no new commit begins, and the opening waits only for those in progress. For a commit this is four system
+ * calls, which take 1.6 µs of processor time.
  */
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +29,7 @@ interface Doors {
   readonly file: number;
 }
 
-/** What the commits of one process pass. */
+/** The gate for the commits of one process. */
 export class OpeningGate implements Disposable {
   #doors: Doors | undefined;
 
@@ -37,9 +39,9 @@ export class OpeningGate implements Disposable {
   }
 
   /**
-   * Calls `open`, which opens the store in the directory `path`, once nobody commits to it. Resolves with what `open` returns, and the
-   * gate for the commits of this process. Waits for commits in progress, ten seconds at most: a process that has not ended its commit
-   * by then is held up, and its disk or its event loop with it.
+   * Calls `open`, which opens the store in the directory `path`, once no process commits to it. Resolves with the
+   * result of `open`, and the gate for the commits of this process. Waits for commits in progress, ten seconds at most:
+   * a process that has not ended its commit by then is held up, and its disk or its event loop with it.
    */
   static async open<T>(
     path: string,

@@ -27,7 +27,7 @@ type Sync<T> = T extends Promise<unknown> ? never : T;
 export interface StoreOptions {
   /** Whether other processes write the store as well. */
   readonly isShared?: boolean;
-  /** What commits pass, so that no process opens the store meanwhile. The store takes ownership. */
+  /** The gate that commits pass, so that no process opens the store meanwhile. The store takes ownership. */
   readonly gate?: OpeningGate;
 }
 

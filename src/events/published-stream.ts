@@ -16,8 +16,8 @@
  * 4. A subscriber that is cut off has seen no partial event: within a frame its connection is broken off instead of
  *    ended in order.
  *
- * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart brings nothing but
- * the state. What a subscriber gets before what is live is made in catch-up.ts.
+ * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart brings nothing
+ * but the state. catch-up.ts makes the frames that a subscriber gets before the live ones.
  */
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '#src/core/slices.ts';

@@ -37,8 +37,9 @@ export interface BackupStatus {
 
 const LOOK_EVERY_MS = 60_000;
 /**
- * Lists the names of the backups that were the newest ones when the store was found replaced or set back, oldest first. Nothing newer has
- * their state, and somebody who restores several times, to find the right one, restores from them.
+ * Lists the names of the backups that were the newest ones when the store was found replaced or set back, oldest first.
+ * No newer backup has their state, and an operator who restores several times, to find the right one, restores from
+ * them.
  */
 const LAST_OF_STORES = 'last-of-replaced-stores.json';
 /** The names of scheduled backups; others in the directory are left alone. */

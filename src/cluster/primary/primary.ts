@@ -227,7 +227,8 @@ export class Primary {
       this.#finish();
     } else {
       this.#assignment.ended(worker);
-      // One that is replaced has told of what it could not store, and its end says nothing of those that stop later.
+      // A worker that is replaced has reported its unstored work, and its end does not speak for workers that stop
+      // later.
       if (phase === 'draining' && code !== 0)
         log.error({ worker: number, because: how }, 'a worker that was being replaced did not stop in order');
       if (phase !== 'draining') {
