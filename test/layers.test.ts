@@ -20,6 +20,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/wire': { values: ['src/wire/paths.ts'] },
   // Plain data, so that clients have it without a schema library.
   'src/wire/paths.ts': { values: [] },
+  // Which representation of an output is shown to whom, in the server, in the command line and in browsers.
+  'src/outputs': { values: [] },
   storage: { values: ['src/os', 'src/core'] },
   // What the server counts of itself. Everybody may be handed it.
   'src/metrics': { values: [] },
@@ -45,11 +47,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/kernel': { values: ['src/os', 'src/core'], types: ['src/metrics'] },
   'src/notebook': {
-    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions'],
+    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions', 'src/outputs'],
     types: ['src/actors', 'src/events', 'src/kernel'],
   },
   'src/agent': {
-    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions'],
+    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
     types: ['src/actors', 'src/events', 'src/metrics', 'src/runs'],
   },
   'src/packages': { values: ['src/core', 'src/kernel', 'storage'] },
@@ -84,7 +86,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
   },
   // Runs in browsers, and asks the server as any client does.
-  'src/console': { values: ['src/client', 'src/wire/paths.ts'] },
+  'src/console': { values: ['src/client', 'src/outputs', 'src/wire/paths.ts'] },
   'src/config': { values: ['src/os', 'src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: ['src/wire/paths.ts'] },
@@ -100,6 +102,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: [
       'src/core',
       'src/client',
+      'src/outputs',
       'src/config',
       'src/config.ts',
       'src/main.ts',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { MAX_HTML_CHARS, MAX_HTML_DEPTH } from '#src/agent/tools/html-text.ts';
-import { errorText, shownOutput } from '#src/agent/tools/output-text.ts';
+import { MAX_HTML_CHARS, shownOutput } from '#src/agent/tools/output-text.ts';
 import { cut } from '#src/agent/tools/tool.ts';
+import { MAX_HTML_DEPTH } from '#src/outputs/html-text.ts';
 
 const ROWS = JSON.stringify([
   { _marimo_row_id: '0', city: 'Bern', people: 140 },
@@ -16,14 +16,14 @@ const SHOWN: Record<string, [mimetype: string, data: unknown, text: string]> = {
   'HTML as its words': [
     'text/html',
     '<style>p {}</style><h1>Title</h1><p>One &amp; two</p><script>x()</script>',
-    'Title\nOne & two',
+    'Title\n\nOne & two',
   ],
   'rows of a table with bars': [
     'text/html',
     '<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>',
-    'a | b |\n1 | 2 |',
+    'a | b\n1 | 2',
   ],
-  'tables of marimo as rows': ['text/html', TABLE, 'city | people\nBern | 140\nLugano |\n[2 of 7 rows]'],
+  'tables of marimo as rows': ['text/html', TABLE, 'city | people\nBern | 140\nLugano | NaN\n[2 of 7 rows]'],
   'a bundle as what says most': [
     'application/vnd.marimo+mimebundle',
     { 'text/html': '<b>x</b>', 'text/plain': 'x = 1' },
@@ -53,7 +53,7 @@ test('a picture within HTML is seen, too', () => {
   const bytes = Buffer.from('abc');
   const html = `<p>Look:</p><img alt="x" src="data:image/png;base64,${bytes.toString('base64')}">`;
   assert.deepEqual(shownOutput({ mimetype: 'text/html', data: html }), {
-    text: 'Look:\n[image/png]',
+    text: 'Look:\n\n[image/png]',
     images: [{ mimetype: 'image/png', bytes }],
   });
 });
@@ -92,32 +92,53 @@ test('pictures do not count towards the limit of HTML that is read', () => {
   const bytes = Buffer.alloc(MAX_HTML_CHARS, 1);
   const picture = `<img src="data:image/png;base64,${bytes.toString('base64')}">`;
   assert.deepEqual(html(`${picture}<p>below</p>`), {
-    text: 'below\n[image/png]',
+    text: '[image/png]\n\nbelow',
     images: [{ mimetype: 'image/png', bytes }],
   });
 });
 
 test('of deeply nested HTML the beginning is read', () => {
   const nested = (depth: number) => html(`<p>a</p>${'<b>'.repeat(depth)}b`).text;
-  assert.equal(nested(MAX_HTML_DEPTH), 'a\nb');
+  assert.equal(nested(MAX_HTML_DEPTH), 'a\n\nb');
   assert.equal(
     nested(MAX_HTML_DEPTH + 1),
     `a\n[the rest was not read: its elements are nested more than ${MAX_HTML_DEPTH} deep]`,
   );
 });
 
-test('NaN within a text of a table stays, and as a number is an empty cell', () => {
-  const rows = JSON.stringify([{ a: 'x, NaN, "y"', b: null, c: null }]);
+test('NaN and the infinities are cells of a table that differ from missing values', () => {
+  const rows = JSON.stringify([{ a: 'x, NaN, "y"', b: null, c: null, d: null }]);
   const table = rows.replace('null', 'NaN').replace('null', '-Infinity').replaceAll('"', '&quot;');
   assert.equal(
     html(`<marimo-table data-data="${table}"></marimo-table>`).text,
-    'a | b | c\nx, NaN, "y" |  |',
+    'a | b | c | d\nx, NaN, "y" | NaN | -Infinity |',
   );
 });
 
 test('errors of a cell are one line each', () => {
-  const errors = [{ type: 'exception', exception_type: 'ValueError', msg: 'no' }, { type: 'interruption' }];
-  assert.equal(errorText(errors), 'ValueError: no\ninterruption');
+  const data = [{ type: 'exception', exception_type: 'ValueError', msg: 'no' }, { type: 'interruption' }];
+  const mimetype = 'application/vnd.marimo+error';
+  assert.equal(shownOutput({ mimetype, data }).text, 'ValueError: no\nthis was interrupted');
+});
+
+test("a model reads the server's text and rows of a value instead of its HTML, unless the HTML has pictures", () => {
+  const value = { mimetype: 'text/html', data: '<b>x</b>', text: 'Model(x=1)' };
+  assert.equal(shownOutput(value).text, 'Model(x=1)');
+  const table = {
+    columns: [
+      { name: 'city', type: 'str' },
+      { name: 'n', type: 'int64' },
+    ],
+    rows: [
+      ['Bern', 1],
+      ['Genf', null],
+    ],
+    rowCount: 7,
+    columnCount: 2,
+  };
+  assert.equal(shownOutput({ ...value, table }).text, 'city | n\nBern | 1\nGenf |\n[2 of 7 rows]');
+  const picture = '<img src="data:image/png;base64,YWJj">';
+  assert.equal(shownOutput({ ...value, data: picture }).images.length, 1);
 });
 
 test('a long text keeps its beginning and its end, with a note between them', () => {

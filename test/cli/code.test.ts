@@ -41,6 +41,15 @@ test('output of the code goes to the stream that it was printed to, and its valu
   assert.deepEqual(await exec(['-c', code]), { exitCode: 0, out: 'out\n21\n', err: 'err\n' });
 });
 
+test('the value of code is shown as Python writes it: text in quotes, tuples in parentheses', async () => {
+  const shown = async (code: string) => (await exec(['-c', code])).out;
+  assert.equal(await shown('[1.5, "1.5"]'), "[1.5, '1.5']\n");
+  assert.equal(
+    await shown('(1, (2,), {"a": None, "n": float("nan")})'),
+    "(1, (2,), {'a': None, 'n': nan})\n",
+  );
+});
+
 test('code that fails exits with 1, with and without --json', async () => {
   const failed = await exec(['-c', 'print("before")\n1 / 0']);
   assert.deepEqual([failed.exitCode, failed.out], [1, 'before\n']);

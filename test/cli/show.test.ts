@@ -3,13 +3,14 @@ import { test } from 'node:test';
 import { durationText } from '#src/cli/show/duration.ts';
 import { eventLine } from '#src/cli/show/event-line.ts';
 import { gridText } from '#src/cli/show/grid.ts';
-import { type OutputFile, outputText, type TypedValue } from '#src/cli/show/output.ts';
+import { type OutputFile, outputText } from '#src/cli/show/output.ts';
 import { cutTo, widthOf } from '#src/cli/show/width.ts';
 import { styleOf } from '#src/cli/style.ts';
+import type { ShownValue } from '#src/outputs/representation.ts';
 import { PNG_BASE64 } from './notebook-file.ts';
 
 /** The text for a value, and the kept files. */
-function show(value: TypedValue, { color = false, columns }: { color?: boolean; columns?: number } = {}) {
+function show(value: ShownValue, { color = false, columns }: { color?: boolean; columns?: number } = {}) {
   const files: OutputFile[] = [];
   const keep = (file: OutputFile) => {
     files.push(file);
@@ -101,6 +102,31 @@ test('trees are JSON, and the values in them text', () => {
   );
 });
 
+test('values that JSON has no words for are shown as Python writes them', () => {
+  const data = '{"a": "text/plain+tuple:[1.5, \\"1.5\\"]", "figure": "image/png:data:image/png;base64,AAAA"}';
+  const text = "{'a': (1.5, '1.5'), 'figure': <Figure size 640x480>}";
+  assert.equal(show({ mimetype: 'application/json', data, text }).text, text);
+});
+
+test('the rows that the server gives with a table are shown, and the number of those that it does not give', () => {
+  const table = {
+    columns: [
+      { name: 'city', type: 'str' },
+      { name: 'n', type: 'float64' },
+    ],
+    rows: [
+      ['Zürich', 1.5],
+      ['Bern', null],
+    ],
+    rowCount: 9,
+    columnCount: 3,
+  };
+  assert.equal(
+    show({ mimetype: 'text/html', data: marimoTable('[]'), text: 'a frame', table }).text,
+    ['city      n', 'Zürich  1.5', 'Bern', '… 7 more rows, 1 more column'].join('\n'),
+  );
+});
+
 test('an image becomes a file, also one that is embedded', () => {
   const url = `data:image/png;base64,${PNG_BASE64}`;
   const bytes = Buffer.from(PNG_BASE64, 'base64');
@@ -142,7 +168,7 @@ test('errors of cells are one line each', () => {
   ];
   assert.deepEqual(show({ mimetype: 'application/vnd.marimo+error', data: errors }).text.split('\n'), [
     "KeyError: 'x'",
-    '"df" is defined in several cells (also in b, c)',
+    'df is also defined in b, c',
     'line 1',
     '  (',
     '  ^',

@@ -1,11 +1,10 @@
 /** What agents need of open notebooks; the notebook side provides it. */
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
+import type { ShownValue } from '#src/outputs/representation.ts';
 import type { ToolCall } from './tool.ts';
 
-export interface NotebookOutput {
+export interface NotebookOutput extends ShownValue {
   readonly channel?: string;
-  readonly mimetype: string;
-  readonly data: unknown;
 }
 
 export interface NotebookCell {

@@ -8,7 +8,7 @@ import type {
   Notebooks,
   PythonResult,
 } from './notebook-access.ts';
-import { errorText, type ShownOutput, shownOutput } from './output-text.ts';
+import { type ShownOutput, shownOutput } from './output-text.ts';
 import { completed, cut, defineTool, failed, type Tool, type ToolImage, type ToolOutcome } from './tool.ts';
 
 export interface NotebookToolsOptions {
@@ -197,12 +197,7 @@ function consoleText(console: readonly NotebookOutput[]): string {
 }
 
 function outputsText(outputs: readonly (NotebookOutput | null)[]): ShownOutput {
-  const shown = outputs.flatMap((output) => {
-    if (output === null) return [];
-    return output.channel === 'marimo-error'
-      ? [{ text: errorText(output.data), images: [] }]
-      : [shownOutput(output)];
-  });
+  const shown = outputs.flatMap((output) => (output === null ? [] : [shownOutput(output)]));
   return {
     text: shown
       .map(({ text }) => text)

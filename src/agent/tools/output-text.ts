@@ -1,79 +1,94 @@
 /** Outputs of cells as a model reads them: tables and HTML as text, pictures as pictures. */
-import { readHtml } from './html-text.ts';
+import { createRequire } from 'node:module';
+import { type Grid, gridOf } from '#src/outputs/grid.ts';
+import { htmlText } from '#src/outputs/html-text.ts';
+import { representationFor, type ShownValue } from '#src/outputs/representation.ts';
 import type { ToolImage } from './tool.ts';
 
-export interface TypedValue {
-  readonly mimetype: string;
-  readonly data: unknown;
-}
+/** Loads the HTML parser with the first HTML: it is thirty files, which a start need not wait for. */
+const require = createRequire(import.meta.url);
 
 export interface ShownOutput {
   readonly text: string;
   readonly images: readonly ToolImage[];
 }
 
-const BUNDLE = 'application/vnd.marimo+mimebundle';
-/** What of a bundle says most, in this order. */
-const PREFERRED = ['image/png', 'image/jpeg', 'text/markdown', 'text/plain', 'application/json', 'text/html'];
+/** How much of an output's HTML is read. Parsing as much as this blocks the event loop for some ten milliseconds. */
+export const MAX_HTML_CHARS = 256 * 1024;
+/** How much text is made of a table. A model is shown less. */
+const MAX_TABLE_CHARS = 64 * 1024;
+const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
+/** The pictures that models see. */
 const SEEN = /^image\/(png|jpeg|gif|webp)$/;
 /** Pictures within HTML, as data URLs. */
 const EMBEDDED = /data:image\/[\w.+-]{1,40};base64,[^"'\\\s<>&]*/gi;
 /** What replaces such a picture while the HTML is read; the number says which picture it was. */
 const PLACEHOLDER = /^data:image;(\d{1,9})$/;
-const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
+const HTML = new Set(['text/html', 'text/markdown', 'application/vnd.marimo+traceback']);
 
-export function shownOutput({ mimetype, data }: TypedValue): ShownOutput {
-  if (mimetype === BUNDLE) return shownBundle(data);
-  if (mimetype === 'application/vnd.marimo+error') return plain(errorText(data));
-  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
-  const image = imageOf(mimetype, text);
-  if (image !== undefined) return image;
-  if (!/html|markdown|marimo\+traceback/.test(mimetype)) return plain(text);
-  return shownHtml(text);
+/** Returns the text of an output, and the pictures in it. */
+export function shownOutput(value: ShownValue): ShownOutput {
+  // The server's text has no pictures, so HTML that has some is read.
+  const { text, ...rest } = value;
+  const shown = representationFor(hasPictures(value) ? rest : value, 'model');
+  if (shown.kind === 'table') return plain(tableText(gridOf(shown.table)));
+  if (shown.kind !== 'data') return plain(shown.text);
+  const { mimetype, data } = shown;
+  const content = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+  return imageOf(mimetype, content) ?? (HTML.has(mimetype) ? shownHtml(content) : plain(content));
+}
+
+function hasPictures({ mimetype, data }: ShownValue): boolean {
+  return HTML.has(mimetype) && typeof data === 'string' && data.search(EMBEDDED) !== -1;
 }
 
 function shownHtml(html: string): ShownOutput {
   // Pictures are taken out first, because they may be larger than what is read of the HTML.
   const urls: string[] = [];
-  const read = readHtml(html.replace(EMBEDDED, (url) => `data:image;${urls.push(url) - 1}`));
-  const shown = read.pictures.flatMap((source) => {
-    const url = urls[Number(PLACEHOLDER.exec(source)?.[1])];
-    return url === undefined ? [] : (imageOf('', url) ?? []);
+  const images: ToolImage[] = [];
+  const short = html.replace(EMBEDDED, (url) => `data:image;${urls.push(url) - 1}`);
+  const text = htmlText(short, require('htmlparser2'), {
+    table: tableText,
+    embedded: (source, mimetype) => {
+      const image = imageOf('', urls[Number(PLACEHOLDER.exec(source)?.[1])] ?? '');
+      if (image === undefined) return `[${mimetype ?? mimetypeOf(source)}]`;
+      images.push(...image.images);
+      return image.text;
+    },
+    page: () => '[page]',
+    maxChars: MAX_HTML_CHARS,
   });
-  return {
-    text: [read.text, ...shown.map(({ text }) => text)].filter(Boolean).join('\n'),
-    images: shown.flatMap(({ images }) => images),
-  };
+  return { text, images };
 }
 
-/** Returns marimo's errors, one on each line. */
-export function errorText(data: unknown): string {
-  if (!Array.isArray(data)) return 'The cell failed.';
-  return data
-    .map((error: unknown) => {
-      const { type, msg, exception_type } = {
-        type: 'error',
-        msg: '',
-        exception_type: undefined,
-        ...Object(error),
-      };
-      const kind: unknown = exception_type ?? type;
-      return `${String(kind)}${msg === '' || msg === null ? '' : `: ${String(msg)}`}`;
-    })
-    .join('\n');
-}
-
-function shownBundle(data: unknown): ShownOutput {
-  let bundle: unknown = data;
-  try {
-    if (typeof data === 'string') bundle = JSON.parse(data);
-  } catch {
-    return plain(String(data)); // shown as it came
+/** Returns a table with bars between its cells. */
+function tableText({ headings, rows, moreRows = 0, moreColumns = 0 }: Grid): string {
+  const lines = headings.map(rowText);
+  let length = 0;
+  for (const row of rows) {
+    const line = rowText(row);
+    length += line.length + 1;
+    if (length > MAX_TABLE_CHARS) break;
+    lines.push(line);
   }
-  const values = new Map<string, unknown>(Object.entries(Object(bundle)));
-  const type =
-    PREFERRED.find((known) => values.has(known)) ?? [...values.keys()].find((key) => key.includes('/'));
-  return type === undefined ? plain('') : shownOutput({ mimetype: type, data: values.get(type) });
+  const shown = lines.length - headings.length;
+  const total = rows.length + moreRows;
+  const notes = [
+    ...(total > shown ? [`${shown} of ${total} rows`] : []),
+    ...(moreColumns > 0 ? [`${moreColumns} more columns`] : []),
+  ];
+  return [...lines, ...(notes.length > 0 ? [`[${notes.join(', ')}]`] : [])].join('\n');
+}
+
+function rowText(row: readonly string[]): string {
+  return row
+    .map((cell) => cell.replace(/\s+/g, ' ').trim())
+    .join(' | ')
+    .trimEnd();
+}
+
+function mimetypeOf(dataUrl: string): string {
+  return /^data:([\w.+-]{1,40}\/[\w.+-]{1,80})/.exec(dataUrl)?.[1] ?? 'file';
 }
 
 function imageOf(mimetype: string, text: string): ShownOutput | undefined {

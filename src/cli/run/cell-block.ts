@@ -1,8 +1,8 @@
 /** The output of one cell for people: a heading once it prints, its console as it arrives, its output and its end. */
-import type { StreamedOutput } from '#src/wire/events.ts';
+import type { ShownValue } from '#src/outputs/representation.ts';
 import type { CellResult } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
-import { outputText, type ShowOptions, type TypedValue } from '../show/output.ts';
+import { outputText, type ShowOptions } from '../show/output.ts';
 import type { StreamName, Terminal } from '../terminal.ts';
 
 /** How a cell ended. */
@@ -42,7 +42,7 @@ export class CellBlock {
   }
 
   /** Prints the text that the cell printed, to the same stream. */
-  console({ channel, ...value }: StreamedOutput): void {
+  console({ channel, ...value }: ShownValue & { readonly channel?: string }): void {
     const isText = value.mimetype === 'text/plain' && typeof value.data === 'string';
     const text = isText ? String(value.data) : outputText(value, this.#options);
     if (text === '') return;
@@ -54,7 +54,7 @@ export class CellBlock {
   }
 
   /** Prints the end of the block. A cell without any output takes one line. */
-  end(end: CellEnd, output: TypedValue | null, durationMs: number | null): void {
+  end(end: CellEnd, output: ShownValue | null, durationMs: number | null): void {
     const { style } = this.#options;
     // A traceback already ends with the error; for a cell that did not run, the note is enough.
     const hidesOutput = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';

@@ -3,6 +3,7 @@
  * then a summary. It receives every event of the session's stream and ignores those of other runs.
  */
 
+import type { ShownValue } from '#src/outputs/representation.ts';
 import type { NotebookEvents, NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
 import type { CellResult, Run } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
@@ -146,15 +147,16 @@ export class RunScreen {
     return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
   }
 
-  async #whole(output: { mimetype: string; data?: unknown; assetId?: string } | null) {
+  async #whole(output: (ShownValue & { assetId?: string }) | null): Promise<ShownValue | null> {
     if (output?.assetId === undefined) return output;
-    const { bytes } = await this.#ports.asset(output.assetId);
-    const { mimetype } = output;
+    const { assetId, ...rest } = output;
+    const { mimetype } = rest;
+    const { bytes } = await this.#ports.asset(assetId);
     const isText = /^text\/|json$|\+xml$|^application\/vnd\.marimo/.test(mimetype);
     const data = isText
       ? Buffer.from(bytes).toString('utf8')
       : `data:${mimetype};base64,${Buffer.from(bytes).toString('base64')}`;
-    return { mimetype, data };
+    return { ...rest, data };
   }
 }
 

@@ -1,13 +1,7 @@
+import type { Grid } from '#src/outputs/grid.ts';
 import { safeLine } from '../safe-text.ts';
 import type { Style } from '../style.ts';
 import { cutTo, widthOf } from './width.ts';
-
-export interface Grid {
-  readonly headings: readonly (readonly string[])[];
-  readonly rows: readonly (readonly string[])[];
-  /** Rows there are beyond these. */
-  readonly moreRows?: number;
-}
 
 export interface GridLimits {
   /** The width of the terminal; without it there is no limit. */
@@ -41,9 +35,10 @@ export function gridText(grid: Grid, limits: GridLimits, style: Style): string {
       .join(GAP)
       .trimEnd();
   const hidden = grid.rows.length - rows.length + (grid.moreRows ?? 0);
+  const hiddenColumns = count - shown + (grid.moreColumns ?? 0);
   const notes = [
     ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'row' : 'rows'}`] : []),
-    ...(shown < count ? [`${count - shown} more ${count - shown === 1 ? 'column' : 'columns'}`] : []),
+    ...(hiddenColumns > 0 ? [`${hiddenColumns} more ${hiddenColumns === 1 ? 'column' : 'columns'}`] : []),
   ];
   return [
     ...headings.map((row) => style.bold(line(row))),

@@ -1,8 +1,11 @@
 /** One output of a cell as text for a terminal. An output that cannot be text becomes a file. */
-import type { Style } from '../style.ts';
-import type { GridLimits } from './grid.ts';
-import { htmlText } from './html.ts';
-import { parsePythonJson } from './python-json.ts';
+import * as htmlparser2 from 'htmlparser2';
+import { gridOf } from '#src/outputs/grid.ts';
+import { type Emphasis, htmlText } from '#src/outputs/html-text.ts';
+import { parsedOrText } from '#src/outputs/python-json.ts';
+import { preferred, representationFor, type ShownValue } from '#src/outputs/representation.ts';
+import { type Style, type StyleName, sequencesOf } from '../style.ts';
+import { type GridLimits, gridText } from './grid.ts';
 
 export interface OutputFile {
   readonly mimetype: string;
@@ -17,21 +20,14 @@ export interface ShowOptions {
   readonly keep: (file: OutputFile) => string;
 }
 
-export interface TypedValue {
-  readonly mimetype: string;
-  readonly data?: unknown;
-  /** The output as plain text. */
-  readonly text?: string;
-}
-
-const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 const ONE_LINE = 88;
+const EMPHASES: Readonly<Record<Emphasis, StyleName>> = { strong: 'bold', code: 'cyan', error: 'red' };
 
 /**
  * Returns the text of an output, without a line break at its end; empty when there is nothing to show. Notebook code
  * can emit anything under any type, so a value that is nested too deep or too large is only named.
  */
-export function outputText(value: TypedValue, options: ShowOptions): string {
+export function outputText(value: ShownValue, options: ShowOptions): string {
   try {
     return readableText(value, options);
   } catch (error) {
@@ -40,50 +36,48 @@ export function outputText(value: TypedValue, options: ShowOptions): string {
   }
 }
 
-function readableText({ mimetype, data = null, text: said }: TypedValue, options: ShowOptions): string {
-  const { style } = options;
-  if (mimetype === MIMEBUNDLE) return bestText(unbundle(data), options);
-  if (mimetype === 'application/vnd.marimo+error') {
-    return said !== undefined && isStructural(data) ? style.red(said) : errorsText(data, style);
+function readableText(value: ShownValue, options: ShowOptions): string {
+  const { style, limits } = options;
+  const shown = representationFor(value, 'terminal');
+  switch (shown.kind) {
+    case 'table':
+      return gridText(gridOf(shown.table), limits, style);
+    case 'error':
+      return shown.text.split('\n').map(style.red).join('\n');
+    case 'text':
+      return shown.text.replace(/\n$/, '');
+    case 'data':
+      return dataText(shown.mimetype, shown.data, options);
   }
+}
+
+const HTML = new Set(['application/vnd.marimo+traceback', 'text/html', 'text/markdown']);
+
+function dataText(mimetype: string, data: unknown, options: ShowOptions): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data);
-  if (
-    mimetype === 'application/vnd.marimo+traceback' ||
-    mimetype === 'text/html' ||
-    mimetype === 'text/markdown'
-  ) {
-    return pageText(text, options);
-  }
+  if (HTML.has(mimetype)) return pageText(text, options);
   if (text.startsWith('data:')) return keepDataUrl(text, options, mimetype);
   if (mimetype.startsWith('text/')) return text.replace(/\n$/, '');
-  if (mimetype === 'application/json') return jsonText(parsed(text), options);
+  if (mimetype === 'application/json') return jsonText(parsedOrText(text), options);
   return options.keep({ mimetype, bytes: Buffer.from(text) });
 }
 
-/** The words of a page. One that only a browser can show, since scripts make it, is saved. */
+/** Returns the words of a page. One that only a browser can show, since scripts make it, is saved. */
 function pageText(html: string, options: ShowOptions): string {
   const page = (inner: string) => options.keep({ mimetype: 'text/html', bytes: Buffer.from(inner) });
-  const image = (url: string, mimetype?: string) => keepDataUrl(url, options, mimetype);
-  const words = htmlText(html, { ...options, image, page });
+  const words = htmlText(html, htmlparser2, {
+    table: (grid) => gridText(grid, options.limits, options.style),
+    embedded: (url, mimetype) => keepDataUrl(url, options, mimetype),
+    page,
+    emphasis: options.color ? (name) => sequencesOf(EMPHASES[name]) : undefined,
+  });
   return words === '' && /<script/i.test(html) ? page(html) : words;
 }
 
-/** Returns the representation that shows most in a terminal, of a value that has several. */
-export function bestText(values: readonly TypedValue[], options: ShowOptions): string {
-  const rank = ({ mimetype }: TypedValue) => {
-    if (mimetype.startsWith('image/')) return 0;
-    const at = ['text/html', 'text/markdown', 'application/json', 'text/plain'].indexOf(mimetype);
-    return at === -1 ? 1.5 : at + 1;
-  };
-  const [best] = [...values].sort((a, b) => rank(a) - rank(b));
+/** Returns the text of the output that shows most in a terminal, of a cell that has several. */
+export function bestText(values: readonly ShownValue[], options: ShowOptions): string {
+  const best = preferred(values, 'terminal');
   return best === undefined ? '' : outputText(best, options);
-}
-
-function unbundle(data: unknown): TypedValue[] {
-  const bundle: unknown = typeof data === 'string' ? parsed(data) : data;
-  return Object.entries(Object(bundle))
-    .filter(([mimetype]) => mimetype.includes('/'))
-    .map(([mimetype, value]) => ({ mimetype, data: value }));
 }
 
 function keepDataUrl(url: string, { keep }: ShowOptions, mimetype?: string): string {
@@ -102,36 +96,6 @@ function percentDecoded(content: string): Buffer {
     String.fromCharCode(Number.parseInt(digits, 16)),
   );
   return Buffer.from(decoded, 'latin1');
-}
-
-/** Returns whether these are errors of cells that cannot run, whose text names the other cells. */
-function isStructural(data: unknown): boolean {
-  const [first]: readonly unknown[] = Array.isArray(data) ? data : [];
-  return ['multiple-defs', 'cycle', 'setup-refs', 'ancestor-prevented'].includes(Object(first).type);
-}
-
-/** Errors as one line each, or as the kernel has formatted them; `null` entries are passed over. */
-function errorsText(data: unknown, style: Style): string {
-  const errors: readonly unknown[] = Array.isArray(data) ? data : [];
-  return errors.map((error) => style.red(errorText({ ...Object(error) }))).join('\n');
-}
-
-function errorText(error: Readonly<Record<string, unknown>>): string {
-  const type = text(error.exception_type) ?? text(error.type) ?? 'error';
-  const message = text(error.msg)?.trimEnd();
-  const cells =
-    Array.isArray(error.cells) && error.cells.length > 0
-      ? ` (also in ${error.cells.map(String).join(', ')})`
-      : '';
-  if (error.type === 'multiple-defs') return `"${error.name}" is defined in several cells${cells}`;
-  if (error.type === 'cycle') return 'this cell is part of a cycle';
-  if (message === undefined || message === '') return `${type}${cells}`;
-  // Syntax errors come with the line and a marker below it.
-  return message.includes('\n') || message.startsWith(type) ? message : `${type}: ${message}`;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** An integer beyond 2^53 among the leaves, which JSON.stringify can only write as text. */
@@ -153,12 +117,4 @@ function jsonText(value: unknown, options: ShowOptions): string {
 
 function plainLeaf(shown: string): string {
   return shown.includes('\n') ? `\n${shown}\n` : shown;
-}
-
-function parsed(json: string): unknown {
-  try {
-    return parsePythonJson(json);
-  } catch {
-    return json; // notebook code can emit anything under any type
-  }
 }

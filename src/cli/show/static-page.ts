@@ -3,6 +3,8 @@
  * requests, and parts of outputs that could act in spite of the policy are left out, so the file is safe to open
  * whatever the notebook printed.
  */
+
+import { errorsText } from '#src/outputs/error-text.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { CellResult, Run } from '#src/wire/run.ts';
 import { safeHtml } from './safe-html.ts';
@@ -68,7 +70,7 @@ async function outputHtml(output: Output, asset: (assetId: string) => Promise<Ui
   if (mimetype.startsWith('image/')) return imageHtml(mimetype, bytes ?? data, text);
   const content = bytes === undefined ? data : Buffer.from(bytes).toString('utf8');
   if (mimetype === 'application/vnd.marimo+error')
-    return `<pre class="error">${escaped(errorText(content))}</pre>`;
+    return `<pre class="error">${escaped(errorsText(content, text))}</pre>`;
   const isMarkup = mimetype === 'text/html' || mimetype === 'text/markdown';
   // Elements of marimo's own show nothing without its front end: their text does.
   if (isMarkup && typeof content === 'string' && !/<marimo-(?!tex)/.test(content)) return safeHtml(content);
@@ -98,16 +100,6 @@ function tableHtml({ columns, rows, rowCount }: NonNullable<Output['table']>): s
   );
   const rest = rowCount > rows.length ? `<p>${rows.length} of ${rowCount} rows</p>` : '';
   return `<table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table>${rest}`;
-}
-
-function errorText(content: unknown): string {
-  const errors: readonly unknown[] = Array.isArray(content) ? content : [content];
-  return errors
-    .map((error) => {
-      const { msg, type } = { msg: undefined, type: undefined, ...Object(error) };
-      return String(msg ?? type ?? textOf(error));
-    })
-    .join('\n');
 }
 
 function textOf(value: unknown): string {

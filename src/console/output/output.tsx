@@ -1,18 +1,15 @@
 /** An output as people look at it: a table, a picture, HTML in a frame, or text. Nothing of it becomes part of this page. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { representationFor, type ShownValue } from '#src/outputs/representation.ts';
 import { Problem } from '../parts/problem.tsx';
 import { textOf } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { HtmlFrame } from './html-frame.tsx';
-import { type OutputTable, TableOutput } from './table-output.tsx';
+import { TableOutput } from './table-output.tsx';
 
-export interface ShownOutput {
-  readonly mimetype: string;
-  readonly data?: unknown;
+export interface ShownOutput extends ShownValue {
   readonly assetId?: string | undefined;
-  readonly text?: string | undefined;
-  readonly table?: OutputTable | undefined;
 }
 
 interface OutputProps {
@@ -22,47 +19,35 @@ interface OutputProps {
 }
 
 export function Output({ output, runId }: OutputProps) {
-  const { mimetype, data, assetId, text, table } = output;
-  if (table !== undefined) return <TableOutput table={table} />;
-  if (assetId !== undefined) return <Asset assetId={assetId} runId={runId} output={output} />;
+  const { assetId, text, table } = output;
+  if (table === undefined && assetId !== undefined)
+    return <Asset assetId={assetId} runId={runId} output={output} />;
+  const shown = representationFor(output, 'page');
+  switch (shown.kind) {
+    case 'table':
+      return <TableOutput table={shown.table} />;
+    case 'error':
+      return <pre class="output error">{shown.text}</pre>;
+    case 'text':
+      return <pre class="output">{shown.text}</pre>;
+    case 'data':
+      return <Data mimetype={shown.mimetype} data={shown.data} text={text} />;
+  }
+}
+
+interface DataProps {
+  readonly mimetype: string;
+  readonly data: unknown;
+  readonly text: string | undefined;
+}
+
+function Data({ mimetype, data, text }: DataProps) {
   if (mimetype.startsWith('image/')) return <Picture mimetype={mimetype} data={textOf(data)} alt={text} />;
-  if (mimetype === BUNDLE) return <Bundle output={output} runId={runId} />;
   if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(textOf(data))))
     return <Html html={textOf(data)} text={text} />;
-  if (/error|traceback/.test(mimetype)) return <pre class="output error">{text ?? textOf(data)}</pre>;
-  if (mimetype === 'application/json') return <pre class="output">{text ?? indented(data)}</pre>;
-  return <pre class="output">{text ?? textOf(data)}</pre>;
-}
-
-const BUNDLE = 'application/vnd.marimo+mimebundle';
-/** The media types of a bundle that can be shown, in order of preference. */
-const PREFERRED = [
-  'image/png',
-  'image/svg+xml',
-  'image/jpeg',
-  'text/html',
-  'text/markdown',
-  'text/plain',
-] as const;
-
-/** The same value in several media types. */
-function Bundle({ output: { data, text }, runId }: OutputProps) {
-  const bundle: Readonly<Record<string, unknown>> = Object(typeof data === 'string' ? parsed(data) : data);
-  const mimetype = PREFERRED.find((one) => bundle[one] !== undefined) ?? 'text/plain';
-  return (
-    <Output
-      output={{ mimetype, data: bundle[mimetype] ?? text ?? '', ...(text !== undefined && { text }) }}
-      runId={runId}
-    />
-  );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  if (mimetype === 'application/json') return <pre class="output">{indented(data)}</pre>;
+  // The text is cut off if it is long, so text itself is shown from the data.
+  return <pre class="output">{mimetype.startsWith('text/') ? textOf(data) : (text ?? textOf(data))}</pre>;
 }
 
 function Picture({

@@ -1,11 +1,5 @@
+import type { OutputTable } from '#src/wire/output.ts';
 import { count, textOf } from '../parts/words.ts';
-
-export interface OutputTable {
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
-  readonly rows: readonly (readonly unknown[])[];
-  readonly rowCount: number;
-  readonly columnCount: number;
-}
 
 /** The first rows of a table. */
 export function TableOutput({

@@ -1,8 +1,8 @@
 import { shortenText } from '#src/core/compact-text.ts';
 import type { CellError } from '#src/kernel/messages.ts';
+import { errorMessage } from '#src/outputs/error-text.ts';
 import type { RawOutput } from '#src/runs/run-output.ts';
 import { labelsOf } from '../cell-label.ts';
-import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { OF_ONE_CELL } from './execution-request.ts';
 
@@ -20,11 +20,11 @@ export function brokenOutputs(view: NotebookView): (cell: ViewCell) => RawOutput
   return (cell) => {
     if (cell.ended === 'success' || cell.ended === 'stopped') return undefined;
     const own = structureErrors(cell);
-    if (own.length > 0) return errorOutput(own, own.map((error) => errorText(error, label)).join('\n'));
+    if (own.length > 0) return errorOutput(own, own.map((error) => errorMessage(error, label)).join('\n'));
     const causeId = causes.get(cell.id);
     if (causeId === undefined) return undefined;
     const [cause] = structureErrors(view.get(causeId));
-    const reason = cause === undefined ? '' : shortenText(errorText(cause, label), MAX_CAUSE_CHARS);
+    const reason = cause === undefined ? '' : shortenText(errorMessage(cause, label), MAX_CAUSE_CHARS);
     const msg = `This needs the cell ${label(causeId)}, which cannot run: ${reason}`;
     return errorOutput([{ type: 'ancestor-prevented', msg, raising_cell: causeId }], msg);
   };

@@ -1,12 +1,12 @@
 import { shortenText } from '#src/core/compact-text.ts';
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
+import { errorMessage } from '#src/outputs/error-text.ts';
 import { unbundle } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { CodeError, CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf, isCellId } from '../document.ts';
-import { errorText } from '../error-text.ts';
 import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
 import type { WorkPlan } from './work-plan.ts';
@@ -131,7 +131,7 @@ function describeErrors(output: CellOutput, cellId: string | null): CodeError[] 
     .filter((error) => error.type !== 'ancestor-stopped')
     .map((error) => ({
       type: shortenText(error.exception_type ?? error.type, MAX_ERROR_TYPE_CHARS),
-      message: shortenText(errorText(error), MAX_ERROR_CHARS),
+      message: shortenText(errorMessage(error), MAX_ERROR_CHARS),
       cellId,
     }));
 }

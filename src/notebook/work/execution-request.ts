@@ -1,9 +1,9 @@
 /** Execution requests, read against the notebook as it is known: what they change, which cells they run. */
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
+import { errorMessage } from '#src/outputs/error-text.ts';
 import type { CacheMode, ExecutionRequest as SentExecution } from '#src/wire/run.ts';
 import { type CellConfig, configOf } from '../document.ts';
-import { errorText } from '../error-text.ts';
 import type { NotebookView } from '../view.ts';
 
 export interface RequestedCell {
@@ -112,5 +112,5 @@ export function refuseStructuralErrors(
 }
 
 function describe(error: CellError, labelOf: (cellId: string) => string): { type: string; message: string } {
-  return { type: error.type, message: errorText(error, labelOf) };
+  return { type: error.type, message: errorMessage(error, labelOf) };
 }

@@ -10,10 +10,10 @@ import type {
   Execution,
   KernelMessage,
 } from '#src/kernel/messages.ts';
+import { errorMessage } from '#src/outputs/error-text.ts';
 import { OutputShelf } from '#src/runs/run-output.ts';
 import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/wire/run.ts';
 import { labelOf, labelsOf } from '../cell-label.ts';
-import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { brokenOutputs } from './broken-cells.ts';
 
@@ -220,7 +220,7 @@ function describe(cell: ViewCell, label: (cellId: string) => string, hint: Error
   const error: CellError | undefined = cell.structural[0] ?? (shown[0] as CellError | undefined);
   if (error === undefined) return `The cell ${labelOf(cell)} failed.`;
   if (cell.structural.length > 0 && error.msg === undefined)
-    return `The cell ${labelOf(cell)} cannot run: ${shortenText(errorText(error, label), MAX_MESSAGE_CHARS)}.`;
+    return `The cell ${labelOf(cell)} cannot run: ${shortenText(errorMessage(error, label), MAX_MESSAGE_CHARS)}.`;
   const kind = error.exception_type ?? error.type;
   if (error.msg === undefined)
     return `The cell ${labelOf(cell)} has an error: ${shortenText(kind, MAX_MESSAGE_CHARS)}.`;

@@ -1,4 +1,4 @@
-import type { Grid } from './grid.ts';
+import { type Grid, valueText } from './grid.ts';
 import { parsePythonJson } from './python-json.ts';
 
 /** The readable part of one of marimo's own elements. `container`: everything that it contains. */
@@ -14,7 +14,10 @@ export type MarimoElement =
 
 type Attributes = Readonly<Record<string, string>>;
 
-/** Members of every attribute are JSON, as marimo's front end reads them. */
+/** How many cells of a table are read. */
+const MAX_CELLS = 50_000;
+
+/** Returns the readable part of an element, whose attributes are JSON, as marimo's front end reads them. */
 export function readMarimoElement(name: string, attributes: Attributes): MarimoElement {
   if (name === 'marimo-table') return { kind: 'table', grid: readTable(attributes) };
   if (name === 'marimo-json-output') {
@@ -82,7 +85,7 @@ function readDownload(read: Read): MarimoElement {
 function readPlotly(read: Read): MarimoElement {
   const figure = Object(read('figure'));
   const title = wordsOf(Object(Object(figure.layout).title).text);
-  const content = `data:application/vnd.plotly.v1+json;base64,${Buffer.from(JSON.stringify(figure)).toString('base64')}`;
+  const content = `data:application/vnd.plotly.v1+json,${encodeURIComponent(JSON.stringify(figure))}`;
   return { kind: 'file', mimetype: 'application/vnd.plotly.v1+json', content, label: title };
 }
 
@@ -115,32 +118,35 @@ function readTable(attributes: Attributes): Grid {
     : [];
   const keys = [...indexes, ...columns];
   const total = Number(attributes['data-total-rows'] ?? rows.length);
+  // Every row gets all columns, so a row that is short in the JSON can be long here.
+  const read = rows.slice(0, Math.max(1, Math.floor(MAX_CELLS / Math.max(1, keys.length))));
   return {
     headings: [keys],
-    rows: rows.map((row) => keys.map((key) => valueText(row[key]))),
-    moreRows: Number.isFinite(total) ? Math.max(0, total - rows.length) : 0,
+    rows: read.map((row) => keys.map((key) => valueText(row[key]))),
+    moreRows: Math.max(
+      0,
+      (Number.isFinite(total) ? Math.max(total, rows.length) : rows.length) - read.length,
+    ),
   };
 }
 
-/** Rows as marimo embeds them: JSON in a string, or in a data URL. None when they are only to be had from the kernel. */
+/**
+ * Returns the rows as marimo embeds them: JSON in a string, or in a data URL. There are none when only the kernel has
+ * them.
+ */
 function readRows(data: unknown): readonly Readonly<Record<string, unknown>>[] {
-  const text = typeof data === 'string' ? data : '';
-  const [, base64] = /^data:application\/json;base64,(.*)$/s.exec(text) ?? [];
-  const rows =
-    typeof data === 'string'
-      ? jsonOf(base64 === undefined ? text : Buffer.from(base64, 'base64').toString())
-      : data;
+  const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(typeof data === 'string' ? data : '') ?? [];
+  const rows = typeof data === 'string' ? jsonOf(base64 === undefined ? data : fromBase64(base64)) : data;
   return Array.isArray(rows) ? rows.map((row: unknown) => ({ ...Object(row) })) : [];
 }
 
-function valueText(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  if (typeof value !== 'object') return String(value);
-  const members = Object.entries(value);
-  // marimo's way to write an integer beyond 2^53
-  return members.length === 1 && members[0]?.[0] === '$bigint'
-    ? String(members[0][1])
-    : JSON.stringify(value);
+/** Returns the UTF-8 text that base64 encodes; empty if it encodes nothing. */
+function fromBase64(base64: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));
+  } catch {
+    return '';
+  }
 }
 
 function jsonOf(text: string | undefined): unknown {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { errorText } from '#src/notebook/error-text.ts';
+import { errorMessage } from '#src/outputs/error-text.ts';
 
 test('an error says what is wrong, also where marimo gives it no message', () => {
   const rows = [
@@ -11,5 +11,5 @@ test('an error says what is wrong, also where marimo gives it no message', () =>
     [{ type: 'interruption' }, 'this was interrupted'],
     [{ type: 'something-new' }, 'something-new'],
   ] as const;
-  for (const [error, text] of rows) assert.equal(errorText(error), text);
+  for (const [error, text] of rows) assert.equal(errorMessage(error), text);
 });

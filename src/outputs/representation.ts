@@ -1,0 +1,98 @@
+/**
+ * Which representation of an output is shown to whom. An output has data of a media type, or of several (a bundle), and the
+ * server adds its text and its rows, which the kernel made where the value was (`src/kernel/host/output_text.py`, `output_table.py`).
+ * Command line, agents and console show what `representationFor` chooses; each knows only how.
+ */
+import type { OutputTable } from '#src/wire/output.ts';
+import { errorsText } from './error-text.ts';
+import { parsedOrText } from './python-json.ts';
+
+/** `terminal`: the command line. `model`: text and pictures for a language model. `page`: HTML in a browser. */
+export type Audience = 'terminal' | 'model' | 'page';
+
+export interface ShownValue {
+  readonly mimetype: string;
+  readonly data?: unknown;
+  /** The value as plain text, such as its `repr`, cut off if it is long. */
+  readonly text?: string | undefined;
+  readonly table?: OutputTable | undefined;
+}
+
+export type Representation =
+  | { readonly kind: 'table'; readonly table: OutputTable }
+  /** Lines that say why a cell failed. */
+  | { readonly kind: 'error'; readonly text: string }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'data'; readonly mimetype: string; readonly data: unknown };
+
+const BUNDLE = 'application/vnd.marimo+mimebundle';
+const ERRORS = 'application/vnd.marimo+error';
+const TRACEBACK = 'application/vnd.marimo+traceback';
+
+interface Preference {
+  /** The members of a bundle in order. A type that is not named has the place of its wildcard. */
+  readonly order: readonly string[];
+  /** Types of which the server's text says more, or the same in less, than the data. */
+  readonly asText: ReadonlySet<string>;
+}
+
+const PREFERENCES: Readonly<Record<Audience, Preference>> = {
+  // HTML has structure and colours here, and its pictures are saved. The text of JSON is Python's, in which a tuple is not a list.
+  terminal: {
+    order: ['image/*', 'text/html', '*/*', 'text/markdown', 'application/json', 'text/plain'],
+    asText: new Set(['application/json']),
+  },
+  // The pictures are those that models see.
+  model: {
+    order: [
+      ...['image/png', 'image/jpeg', 'image/gif', 'image/webp'],
+      ...['text/markdown', 'text/plain', 'application/json', 'text/html', '*/*'],
+    ],
+    asText: new Set(['application/json', 'text/html', 'text/markdown', TRACEBACK]),
+  },
+  page: {
+    order: [
+      ...['image/png', 'image/svg+xml', 'image/*', 'text/html'],
+      ...['text/markdown', 'text/plain', 'application/json', '*/*'],
+    ],
+    asText: new Set(['application/json', TRACEBACK]),
+  },
+};
+
+/** Returns the representation of an output that says most to this audience. */
+export function representationFor(value: ShownValue, audience: Audience): Representation {
+  const { mimetype, data = null, text, table } = value;
+  // A table without rows is one whose first row is too long for it.
+  if (table !== undefined && (table.rows.length > 0 || table.rowCount === 0)) return { kind: 'table', table };
+  if (mimetype === ERRORS) return { kind: 'error', text: errorsText(data, text) };
+  if (mimetype === BUNDLE) {
+    const member = preferred(membersOf(data), audience);
+    return member === undefined ? { kind: 'text', text: text ?? '' } : representationFor(member, audience);
+  }
+  // The text is the data where the kernel did not have the value; the data are not cut off.
+  if (text !== undefined && text !== data && PREFERENCES[audience].asText.has(mimetype))
+    return { kind: mimetype === TRACEBACK ? 'error' : 'text', text };
+  return { kind: 'data', mimetype, data };
+}
+
+/** Returns the value of the media type that says most to this audience; undefined if there is none. */
+export function preferred<Value extends { readonly mimetype: string }>(
+  values: readonly Value[],
+  audience: Audience,
+): Value | undefined {
+  const { order } = PREFERENCES[audience];
+  const rankOf = ({ mimetype }: Value) => {
+    const ranks = [mimetype, `${mimetype.split('/', 1)[0]}/*`, '*/*'].map((type) => order.indexOf(type));
+    return ranks.find((rank) => rank !== -1) ?? order.length;
+  };
+  return values.toSorted((a, b) => rankOf(a) - rankOf(b))[0];
+}
+
+/** Returns the members of a bundle, without its metadata. A bundle in a bundle is not read. */
+function membersOf(data: unknown): ShownValue[] {
+  const bundle = parsedOrText(data);
+  if (typeof bundle !== 'object') return [{ mimetype: 'text/plain', data: bundle }];
+  return Object.entries(Object(bundle))
+    .filter(([mimetype]) => mimetype.includes('/') && mimetype !== BUNDLE)
+    .map(([mimetype, member]) => ({ mimetype, data: member }));
+}
