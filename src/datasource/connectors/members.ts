@@ -1,5 +1,6 @@
 /** Schemas of members that several kinds of connections share. */
-import { Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
+import { CaCertificate, TlsMode } from '../egress/tls-mode.ts';
 import { exactText } from '../exact-text.ts';
 
 /** Accepts exactly one host. Whether it exists is not checked. */
@@ -43,6 +44,25 @@ export const Password = Type.String({
   writeOnly: true,
   examples: ['secret'],
 });
+
+/** Returns the members of a database server that has accounts with passwords: its address, the account, and TLS. */
+export function serverMembers(
+  usualPort: number,
+  database = nameMember('Database', 'Database that is used where a statement names none.', 'sales'),
+) {
+  return {
+    host: Host,
+    port: portMember(usualPort),
+    database,
+    user: User,
+    password: Password,
+    tls: Type.Optional(TlsMode),
+    ca_certificate: Type.Optional(CaCertificate),
+  };
+}
+
+/** An account on a database server, with the checks that the server's certificate must pass. */
+export type ServerAccount = Omit<Static<TObject<ReturnType<typeof serverMembers>>>, 'host' | 'port'>;
 
 /** Returns the schema of a secret text. */
 export function secretMember(title: string, description: string, example: string) {

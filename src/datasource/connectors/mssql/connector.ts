@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
-import { CaCertificate, TlsMode } from '../../egress/tls-mode.ts';
 import { ROW_AND_BATCH_BYTES } from '../../rows.ts';
 import { defineConnector } from '../connector.ts';
 import { loadDriver } from '../drivers.ts';
 import { checkCertificate } from '../http/address.ts';
-import { Host, nameMember, Password, portMember, User } from '../members.ts';
+import { serverMembers } from '../members.ts';
 import { isTedious } from './driver.ts';
 import { classifyMssql, explainMssql, openMssql } from './session.ts';
 
@@ -17,13 +16,7 @@ export const mssql = defineConnector({
   schema: Type.Object(
     {
       kind: Type.Literal('mssql'),
-      host: Host,
-      port: portMember(1433),
-      database: nameMember('Database', 'Database that is used where a statement names none.', 'sales'),
-      user: User,
-      password: Password,
-      tls: Type.Optional(TlsMode),
-      ca_certificate: Type.Optional(CaCertificate),
+      ...serverMembers(1433),
     },
     {
       title: 'Microsoft SQL Server',

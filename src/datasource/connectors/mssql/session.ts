@@ -2,26 +2,22 @@
 import type { Socket } from 'node:net';
 import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
-import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
+import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
+import type { ServerAccount } from '../members.ts';
 import type { Session, Target } from '../session.ts';
 import { endOnUnreadable, type TdsConnection, type TdsRequest, type Tedious } from './driver.ts';
 import { MAY_WRITE, mayRunReadOnly } from './statements.ts';
 import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
 
 /** A server and an account on it. */
-export interface MssqlOptions {
+export interface MssqlOptions extends ServerAccount {
   readonly route: EgressRoute;
   /** Connects to the server that the named one redirects its clients to, as Azure does. */
   readonly connectTo: (target: Target) => Promise<EgressRoute>;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-  readonly tls?: TlsMode;
-  readonly ca_certificate?: string;
 }
 
 /** Opens a session with the loaded driver. Rejects with errors of the driver and of sockets. */

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
-import { CaCertificate, TlsMode } from '../../egress/tls-mode.ts';
 import { type Connector, defineConnector } from '../connector.ts';
 import { checkCertificate } from '../http/address.ts';
-import { Host, nameMember, Password, portMember, User } from '../members.ts';
+import { serverMembers } from '../members.ts';
 import { classifyMysql, explainMysql } from './errors.ts';
 
 /** The connector of MySQL. */
@@ -22,13 +21,7 @@ function mysqlConnector<K extends 'mysql' | 'mariadb'>(
     schema: Type.Object(
       {
         kind: Type.Literal(kind),
-        host: Host,
-        port: portMember(3306),
-        database: nameMember('Database', 'Database that is used where a statement names none.', 'sales'),
-        user: User,
-        password: Password,
-        tls: Type.Optional(TlsMode),
-        ca_certificate: Type.Optional(CaCertificate),
+        ...serverMembers(3306),
       },
       {
         title,

@@ -2,24 +2,20 @@
 import type { Socket } from 'node:net';
 import driver, { type Connection, type FieldPacket } from 'mysql2';
 import type { EgressRoute } from '../../egress/egress-route.ts';
-import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
+import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
 import { foldLetters } from '../../query/sql-words.ts';
 import { beginsAsReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
+import type { ServerAccount } from '../members.ts';
 import type { Session } from '../session.ts';
 import { lacksTls } from './errors.ts';
 
 /** A server and an account on it. */
-export interface MysqlOptions {
+export interface MysqlOptions extends ServerAccount {
   readonly route: EgressRoute;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-  readonly tls?: TlsMode;
-  readonly ca_certificate?: string;
 }
 
 /** The character set and the SQL mode that the driver asks for when it connects. */

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
-import { CaCertificate, TlsMode } from '../../egress/tls-mode.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate } from '../http/address.ts';
-import { Host, nameMember, Password, portMember, User } from '../members.ts';
+import { nameMember, serverMembers } from '../members.ts';
 import { classifyPostgres, explainPostgres } from '../postgres/errors.ts';
 
 /** The connector of Amazon Redshift, which speaks the PostgreSQL protocol. */
@@ -13,18 +12,12 @@ export const redshift = defineConnector({
   schema: Type.Object(
     {
       kind: Type.Literal('redshift'),
-      host: Host,
-      port: portMember(5439),
-      database: nameMember('Database', 'Database of the cluster or workgroup.', 'dev'),
-      user: User,
-      password: Password,
+      ...serverMembers(5439, nameMember('Database', 'Database of the cluster or workgroup.', 'dev')),
       schema: nameMember(
         'Schema',
         'Schema in which tables are looked up when a statement names none. It must exist.',
         'public',
       ),
-      tls: Type.Optional(TlsMode),
-      ca_certificate: Type.Optional(CaCertificate),
     },
     {
       title: 'Amazon Redshift',
