@@ -1,6 +1,6 @@
 /**
- * What happened to actors during a short interval, joined: all moves of one actor are one, and so is a command that a state
- * refused again and again. A thousand transitions of an actor are then one event, for everybody who follows.
+ * Events of actors during a short interval, joined: all transitions of one actor are one event, and so is a command
+ * that a state refused again and again. A thousand transitions of an actor are then one event for all followers.
  */
 import type { ActorChange, LeftAs } from './actor-watch.ts';
 import { type Address, addressText } from './address.ts';
@@ -56,13 +56,13 @@ export class ActorChanges {
     else if (change.type === 'refused') this.#refuse(change);
     else {
       const { actor, presence } = change;
-      // What the actor does after it has come back follows its leaving.
+      // Events after the actor's return follow the event of its leaving.
       this.#moves.delete(addressText(actor.address));
       this.#changes.push({ type: 'left', address: actor.address, state: statePath(actor.state), presence });
     }
   }
 
-  /** Returns what was added since the last call. */
+  /** Returns the events since the last call. */
   take(): readonly JoinedChange[] {
     const taken = this.#changes;
     this.#changes = [];

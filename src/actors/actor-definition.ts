@@ -1,4 +1,4 @@
-/** What makes a kind of actor, and what can be known of one of its actors. */
+/** The definition of a kind of actor, and the facts about one of its actors. */
 import type { AnyStateMachine, ContextFrom, EventFromLogic, SnapshotFrom } from 'xstate';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
@@ -33,7 +33,7 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   readonly homeOf?: (context: ContextFrom<Machine>) => string;
   /** Whether those that own something are counted over all workers (`residentsOfAll`). */
   readonly isCounted?: boolean;
-  /** Returns what operators may see of a context. Absent: nothing. */
+  /** Returns the part of a context that operators may see. Absent: nothing. */
   readonly shown?: (context: ContextFrom<Machine>) => ShownContext;
 }
 
@@ -42,12 +42,12 @@ interface Restorable<Snapshot> {
   resolveState(stored: { value: unknown; context: unknown }): Snapshot;
 }
 
-/** What can be known of an actor without restoring it. */
+/** The facts about an actor that need no restoring. */
 export interface Peek<Machine extends AnyStateMachine = AnyStateMachine> {
   readonly snapshot: SnapshotFrom<Machine>;
   /** Whether it is in the memory of this process. */
   readonly live: boolean;
-  /** Whether a process that has died left it behind in a resident state: what it owned is gone. */
+  /** Whether a dead process left it in a resident state: its resources are gone. */
   readonly isLost: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;

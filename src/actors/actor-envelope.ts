@@ -1,4 +1,4 @@
-/** What happened to an actor, as followers are told of it. */
+/** An event of an actor, as followers get it. */
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import type { JoinedChange } from './actor-changes.ts';
 import { adviceOf } from './chart.ts';

@@ -1,11 +1,11 @@
 /**
- * What happens to the actors of a workspace, as event streams for operators: one for each choice
- * of what to follow that somebody has made. A stream begins when it is first followed and ends some time after the last subscriber has left, so
- * that who comes back gets what was missed. While there is no stream, nothing is noted.
+ * The events of a workspace's actors as streams for operators: one for each selection that somebody follows. A stream
+ * begins when it is first followed and ends some time after the last subscriber has left, so that a returning
+ * subscriber gets the missed events. Without a stream, nothing is noted.
  *
- * What happens is joined (actor-changes.ts) and sent at most ten times a second, once it is on disk. The first change after
- * a pause is sent at once. Of several workers each may have actors of the workspace: those that are not the home of the stream
- * report what happens in them (actor-reporter.ts) as long as there is a stream.
+ * Events are joined (actor-changes.ts) and sent at most ten times a second, once they are on disk. The first change
+ * after a pause is sent at once. Each worker may have actors of the workspace: workers that are not the home of the
+ * stream report their events (actor-reporter.ts) as long as there is a stream.
  */
 
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -26,9 +26,9 @@ export type ActorStream = PublishedStream<ActorStreamEnvelope>;
 
 /** The actors in the memory of other workers. */
 export interface ActorsElsewhere {
-  /** Has the other workers report what happens to these actors from now on, in place of those before. */
+  /** Has the other workers report events of these actors from now on, in place of the earlier ones. */
   follow(interests: readonly ActorInterest[]): void;
-  /** Resolves with how many actors of the workspace they have, who report by then what was to be followed before. */
+  /** Resolves with the number of the workspace's actors in them; by then they report about the earlier selection. */
   countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]>;
 }
 
@@ -37,13 +37,13 @@ export interface ActorEventsOptions {
   /** Absent in a server of one process. */
   readonly elsewhere?: ActorsElsewhere | undefined;
   readonly makeStream: () => ActorStream;
-  /** Resolves once what was decided so far is on disk; undefined when it is. */
+  /** Resolves once all decisions so far are on disk; undefined when they are. */
   readonly durable: () => Promise<void> | undefined;
   /** How long a stream stays without subscribers. */
   readonly lingerMs?: number;
 }
 
-/** Which actors to follow, and what of them. */
+/** The actors to follow, and the kind of events. */
 export interface FollowActors extends ActorChoice {
   readonly lastEventId: string;
 }
@@ -66,7 +66,7 @@ export class ActorEvents implements Disposable {
   readonly #options: ActorEventsOptions;
   readonly #feeds = new Set<Feed>();
   readonly #changes = new ActorChanges();
-  /** What other workers have told since the last time. */
+  /** The reports of other workers since the last time. */
   #reports: ActorReport[] = [];
   readonly #pace = new Pace(REPORT_GAP_MS, () => this.#publish());
   #stopWatching: (() => void) | undefined;
@@ -75,7 +75,7 @@ export class ActorEvents implements Disposable {
     this.#options = options;
   }
 
-  /** Resolves with what attaches a subscriber, who gets the counts of actors and then what happens to them. */
+  /** Resolves with a function that attaches a subscriber, which gets the counts of actors and then the events. */
   async follow(
     workspaceId: WorkspaceId,
     { lastEventId, ...choice }: FollowActors,
@@ -93,7 +93,7 @@ export class ActorEvents implements Disposable {
     };
   }
 
-  /** Takes what another worker reports. */
+  /** Takes the report of another worker. */
   take({ reports, isIncomplete }: ActorReports): void {
     if (isIncomplete) this.restart();
     if (this.#feeds.size === 0) return;
@@ -106,7 +106,7 @@ export class ActorEvents implements Disposable {
     return new Set([...this.#feeds].map(({ workspaceId }) => workspaceId));
   }
 
-  /** Tells who follows what happens, in one workspace or in all, to read the lists again: some of it has been missed. */
+  /** Tells the followers of one workspace, or of all, to read the lists again, because events are missing. */
   restart(workspaceId?: WorkspaceId): void {
     for (const feed of this.#feeds) {
       if (workspaceId !== undefined && feed.workspaceId !== workspaceId) continue;
@@ -115,7 +115,7 @@ export class ActorEvents implements Disposable {
     }
   }
 
-  /** Has the other workers report what is followed; also those that have started since they were last asked. */
+  /** Has the other workers report the followed events, those included that have started since the last call. */
   followElsewhere(): void {
     this.#options.elsewhere?.follow(
       [...this.#feeds].map(({ workspaceId, choice }) => ({ workspaceId, choice })),

@@ -1,4 +1,4 @@
-/** What operators see of the actors of one kind. Nothing here restores an actor. */
+/** The operators' view of the actors of one kind. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ActorDetail } from '#src/wire/actor.ts';
@@ -14,7 +14,7 @@ import { Trail } from './trail.ts';
 /** As many as `LiveActors` keeps in memory although they own nothing. */
 const MAX_LISTED = 1_000;
 
-/** What an inspector reads of the actors of a kind. */
+/** The sources of an inspector. */
 export interface Inspected<Machine extends AnyStateMachine> {
   readonly definition: ActorDefinition<Machine>;
   /** Whether they are in memory during shared turns only: see `ActorDefinition.isShared`. */
@@ -22,7 +22,7 @@ export interface Inspected<Machine extends AnyStateMachine> {
   peek(id: ActorId): Peek<Machine> | undefined;
   stored(id: ActorId): ActorSnapshot | undefined;
   inMemory(id: ActorId): Inspectable | undefined;
-  /** Returns what is remembered of one that has left memory. */
+  /** Returns the memory of an actor that has left memory. */
   remembered(id: ActorId): Inspectable | undefined;
 }
 
@@ -52,7 +52,7 @@ export class ActorInspector<Machine extends AnyStateMachine> {
     }
   }
 
-  /** Returns what is seen of an actor; undefined when there is none. */
+  /** Returns the operators' view of an actor; undefined when there is none. */
   detail(id: ActorId): ActorDetail | undefined {
     const { definition } = this.#actors;
     const { machine, kind } = definition;

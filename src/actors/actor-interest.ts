@@ -1,4 +1,4 @@
-/** Which actors somebody follows, and what of them. */
+/** The actors that somebody follows, and the events to send of them. */
 import type { Address } from './address.ts';
 
 export interface ActorChoice {
@@ -6,7 +6,7 @@ export interface ActorChoice {
   readonly kind?: string | undefined;
   /** Only the actor of this kind with this id. */
   readonly id?: string | undefined;
-  /** Whether to send what each actor does; otherwise how many there are in each state, and what they refuse. */
+  /** Whether to send the transitions of each actor; otherwise counts by state, and refusals. */
   readonly moves: boolean;
 }
 

@@ -1,14 +1,15 @@
 /**
- * The actors of one kind, spoken to by id. Every event, answer and notice has the type that the kind's chart gives it.
+ * The actors of one kind, addressed by id. Every event, result and notice has the type of the kind's chart.
  *
- * `ask` and `tell` are synchronous: they decide in the turn they are called in. An actor is restored from its stored
- * snapshot when it is first addressed. An actor that throws is a bug: it is logged, what it owned is released, and its
- * last good state is stored; the next use restores it from there. Only the caller of the command sees the error.
+ * `ask` and `tell` are synchronous: they decide in the turn in which they are called. An actor is restored from its
+ * stored snapshot when it is first addressed. An actor that throws is a bug: it is logged, its resources are released,
+ * and its last good state stays stored, from which the next use restores it. Only the caller of the command gets the
+ * error.
  *
- * An actor comes into memory only in the worker that it is at home in. What would bring it into memory elsewhere throws: that is a
- * bug of the caller, and two workers would decide for one actor.
+ * An actor comes into memory only in the worker that is its home. A call that would bring it into memory elsewhere
+ * throws, because two workers would decide for one actor.
  *
- * Not here: what actors do (the ports of their charts), and who may address them (auth).
+ * Not here: the work of actors (the ports of their charts), and the rights to address them (auth).
  */
 import type {
   ActorOptions,
@@ -40,7 +41,7 @@ import { StoredActors } from './stored-actors.ts';
 import type { StoredForm } from './stored-form.ts';
 import { Trail } from './trail.ts';
 
-/** What is counted of actors. */
+/** The metrics of actors. */
 export type ActorMetrics = Pick<ServerMetrics, 'transitions' | 'refusals'>;
 
 export class ActorKind<Machine extends AnyStateMachine> {
@@ -115,12 +116,12 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return actor.ref.getSnapshot();
   }
 
-  /** Throws what `ask` would throw, and changes nothing. */
+  /** Throws the error of `ask`, and changes nothing. */
   check(id: ActorId, event: EventFromLogic<Machine>): void {
     this.#accepting(id, event);
   }
 
-  /** Throws what the stored state refuses. Unlike `check` it restores nothing, and an unknown id refuses nothing. */
+  /** Throws the refusal of the stored state. Unlike `check` it restores nothing, and an unknown id refuses nothing. */
   checkStored(id: ActorId, event: EventFromLogic<Machine>): void {
     const snapshot: AnyMachineSnapshot | undefined = this.peek(id)?.snapshot;
     if (snapshot !== undefined && !snapshot.can(event)) {
@@ -150,7 +151,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return this.#stored.peek(id);
   }
 
-  /** Brings an actor into memory without asking anything of it. Returns what `peek` returns. */
+  /** Brings an actor into memory without a command. Returns its `peek`. */
   restore(id: ActorId): Peek<Machine> | undefined {
     return this.#find(id) === undefined ? undefined : this.peek(id);
   }
@@ -168,7 +169,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return this.#live.residents(this.#definition.kind);
   }
 
-  /** Returns what `residents` does, and those of the other workers. In a shared turn that is exact. */
+  /** Returns the `residents` of all workers. In a shared turn that is exact. */
   residentsOfAll(): Address[] {
     const { kind } = this.#definition;
     return [...this.#live.residents(kind), ...this.#live.residentActors.elsewhere(kind)];
@@ -179,7 +180,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return chartOf(this.#definition.machine);
   }
 
-  /** What this process notes as the owner in what is stored of its actors; undefined in a server of one process. */
+  /** The name by which this process is noted as the owner of stored actors; undefined in a server of one process. */
   get owner(): string | undefined {
     return this.#live.owners.own;
   }

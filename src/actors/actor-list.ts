@@ -16,8 +16,8 @@ export interface ActorQuery {
 }
 
 /**
- * Returns a page. The counts are of all actors that `q` matches, whatever their kind and state. Only the actors of the page
- * are described, so its cost for each other actor is small.
+ * Returns a page. The counts are of all actors that `q` matches, of every kind and state. Only the actors of the page
+ * are described, so each other actor costs little.
  */
 export function listActors(actors: Iterable<Inspectable>, query: ActorQuery): ActorPage {
   const { kind, state, q, after, limit } = query;

@@ -1,12 +1,12 @@
 /** Which processes have actors in memory, and which of them decides for an actor. */
 export interface ActorOwners {
-  /** What this process notes in the actors that it stores; undefined in a server of one process. */
+  /** The name of this process in the actors that it stores; undefined in a server of one process. */
   readonly own: string | undefined;
-  /** Returns whether what another process noted is the name of one that lives. */
+  /** Returns whether the noted name is that of another living process. */
   livesElsewhere(owner: string): boolean;
   /**
-   * Returns whether this process decides everything of a notebook or conversation (`id`) of the workspace; without `id`, whether it
-   * decides what belongs to the workspace itself.
+   * Returns whether this process is the home of a notebook or conversation (`id`) of the workspace; without `id`, of
+   * the workspace itself.
    */
   owns(workspaceId: string, id?: string): boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * Reports what happens to the actors of this worker to the workers in which somebody follows it. Nothing is noted while nobody
- * does. A report is sent once all that it tells is on disk, at most ten times a second to each worker, and the next one only after the
- * other worker has taken it; so what happens to one actor is told in order.
+ * Reports events of this worker's actors to the workers in which somebody follows them. Without followers nothing is
+ * noted. A report is sent once all its events are on disk, at most ten times a second to each worker, and only after
+ * the other worker has taken the last one, so the events of one actor stay in order.
  */
 import { Pace } from '#src/core/pace.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
@@ -11,29 +11,29 @@ import { type ActorInterest, concerns } from './actor-interest.ts';
 import type { ActorChange, ActorWatch } from './actor-watch.ts';
 import type { Address } from './address.ts';
 
-/** What happened to an actor. */
+/** An event of an actor. */
 export interface ActorReport {
   readonly address: Address;
-  /** Absent when those who follow the actor get counts. */
+  /** Absent when the followers of the actor get counts. */
   readonly envelope?: ActorStreamEnvelope;
 }
 
 export interface ActorReports {
   readonly reports: readonly ActorReport[];
-  /** Whether more has happened than is told: those who follow have to read it anew. */
+  /** Whether events are missing from the report: followers have to read the lists again. */
   readonly isIncomplete: boolean;
 }
 
 export interface ActorReporterOptions {
   readonly watch: Pick<ActorWatch, 'add'>;
-  /** Resolves once what was decided so far is on disk; undefined when it is. */
+  /** Resolves once all decisions so far are on disk; undefined when they are. */
   readonly durable: () => Promise<void> | undefined;
   /** Resolves with whether the other worker has taken the reports. */
   readonly send: (worker: number, reports: ActorReports) => Promise<boolean>;
 }
 
 export const REPORT_GAP_MS = 100;
-/** Of one worker, until they are taken. What is beyond is not told. */
+/** The events of one worker until they are taken; further ones are dropped. */
 const MAX_PENDING_CHANGES = 4_096;
 
 /** A worker in which somebody follows actors of this one. */
@@ -53,7 +53,7 @@ export class ActorReporter implements Disposable {
     this.#options = options;
   }
 
-  /** Reports to the worker what happens to these actors from now on, in place of those before. */
+  /** Reports events of these actors to the worker from now on, in place of the earlier ones. */
   follow(worker: number, interests: readonly ActorInterest[]): void {
     const known = this.#followers.get(worker);
     if (interests.length === 0) this.forget(worker);
@@ -66,7 +66,7 @@ export class ActorReporter implements Disposable {
     }
   }
 
-  /** Ends what is reported to a worker, which may have ended. */
+  /** Ends the reports to a worker, which may have ended. */
   forget(worker: number): void {
     this.#followers.get(worker)?.pace[Symbol.dispose]();
     this.#followers.delete(worker);
@@ -75,7 +75,9 @@ export class ActorReporter implements Disposable {
     this.#stopWatching = undefined;
   }
 
-  /** Reports at once what was noted: another worker may soon report of the same actors, because they go there. */
+  /**
+   * Sends the noted events at once, because another worker may soon report about the same actors when they move there.
+   */
   leaveTo(): void {
     for (const { pace } of this.#followers.values()) pace.hurry();
   }

@@ -13,7 +13,7 @@ export type ActorChange =
 export type RefusedActor = Pick<Inspectable, 'address' | 'state'>;
 export type LeftAs = Exclude<Presence, 'live'> | 'deleted';
 
-/** Tells of what happens to actors while somebody watches. While nobody does, it costs one comparison. */
+/** Publishes events of actors while somebody watches. Without a watcher, an event costs one comparison. */
 export class ActorWatch {
   readonly #watchers = new Set<(change: ActorChange) => void>();
 

@@ -1,4 +1,4 @@
-/** Statecharts as data: what operators see of them, and what a state takes and refuses. */
+/** Statecharts as data: as operators see them, and the commands that a state takes and refuses. */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { CATALOGUE, isErrorCode } from '#src/core/errors.ts';
 
@@ -24,7 +24,7 @@ export interface ChartState {
   readonly states: readonly ChartState[];
 }
 
-/** What a state takes and refuses. An event in both lists is decided by what it carries. */
+/** The commands that a state takes and refuses. For an event in both lists its contents decide. */
 export interface Answers {
   readonly takes: readonly string[];
   readonly refuses: readonly {
@@ -40,7 +40,9 @@ export function chartOf(machine: AnyStateMachine): ChartState {
   return describe(machine.root);
 }
 
-/** Returns what the state takes and refuses, as the deepest active state that says something about an event decides. */
+/**
+ * Returns the commands that the state takes and refuses. The deepest active state with a rule about an event decides.
+ */
 export function answersOf(machine: AnyStateMachine, value: unknown): Answers {
   const nodes = [...activeNodes(machine.root, value)].sort((a, b) => b.path.length - a.path.length);
   const takes = new Set<string>();
@@ -83,7 +85,7 @@ function changes({ target, actions }: AnyTransitionDefinition): boolean {
   return target !== undefined || actions.length > 0;
 }
 
-/** Returns what the catalogue says about the code of a refusal. */
+/** Returns the catalogue's entry for the code of a refusal. */
 export function adviceOf(code: string): { title: string; advice: string | null } {
   if (!isErrorCode(code)) return { title: code, advice: null };
   const { title, advice }: { title: string; advice?: string } = CATALOGUE[code];

@@ -3,13 +3,16 @@ import type { Address } from './address.ts';
 import { statePath } from './state-path.ts';
 import type { Trail } from './trail.ts';
 
-/** What operators may see of an actor's context: never code, prompts or credentials. Each kind lists its own members. */
+/**
+ * The part of an actor's context that operators may see: never code, prompts or credentials. Each kind lists its own
+ * members.
+ */
 export interface ShownContext {
   readonly links: readonly ActorLink[];
   readonly context: Readonly<Record<string, unknown>>;
 }
 
-/** What is inspected: an actor in memory, or what is remembered of one. */
+/** The source of an inspection: an actor in memory, or the memory of an ended one. */
 export interface Inspectable {
   readonly address: Address;
   readonly machine: { readonly id: string };

@@ -12,7 +12,7 @@ import { RememberedActors } from './remembered-actors.ts';
 import { ResidentActors } from './resident-actors.ts';
 import { needsNoStoring, type StoredForm } from './stored-form.ts';
 
-/** One actor in memory, of whatever kind. */
+/** One actor in memory, of any kind. */
 export interface LiveActor extends Inspectable {
   readonly address: Address;
   readonly machine: { readonly id: string; readonly version: number };
@@ -32,7 +32,7 @@ export interface LiveActor extends Inspectable {
   uncommitted: Promise<void> | undefined;
   /** Whether it is noted in the `ResidentActors`; undefined when its kind is not counted. */
   isNoted: boolean | undefined;
-  /** The XState actor. When it is stopped, what its state owned is released, without a transition. */
+  /** The XState actor. Stopping it releases the resources of its state, without a transition. */
   readonly ref: { getSnapshot(): AnyMachineSnapshot; stop(): unknown };
   /** Its kind finds it no more. */
   forget(): void;
@@ -108,7 +108,7 @@ export class LiveActors {
     actor.forget();
   }
 
-  /** Takes an actor that threw out of memory. What it did is remembered. */
+  /** Takes an actor that threw out of memory. Its history is remembered. */
   bury(actor: LiveActor): void {
     this.#remember(actor, 'failed');
     this.remove(actor);
@@ -160,12 +160,12 @@ export class LiveActors {
   }
 
   /**
-   * Returns what resolves when the state of the actor, and what was decided with it, is committed; undefined when it is. The
-   * actor is stored in this turn's commit if it has to be.
+   * Returns a promise that resolves when the state of the actor, and the other decisions of its turn, are committed;
+   * undefined when they are. The actor is stored in this turn's commit if necessary.
    */
   committedWith(actor: LiveActor): Promise<void> | undefined {
     if (!this.#moved.has(actor)) {
-      // Other workers read what is stored of this one's actors.
+      // Other workers read the stored states of this one's actors.
       if (!this.#store.isShared && needsNoStoring(actor.ref.getSnapshot(), actor.stored))
         return this.#store.durable();
       this.#moved.add(actor);
@@ -243,7 +243,7 @@ export class LiveActors {
     }
   }
 
-  /** Keeps what operators see of the actor, and not the actor itself. */
+  /** Keeps the operators' view of the actor, and not the actor itself. */
   #remember(actor: LiveActor, presence: 'ended' | 'failed'): void {
     this.#tellLeft(actor, presence);
     const { address, homeId, machine, state, updatedAt, revision, trail } = actor;
@@ -262,7 +262,7 @@ export class LiveActors {
     this.#passing.clear();
   }
 
-  /** Called when all that moved is stored, so an actor that is dropped here is what was stored of it. */
+  /** Called when all moves are stored, so an actor that is dropped here equals its stored form. */
   #trim(): void {
     for (const actor of this.#idle) {
       if (this.#idle.size <= MAX_IDLE_ACTORS) return;

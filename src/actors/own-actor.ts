@@ -1,4 +1,4 @@
-/** An actor in memory: the XState actor, and what the runtime and operators know of it. */
+/** An actor in memory: the XState actor, with the facts that the runtime and operators need. */
 import {
   Actor,
   type ActorOptions,
@@ -21,7 +21,7 @@ export interface OwnActor<Machine extends AnyStateMachine> extends LiveActor {
   readonly ref: Actor<Machine>;
 }
 
-/** What an actor begins with. */
+/** The initial state of an actor. */
 interface Beginnings<Machine extends AnyStateMachine> {
   readonly address: Address;
   readonly from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>;
@@ -29,7 +29,7 @@ interface Beginnings<Machine extends AnyStateMachine> {
   readonly stored: StoredForm | undefined;
   readonly trail: Trail;
   readonly isPassing: boolean;
-  /** Told of what the actor takes. */
+  /** Gets the events that the actor takes. */
   readonly watch: ActorWatch;
 }
 
@@ -87,7 +87,7 @@ export function ownActor<Machine extends AnyStateMachine>(
   return actor;
 }
 
-/** Returns what the snapshot of an actor says of its home; undefined of one that could not begin, which has no context. */
+/** Returns the home in the snapshot of an actor; undefined for an actor that could not begin, which has no context. */
 export function homeIdOf<Machine extends AnyStateMachine>(
   { homeOf }: ActorDefinition<Machine>,
   { status, context }: SnapshotFrom<Machine>,
@@ -95,7 +95,7 @@ export function homeIdOf<Machine extends AnyStateMachine>(
   return status === 'error' ? undefined : homeOf?.(context);
 }
 
-/** Returns what operators may see of a context. */
+/** Returns the part of a context that operators may see. */
 export function shownContext<Machine extends AnyStateMachine>(
   { shown }: ActorDefinition<Machine>,
   context: ContextFrom<Machine>,

@@ -4,13 +4,13 @@ import type { Inspectable } from './inspected-actor.ts';
 /** How many actors that have left memory for good are remembered. */
 export const MAX_REMEMBERED_ACTORS = 1_000;
 
-/** What is kept of an actor that has left memory. */
+/** The memory of an actor that has left memory. */
 export interface RememberedActor extends Inspectable {
   /** The notebook or conversation that it was at home with; undefined when that was its workspace. */
   readonly homeId: string | undefined;
 }
 
-/** Remembers the actors that ended or failed last, so that operators can see what happened to them. */
+/** Remembers the last actors that ended or failed, so that operators can see their history. */
 export class RememberedActors {
   /** Oldest first. */
   readonly #actors = new Map<string, RememberedActor>();
@@ -30,7 +30,7 @@ export class RememberedActors {
     return this.#actors.get(addressText(address));
   }
 
-  /** Returns what is remembered of an actor that comes back, and forgets it. */
+  /** Returns the memory of an actor that comes back, and forgets it. */
   take(address: Address): RememberedActor | undefined {
     const text = addressText(address);
     const actor = this.#actors.get(text);

@@ -26,7 +26,10 @@ export class ResidentActors {
     else tx.remove(residentActors, SYSTEM, kind, workspaceId, id);
   }
 
-  /** Returns those of the other workers. In a shared turn none of them changes, and what dead workers have left is removed. */
+  /**
+   * Returns the residents of the other workers. In a shared turn none of them changes, and those of dead workers are
+   * removed.
+   */
   elsewhere(kind: string): Address[] {
     const { own } = this.#owners;
     if (own === undefined) return [];

@@ -36,7 +36,7 @@ export class ActorRuntime {
   readonly #log: Log;
   readonly #live: LiveActors;
   readonly #kinds = new Map<string, Kind>();
-  /** Tells of what happens to actors, for operators. */
+  /** Publishes events of actors for operators. */
   readonly watch = new ActorWatch();
   readonly #charts = new Map<string, () => ChartState>();
   readonly #metrics: ActorMetrics;
@@ -87,7 +87,7 @@ export class ActorRuntime {
     return countActors(this.#of(workspaceId, false, which));
   }
 
-  /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
+  /** Returns the operators' view of an actor, without restoring it; undefined when there is none. */
   detail(kind: string, id: ActorId): ActorDetail | undefined {
     return this.#kinds.get(kind)?.inspector.detail(id);
   }
@@ -132,7 +132,7 @@ export class ActorRuntime {
     this.#live.eraseWorkspace(workspaceId);
   }
 
-  /** Stops every actor without a transition: what they own is released, their stored snapshots stay. */
+  /** Stops every actor without a transition: their resources are released, their stored snapshots stay. */
   stopAll(): void {
     this.#live.stopAll();
   }

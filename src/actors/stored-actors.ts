@@ -1,4 +1,4 @@
-/** What is stored of the actors of one kind, whichever worker has them in memory. Nothing here restores an actor. */
+/** The stored states of the actors of one kind, whichever worker has them in memory. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, SnapshotFrom } from 'xstate';
 import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
@@ -18,7 +18,7 @@ export class StoredActors<Machine extends AnyStateMachine> {
     this.#owners = owners;
   }
 
-  /** Returns what is stored of an actor; undefined when there is none. */
+  /** Returns the stored state of an actor; undefined when there is none. */
   get({ workspaceId, id }: ActorId): ActorSnapshot | undefined {
     const { storedIn, kind } = this.#definition;
     if (storedIn !== undefined) return storedIn(this.#store, { workspaceId, id });
@@ -43,7 +43,10 @@ export class StoredActors<Machine extends AnyStateMachine> {
     return { snapshot, live: false, isLost, createdAt, updatedAt };
   }
 
-  /** Returns whether another worker has the actor in memory. It does not if the actor is at home here, whoever has stored it. */
+  /**
+   * Returns whether another worker has the actor in memory. It does not if the actor is at home here, whichever worker
+   * stored it.
+   */
   #isElsewhere(
     { workspaceId }: ActorId,
     snapshot: SnapshotFrom<Machine>,

@@ -1,4 +1,4 @@
-/** What is stored of an actor, and when a move of it need not be stored. */
+/** The stored form of an actor, and the moves of it that need not be stored. */
 import type { AnyMachineSnapshot } from 'xstate';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 

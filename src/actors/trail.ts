@@ -4,8 +4,8 @@ import { statePath } from './state-path.ts';
 const TRAIL_SLOTS = 32;
 
 /**
- * What happened to one actor lately: its last 32 events, refused ones included. Noting one fills a slot of a ring and makes
- * no object; texts are made when somebody reads.
+ * The recent history of one actor: its last 32 events, refused ones included. Noting an event fills a slot of a ring
+ * and allocates nothing; texts are made when somebody reads.
  */
 export class Trail {
   readonly #types: string[] = [];

@@ -11,7 +11,7 @@ export type NotebookEvent = {
   [T in EventType]: { readonly type: T; readonly data: EventData<T> };
 }[EventType];
 
-/** Returns all that a cell shows, but for what it has printed: its console is cleared. */
+/** Returns the state of a cell without its printed text: its console is cleared. */
 function stateEvent(cell: ViewCell): NotebookEvent {
   return {
     type: 'cell-op',
@@ -25,7 +25,7 @@ function stateEvent(cell: ViewCell): NotebookEvent {
   };
 }
 
-/** Returns what a cell has printed as events: one for each text, and cell operations for the rest. */
+/** Returns the printed text of a cell as events: one for each text, and cell operations for the rest. */
 function consoleEvents(cellId: string, entries: readonly CellOutput[]): NotebookEvent[] {
   return entries.map((entry) =>
     isConsoleText(entry)
@@ -65,8 +65,8 @@ export function registeredEvent(cells: readonly ViewCell[], all: readonly ViewCe
 }
 
 /**
- * Returns what a notebook shows as events, from which a subscriber builds it. They replace what a subscriber may know
- * already: consoles are cleared before they are told.
+ * Returns the state of a notebook as events, from which a subscriber builds it. They replace a subscriber's earlier
+ * state: consoles are cleared before their text is sent.
  */
 export function replayOf(view: NotebookView, sessionId: string): Envelope[] {
   const { cells, variables } = view;

@@ -3,11 +3,11 @@ import type { ShownStatus } from '#src/wire/session.ts';
 import { isConsoleText, type NotebookEvent, shown } from './cell-events.ts';
 import { shownStatus, type ViewCell } from './view.ts';
 
-/** What is known of a cell operation that has not been told. */
+/** The changes of a cell that are not published yet. */
 interface PendingOp {
   readonly type: 'cell-op';
   readonly cellId: string;
-  /** What the kernel said that the cell does; another activity is another event. */
+  /** The cell's activity as the kernel reported it; another activity is another event. */
   activity: CellOp['status'];
   status: ShownStatus | undefined;
   stale: boolean | undefined;
@@ -30,8 +30,8 @@ interface Told {
 }
 
 /**
- * Turns what happens to the cells of a notebook into as few events as tell it: one for each state of a cell, with what
- * has changed since the last one. What happens until `flush` is told together, in its order for each cell.
+ * Joins the changes of a notebook's cells into as few events as describe them: one for each state of a cell, with the
+ * changes since the last one. Changes until `flush` are published together, in the order of each cell.
  *
  * Every change of a cell that subscribers can see must pass through here, or a later change could seem to be none.
  */
@@ -75,7 +75,7 @@ export class CellFeed {
     this.#told.delete(cellId);
   }
 
-  /** Publishes what has been taken. */
+  /** Publishes the collected changes. */
   flush(): void {
     const pending = this.#pending;
     if (pending.length === 0) return;

@@ -1,6 +1,6 @@
 /**
- * The JSON of the cells of large notebooks. A saved cell never changes, so what was made of it once is right as long as it
- * lives: a live notebook of megabytes is saved with every change, and most of its cells are as they were.
+ * The JSON of the cells of large notebooks. A saved cell object never changes, so its JSON stays valid as long as the
+ * object lives: a live notebook of megabytes is saved with every change, and most of its cells are unchanged.
  */
 import { EncodedJson, writeJson } from '#src/core/json/json-write.ts';
 import { encodeLongString, isLongString, type LongString } from '#src/core/json/prepared-strings.ts';
@@ -11,7 +11,7 @@ const known = new WeakMap<Cell, readonly Uint8Array[]>();
 const longCodes = new WeakMap<Cell, LongString>();
 const [OPEN, COMMA, CLOSE] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 
-/** Returns the JSON of the list of cells, in steps of up to a millisecond. What was made before takes no time. */
+/** Returns the JSON of the list of cells, in steps of up to a millisecond. Cells with known JSON take no time. */
 export function* jsonOfCells(cells: readonly Cell[]): Generator<undefined, EncodedJson> {
   const pieces: Uint8Array[] = [OPEN];
   for (const [index, cell] of cells.entries()) {
@@ -40,7 +40,7 @@ export function codeMark(cell: Cell): string {
   return isLongString(cell.code) ? `sha256:${atOnce(longCodeOf(cell)).digest}` : cell.code;
 }
 
-/** Returns `cell`, or `before` when that is the same. What was made of the code before is used again. */
+/** Returns `cell`, or `before` when that is equal. The JSON of unchanged code is used again. */
 export function savedAgain(cell: Cell, before: Cell | undefined): Cell {
   if (before?.code !== cell.code) return cell;
   if (before.cell_id === cell.cell_id && before.options === cell.options) return before;

@@ -6,21 +6,21 @@ import { charsOf } from './held-chars.ts';
 export const MAX_CONSOLE_END_CHARS = 32 * 1024;
 /** How many entries are kept at each end: texts that alternate between channels are entries of their own, however short. */
 const MAX_END_ENTRIES = 1000;
-/** What an entry takes in memory in addition to its text: most of it is a MIME type, which may have 255 characters. */
+/** The memory of an entry in addition to its text: most of it is a MIME type, which may have 255 characters. */
 const ENTRY_CHARS = 256;
 /**
  * A text is joined to the last entry until that has so many characters. Larger entries would be costly to cut, because
  * cutting copies.
  */
 const MIN_JOINED_CHARS = 1024;
-/** How many figures a cell may show among what it prints, and how large they may be together. */
+/** The most figures within a cell's printed text, and their most characters together. */
 const MAX_MEDIA = 100;
 const MAX_MEDIA_CHARS = 16 * 2 ** 20;
 
 /**
- * What a cell printed, bounded: the beginning and the end are kept, the middle is only counted. Consecutive texts of
- * one channel are one entry. Figures, such as those of `plt.show()`, do not count as text: they have a limit of their own,
- * and stay where they are between the texts.
+ * The printed text of a cell, bounded: the beginning and the end are kept, the middle is only counted. Consecutive
+ * texts of one channel are one entry. Figures, such as those of `plt.show()`, do not count as text: they have a limit
+ * of their own, and keep their places between the texts.
  */
 export class ConsoleTail {
   readonly #head: CellOutput[] = [];

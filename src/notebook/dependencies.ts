@@ -14,7 +14,7 @@ export class Dependencies {
   #used: Map<string, Variable[]> | undefined;
   #declared: Map<string, Variable[]> | undefined;
 
-  /** `hasCell`: whether the notebook has a cell. What variables say of others is ignored. */
+  /** `hasCell`: whether the notebook has a cell. Other cells in variables are ignored. */
   constructor(variables: VariableGraph, hasCell: (cellId: string) => boolean) {
     this.#variables = variables;
     this.#hasCell = hasCell;

@@ -12,9 +12,9 @@ export interface AppliedChanges {
 }
 
 /**
- * Applies one document transaction of the kernel to the view, as a whole. Changes of cells that are not there, and new
- * cells with ids that no client could give, are passed over, and so is what a notebook has no room for: the kernel's
- * process is not trusted.
+ * Applies one document transaction of the kernel to the view, as a whole. Changes of missing cells, new cells with ids
+ * that no client could give, and cells for which the notebook has no room are skipped, because the kernel's process is
+ * not trusted.
  */
 export function applyTransaction(view: NotebookView, changes: readonly DocumentChange[]): AppliedChanges {
   const registered = new Map<string, ViewCell>();

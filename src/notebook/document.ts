@@ -81,7 +81,7 @@ export function withConfig(
   return result;
 }
 
-/** What a cell's options say, defaults filled in; members of a wrong type count as absent. */
+/** The options of a cell with their defaults; members of a wrong type count as absent. */
 export function configOf(options: Readonly<Record<string, unknown>>): Required<CellConfig> {
   const { disabled, hide_code, column, name, expand_output } = options;
   return {

@@ -37,10 +37,10 @@ const CHECK_LIMIT_MS = 60_000;
 const CHECK_INTERRUPTED =
   'The kernel has not checked the new code in time: something that a cell has left behind keeps it busy. Close the session to end that.';
 
-/** Who submits a run: it counts among the runs in progress of this user. */
+/** The submitter of a run: the run counts among this user's runs in progress. */
 type Submitter = Pick<Principal, 'workspaceId' | 'userId'>;
 
-/** What an execution needs from the request that submits it. */
+/** The parts of the submitting request that an execution needs. */
 export interface ExecutionContext {
   readonly trace?: TraceContext | undefined;
   /**
@@ -76,7 +76,10 @@ export interface ExecutionsOptions {
   readonly work: SessionWork;
   readonly liveNotebooks: LiveNotebooks;
   readonly runs: RunRepository;
-  /** Says in a run's error which limit of the kernel has ended it, or what the workspace lacks. */
+  /**
+   * Returns the limit of the kernel that has ended a run, or the packages that the workspace lacks, for the run's
+   * error.
+   */
   readonly hint: (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => string;
   readonly log: Pick<Log, 'error'>;
 }
@@ -148,7 +151,7 @@ export class Executions {
     const live = known ?? liveNotebooks.of(session);
     const { view } = live;
     const cellIds = requestedCells(request, view);
-    // With `skip` the kernel runs what can run, and says of the rest why it cannot.
+    // With `skip` the kernel runs the cells that can run, and reports for each other cell why it cannot.
     if (request.structuralErrors !== 'skip') {
       const codes = newCodes(request, view);
       if (codes.size > 0) return this.#checkAndBegin(order, { session, live, environmentId, cellIds }, codes);

@@ -1,4 +1,4 @@
-/** What of a notebook's saved outputs goes into a file. */
+/** The saved outputs of a notebook that go into a file. */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ConvertRequest } from '#src/kernel/convert.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
@@ -11,7 +11,10 @@ export const RESULTS_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export type Results = NonNullable<Extract<ConvertRequest, { direction: 'write' }>['results']>;
 
-/** Returns outputs by cell id, in steps of one cell, from the top of the notebook. What does not fit below the limit says that it is left out. */
+/**
+ * Returns outputs by cell id, in steps of one cell, from the top of the notebook. An output beyond the limit is
+ * replaced by a note.
+ */
 export function* resultsOf(
   store: Store,
   workspaceId: WorkspaceId,
@@ -37,7 +40,7 @@ export function* resultsOf(
   return Object.fromEntries(results);
 }
 
-/** The output without what the bridge has added to it. */
+/** The output without the additions of the bridge. */
 function asMarimoHasIt({ text, table, ...output }: CellOutput): CellOutput {
   return output;
 }

@@ -1,6 +1,6 @@
 /**
- * The files of marimo's front end, as the installed package brings them: what an exported page loads. They are looked
- * up once for each version, when the first is asked for; only the names found then are ever read.
+ * The files of marimo's front end from the installed package, which an exported page loads. They are looked up once for
+ * each version, when the first is requested; only the names found then are ever read.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ interface Listing extends Installed {
   readonly paths: Promise<ReadonlyMap<string, string>>;
 }
 
-/** Nothing that is a document: a page of ours could be driven by whoever links to it. */
+/** No documents: a page of our origin could be driven by any site that links to it. */
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['css', 'text/css; charset=utf-8'],
   ['ico', 'image/x-icon'],

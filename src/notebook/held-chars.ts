@@ -1,12 +1,12 @@
 /**
- * Limits what a kernel can make this server hold for one notebook, because the kernel's process is not trusted. The
- * unit is characters.
+ * Limits the characters that a kernel can make this server hold for one notebook, because the kernel's process is not
+ * trusted.
  */
 import type { CellOutput } from '#src/kernel/messages.ts';
 
 /** All outputs, consoles, errors and variables of a notebook together. */
 export const MAX_HELD_CHARS = 256 * 2 ** 20;
-/** What an object or a list takes in memory at least, however short its JSON is. */
+/** The least memory of an object or a list, however short its JSON is. */
 const CHARS_PER_OBJECT = 40;
 
 /** Counts how much is held under each key. A key is a text, or the object that holds the characters. */
@@ -19,7 +19,7 @@ export class HeldChars {
     return MAX_HELD_CHARS - this.#total;
   }
 
-  /** Notes what `key` holds now, in the place of what it held before. */
+  /** Records the characters that `key` holds now, in place of its earlier ones. */
   set(key: string | object, chars: number): void {
     this.#total += chars - (this.#chars.get(key) ?? 0);
     if (chars === 0) this.#chars.delete(key);
@@ -27,8 +27,8 @@ export class HeldChars {
   }
 
   /**
-   * Notes what `key` holds now, and returns true, if there is room for it. Otherwise `key` holds nothing, and it
-   * returns false.
+   * Records the characters that `key` holds now, and returns true, if there is room for them. Otherwise `key` holds
+   * nothing, and it returns false.
    */
   admit(key: string, chars: number): boolean {
     this.set(key, 0);

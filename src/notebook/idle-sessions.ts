@@ -1,6 +1,6 @@
 /**
- * Puts sessions to sleep that had no command, no reader, no subscriber and no work for a while; who only looks does not count. Their kernels end and they
- * leave memory; their next use restores them. Owns a timer, which `dispose` ends.
+ * Puts sessions to sleep that had no command, no reader, no subscriber and no work for a while; observers do not count.
+ * Their kernels end and they leave memory; their next use restores them. Owns a timer, which `dispose` ends.
  */
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';

@@ -10,12 +10,12 @@ import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { ConcludedWork } from './work/work-slot.ts';
 
-/** What the driver needs of the kernel plane. */
+/** The parts of the kernel plane that the driver needs. */
 export interface Kernels {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
 }
 
-/** Handles what the notebook code of one kernel asks of its server. */
+/** Handles requests of one kernel's notebook code to its server. */
 export interface KernelRpcHandler extends Disposable {
   /** Returns the parts of one JSON object; never rejects. */
   call(method: string, fields: Readonly<Record<string, unknown>>): Promise<readonly (string | Uint8Array)[]>;

@@ -1,12 +1,12 @@
-/** What takes long of large messages of a kernel, made ready in slices before they are received. */
+/** Long work on large messages of a kernel, done in slices before they are applied. */
 import { preparing } from '#src/core/json/prepared-strings.ts';
 import { prepareContent } from '#src/runs/output-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Makes the JSON of code that a message brings, for the notebook, the event and the next command, and the stored form of what its
- * cell shows, for the end of the run. Any program in the kernel's process may have written the message.
+ * Makes the JSON of code in a message, for the notebook, the event and the next command, and the stored form of the
+ * cell's output, for the end of the run. Any program in the kernel's process may have written the message.
  */
 export function* prepareMessage(json: unknown): Generator<undefined, Disposable> {
   const output = isFields(json) && isFields(json.output) ? json.output.data : undefined;

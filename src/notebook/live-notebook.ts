@@ -1,7 +1,8 @@
 /**
- * The open notebook of one session: its document, what its cells show, its event stream, its work in flight, and its
+ * The open notebook of one session: its document, the view of its cells, its event stream, its work in flight, and its
  * present kernel. It is made when a session is opened, or first used after a restart. It outlives the session's kernels
- * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the chart.
+ * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the
+ * chart.
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -33,7 +34,7 @@ export interface LiveNotebookOptions {
   readonly stream: SessionStream;
   /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
   readonly save: (document: NotebookDocument) => NotebookDocument;
-  /** Resolves when what was saved in this turn is committed. */
+  /** Resolves when the writes of this turn are committed. */
   readonly committed: () => Promise<void> | undefined;
 }
 
@@ -82,7 +83,7 @@ export class LiveNotebook {
     return this.#kernel.present;
   }
 
-  /** Resolves when what was saved so far is on disk; `undefined` when it is. */
+  /** Resolves when all writes so far are on disk; `undefined` when they are. */
   committed(): Promise<void> | undefined {
     return this.#committed();
   }
@@ -96,7 +97,9 @@ export class LiveNotebook {
     this.#usedAtMs = performance.now();
   }
 
-  /** What the start of the kernel waits for; null when there is nothing to say. `tellStartup` also tells subscribers. */
+  /**
+   * The step for which the start of the kernel waits; null when there is none to show. `tellStartup` also publishes it.
+   */
   get startup(): Startup | null {
     return this.#startup;
   }
@@ -240,13 +243,13 @@ export class LiveNotebook {
     this.#publish(registeredEvent(cells, this.view.cells), this.#committed());
   }
 
-  /** Publishes what cells show, as far as it has changed. */
+  /** Publishes the changes of cells. */
   #tellCells(cells: readonly ViewCell[]): void {
     for (const cell of cells) this.#feed.changed(cell);
     this.#feed.flush();
   }
 
-  /** Publishes the variables unless they are what was published last. */
+  /** Publishes the variables unless they are equal to the last published ones. */
   #tellVariables(): void {
     const { variables } = this.view;
     const text = JSON.stringify(variables);

@@ -68,7 +68,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
 
   protected override load({ workspaceId, id }: ActorId, stream: SessionStream): LiveNotebook {
     const saved = this.#saved({ workspaceId, id });
-    // What it shows can change from now on.
+    // Its view can change from now on.
     this.#read.delete(keyOf({ workspaceId, id }));
     return new LiveNotebook({
       workspaceId,
@@ -80,7 +80,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
     });
   }
 
-  /** Returns what a session shows, and loads nothing. */
+  /** Returns the view of a session, and loads nothing. */
   viewOf(session: ActorId): NotebookView {
     return this.peek(session)?.view ?? savedView(this.#saved(session));
   }

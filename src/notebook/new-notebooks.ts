@@ -1,6 +1,6 @@
 /**
- * Notebooks that are being created. Large ones are written in slices, and lists page by id: a notebook that is stored after one
- * with a greater id would be passed over by a reader who has the page with that one.
+ * Notebooks that are being created. Large ones are written in slices, and lists page by id: a notebook that is stored
+ * after one with a greater id would be missed by a reader who already has the page with that one.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
@@ -14,8 +14,8 @@ export class NewNotebooks {
   readonly #inSlices = new Set<{ workspaceId: WorkspaceId; id: string; isOvertaken: boolean }>();
 
   /**
-   * Encodes what `make` returns, which has a new id each time, and calls `put`. No notebook of the workspace with a greater id has
-   * been stored by then.
+   * Encodes the result of `make`, which has a new id each time, and calls `put`. No notebook of the workspace with a
+   * greater id has been stored by then.
    */
   async create(
     workspaceId: WorkspaceId,

@@ -26,7 +26,7 @@ export interface NotebookDeletionOptions {
   readonly secrets: Pick<NotebookSecrets, 'erase'>;
   /** Removes some runs of a notebook that was deleted, in one commit. Returns whether none was left. */
   readonly removeRuns: (workspaceId: WorkspaceId, notebookId: string) => boolean;
-  /** Closes the conversation of a notebook and returns what deletes it, in the same turn. */
+  /** Closes the conversation of a notebook and returns a function that deletes it, in the same turn. */
   readonly prepareConversation: (workspaceId: WorkspaceId, notebookId: string) => (tx: Transaction) => void;
 }
 
@@ -39,8 +39,8 @@ export class NotebookDeletion {
   }
 
   /**
-   * Deletes a notebook with everything that was made of it. Throws `not_found`, `session_open`, or what `checkState`
-   * throws.
+   * Deletes a notebook with its runs, outputs and conversation. Throws `not_found`, `session_open`, or the error of
+   * `checkState`.
    */
   delete(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck = () => {}): void {
     const { store, removals, notebooks, sessions, secrets, prepareConversation } = this.#options;

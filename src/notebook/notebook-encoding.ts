@@ -1,4 +1,4 @@
-/** How a notebook is stored and served: its JSON, the record that has it, and what lists show. Large ones take slices. */
+/** The stored and served forms of a notebook: its JSON, its record, and its entry in lists. Large ones take slices. */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { parseTrustedJson } from '#src/core/json/json-parse.ts';
 import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
@@ -56,14 +56,17 @@ export function* decodeNotebook(json: Uint8Array): Generator<undefined, Notebook
   return (yield* parseTrustedJson(json)) as NotebookDocument;
 }
 
-/** Returns what `decodeNotebook` returns. Of a large notebook the JSON of its cells is made as well: most will be saved as they are. */
+/**
+ * Returns the result of `decodeNotebook`. For a large notebook it also makes the JSON of its cells, because most will
+ * be saved unchanged.
+ */
 export function* decodePrepared(json: Uint8Array): Generator<undefined, NotebookDocument> {
   const document = yield* decodeNotebook(json);
   if (json.byteLength > MAX_BYTES_AT_ONCE) yield* jsonOfCells(document.serialization.cells);
   return document;
 }
 
-/** Returns what lists show of a notebook. */
+/** Returns a notebook's entry in lists. */
 function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
   const { id, createdBy, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
   const title = titleOf(serialization);

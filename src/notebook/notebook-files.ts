@@ -1,6 +1,6 @@
 /**
- * Notebook files: a saved notebook made from one, or written as one. A converter does the reading and writing; this
- * decides what it is given and what its failures mean to the caller.
+ * Notebook files: a saved notebook made from one, or written as one. A converter reads and writes; this decides its
+ * input and the meaning of its failures for the caller.
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -49,7 +49,7 @@ export interface ExportRequest {
   readonly assetUrl: string | undefined;
 }
 
-/** What the schema of a notebook allows. */
+/** The limits of the schema of a notebook. */
 const MAX_CELLS = 10_000;
 const AT_ONCE = 4;
 const MAX_WAITING = 16;

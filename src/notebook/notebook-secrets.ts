@@ -36,7 +36,7 @@ export class NotebookSecrets {
     this.#options = options;
   }
 
-  /** Returns the names of the secrets, sorted, with who set them when. Throws `not_found`. */
+  /** Returns the names of the secrets, sorted, with their setters and times. Throws `not_found`. */
   list(workspaceId: WorkspaceId, notebookId: string): NotebookSecret[] {
     return Object.entries(this.#of(workspaceId, notebookId))
       .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -1,6 +1,6 @@
 /**
- * The actors of notebook sessions: their chart with its ports provided. The ports start kernels, deliver the end of work,
- * and give back what a session held when it closes.
+ * The actors of notebook sessions: their chart with its ports provided. The ports start kernels, deliver the end of
+ * work, and release the resources of a session when it closes.
  */
 
 import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
@@ -31,14 +31,14 @@ export interface SessionActorsOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly places: NotebookSessionPlaces;
   readonly kernels: Kernels;
-  /** Returns what a workspace asks for in addition to its notebooks (PEP 508). */
+  /** Returns the requirements of a workspace in addition to those of its notebooks (PEP 508). */
   readonly requirementsOf: (workspaceId: WorkspaceId) => readonly string[];
   /** Returns the secret variables of a notebook. */
   readonly secretsOf: (workspaceId: WorkspaceId, notebookId: string) => Readonly<Record<string, string>>;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
-  /** Returns the handler of what a session's notebook code asks of the server. */
+  /** Returns the handler of requests from a session's notebook code to the server. */
   readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
-  /** Called when a session begins to close, to close what is bound to it in the same turn. Idempotent. */
+  /** Called when a session begins to close, to close its bound conversation in the same turn. Idempotent. */
   readonly onClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
   readonly log: Pick<Log, 'error'>;
 }

@@ -19,7 +19,7 @@ export function statusOf({ snapshot }: SessionPeek): SessionStatus {
   return status;
 }
 
-/** What a session shows of its notebook. */
+/** The part of a session's record that shows its notebook. */
 interface Shown {
   readonly view: { readonly cells: readonly ViewCell[] };
   readonly startup: Startup | null;

@@ -1,4 +1,4 @@
-/** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
+/** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts accept or refuse commands. */
 
 import {
   isStarting,
@@ -78,7 +78,7 @@ export class NotebookSessions {
 
   /**
    * Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. Throws
-   * `not_found` with the member that names nothing, and what the states of environment and session refuse.
+   * `not_found` with the member that names nothing, and the refusals of environment and session.
    */
   open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSession {
     const { actors, environments, notebooks, places } = this.#options;
@@ -122,7 +122,7 @@ export class NotebookSessions {
     return Promise.all([document, outputs]).then(() => undefined);
   }
 
-  /** Calls `use`, which uses a session, once it is prepared, and returns what it returns. */
+  /** Calls `use`, which uses a session, once it is prepared, and returns its result. */
   whenReadable<T>(workspaceId: WorkspaceId, sessionId: string, use: () => T): T | Promise<T> {
     const prepared = this.prepare(workspaceId, sessionId);
     return prepared === undefined ? use() : prepared.then(use);
@@ -139,14 +139,14 @@ export class NotebookSessions {
   }
 
   /**
-   * Wakes a session that is not closed and returns its id. Throws `not_found`, and what `open` throws when there are too
-   * many.
+   * Wakes a session that is not closed and returns its id. Throws `not_found`, and the refusal of `open` when there are
+   * too many.
    */
   ensureAwake(workspaceId: WorkspaceId, sessionId: string): ActorId {
     return this.use(workspaceId, sessionId).session;
   }
 
-  /** Does what `ensureAwake` does, and returns what it has found of the session. */
+  /** Wakes a session as `ensureAwake` does, and returns its state. */
   use(workspaceId: WorkspaceId, sessionId: string): SessionInUse {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
@@ -165,10 +165,11 @@ export class NotebookSessions {
   }
 
   /**
-   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not refused because
-   * it is the first. Returns undefined when there is nothing to wait for: the session has a kernel, or is being opened, or has lost
-   * its kernel while it was in use, which its status shows and its chart refuses. Throws what `ensureAwake` throws. Rejects with
-   * `unavailable` when the session is put to sleep meanwhile, and when the signal aborts.
+   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not
+   * refused because it is the first. Returns undefined when there is nothing to wait for: the session has a kernel, or
+   * is being opened, or has lost its kernel while it was in use, which its status shows and its chart refuses. Throws
+   * the errors of `ensureAwake`. Rejects with `unavailable` when the session is put to sleep meanwhile, and when the
+   * signal aborts.
    */
   whenAwake(
     workspaceId: WorkspaceId,
@@ -211,8 +212,9 @@ export class NotebookSessions {
   }
 
   /**
-   * Starts the kernel of a session that sleeps or whose server ended; one that is awake stays as it is. Throws
-   * `not_found`, what `open` throws when there are too many, and what a session refuses that is closed or has just failed.
+   * Starts the kernel of a session that sleeps or whose server ended; one that is awake stays unchanged. Throws
+   * `not_found`, the refusal of `open` when there are too many, and that of a session that is closed or has just
+   * failed.
    */
   wake(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const session = this.ensureAwake(workspaceId, sessionId);
@@ -222,7 +224,7 @@ export class NotebookSessions {
     return this.#record(session);
   }
 
-  /** Puts a session to sleep: its kernel ends. Throws `not_found`, and what a session refuses that is not ready. */
+  /** Puts a session to sleep: its kernel ends. Throws `not_found`, and the refusal of a session that is not ready. */
   hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
@@ -253,8 +255,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Returns what attaches a subscriber, who gets the snapshot, what it has missed, the state, then live events; undefined
-   * when the session is closed. One who observes wakes nothing. Throws `not_found` at once.
+   * Returns a function that attaches a subscriber, which gets the snapshot, missed events, the state, then live events;
+   * undefined when the session is closed. An observer wakes nothing. Throws `not_found` at once.
    */
   subscribe(
     workspaceId: WorkspaceId,

@@ -22,7 +22,7 @@ import type { SessionWork } from './work/session-work.ts';
 
 export interface AgentCall {
   readonly callId: string;
-  /** The agent's run: the events of what the call does carry it. */
+  /** The agent's run: the events of the call's work carry it. */
   readonly runId: string;
   readonly signal: AbortSignal;
   /** The trace of the call. */
@@ -92,7 +92,7 @@ export class NotebooksForAgents {
     return actors.peek(sessions.ensureAwake(workspaceId, sessionId))?.snapshot.context.mode === 'edit';
   }
 
-  /** Throws what the session has against an agent in this environment: `environment_differs`, `notebook_not_ready`. */
+  /** Throws the session's refusal of an agent in this environment: `environment_differs`, `notebook_not_ready`. */
   checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void {
     const { sessions, actors } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
@@ -122,7 +122,7 @@ export class NotebooksForAgents {
     }));
   }
 
-  /** Throws what the session's state refuses; failures of the code are results. */
+  /** Throws the refusal of the session's state; failures of the code are results. */
   async runPython(
     workspaceId: WorkspaceId,
     sessionId: string,
@@ -132,13 +132,13 @@ export class NotebooksForAgents {
     await this.#whenFree(workspaceId, sessionId, signal);
     const call = { code, keep: true, toolCallId: callId, runId, trace };
     const { result } = await this.#options.codeCalls.begin(workspaceId, sessionId, call, signal);
-    // The call has the session to itself until it ends, so whatever changes meanwhile is its work.
+    // The call has the session to itself until it ends, so every change meanwhile is its work.
     const before = statesOf(this.#live(workspaceId, sessionId));
     const ended = await result;
     return { ...ended, touchedCells: touchedSince(before, this.#live(workspaceId, sessionId)) };
   }
 
-  /** Throws what the session's state refuses, and `structural_error`; failures of cells are results. */
+  /** Throws the refusal of the session's state, and `structural_error`; failures of cells are results. */
   async runCells(
     workspaceId: WorkspaceId,
     sessionId: string,
@@ -180,7 +180,10 @@ export class NotebooksForAgents {
   }
 }
 
-/** What changes with each edit of a cell: the count of its code's changes, and its settings, which are replaced as a whole. */
+/**
+ * The members that change with each edit of a cell: the version of its code, and its settings, which are replaced as a
+ * whole.
+ */
 type CellStates = ReadonlyMap<string, { readonly version: number; readonly options: object }>;
 
 function statesOf({ view }: LiveNotebook): CellStates {

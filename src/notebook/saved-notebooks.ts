@@ -119,7 +119,7 @@ export class SavedNotebooks {
     });
   }
 
-  /** Resolves with what `read` returns, without holding anybody up. */
+  /** Resolves with the result of `read`, in slices that delay no other request. */
   readInSlices(workspaceId: WorkspaceId, notebookId: string): Promise<NotebookDocument> {
     return inSlices(decodePrepared(this.json(workspaceId, notebookId)));
   }
@@ -190,7 +190,7 @@ export class SavedNotebooks {
     });
   }
 
-  /** Saves what a live session has made of the document. */
+  /** Saves the document of a live session. */
   save(workspaceId: WorkspaceId, document: NotebookDocument): NotebookDocument {
     return this.#store.write((tx) => {
       const saved = { ...document, updatedAt: timestampAfter(this.#updatedAt(workspaceId, document.id)) };
@@ -199,7 +199,7 @@ export class SavedNotebooks {
     });
   }
 
-  /** Throws `not_found`, `session_open`, or what `checkState` throws, when the notebook may not be deleted. */
+  /** Throws `not_found`, `session_open`, or the error of `checkState`, when the notebook may not be deleted. */
   checkDeletion(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck): void {
     const updatedAt = this.#updatedAt(workspaceId, notebookId);
     if (updatedAt === undefined) throw notFound();
@@ -207,7 +207,7 @@ export class SavedNotebooks {
     checkState(updatedAt);
   }
 
-  /** Returns when the notebook last changed, from what is small of it; undefined when it is deleted. */
+  /** Returns when the notebook last changed, from its small part; undefined when it is deleted. */
   #updatedAt(workspaceId: WorkspaceId, notebookId: string): string | undefined {
     const record = this.#store.get(notebookSummaries, workspaceId, notebookId);
     if (record === undefined) return undefined;

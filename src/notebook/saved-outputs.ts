@@ -1,6 +1,6 @@
 /**
- * The last outputs of a notebook's cells, which are stored apart from the notebook. What is large of them is a blob, which
- * the asset of their run is as well.
+ * The last outputs of a notebook's cells, which are stored apart from the notebook. A large output is a blob, which the
+ * asset of its run shares.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
@@ -19,7 +19,7 @@ import type { NotebookView } from './view.ts';
 
 const MAX_OUTPUTS_AT_ONCE = 100;
 
-/** What a cell has shown, and the mark of the code that produced it. */
+/** The output of a cell, and the mark of the code that produced it. */
 export interface SavedOutput {
   readonly output: CellOutput | null;
   readonly console: readonly CellOutput[];
@@ -63,7 +63,7 @@ export function keepOutputs(
 
 type OutputKey = readonly [workspaceId: string, notebookId: string, cellId: string];
 
-/** Puts what a cell has shown in the place of what it showed before. */
+/** Replaces the saved output of a cell. */
 function putOutput(
   tx: Transaction,
   { output, console, code }: SavedOutput,
@@ -88,7 +88,7 @@ function putOutput(
   release(tx, before, key[0], key[1]);
 }
 
-/** Removes what a cell has shown. A damaged record does not say which blobs it uses, so those stay. */
+/** Removes the saved output of a cell. A damaged record does not name its blobs, so those stay. */
 export function removeOutput(tx: Transaction, ...key: OutputKey): void {
   const before = unlessDamaged(() => tx.get(cellOutputRecords, ...key));
   release(tx, before, key[0], key[1]);
@@ -99,7 +99,7 @@ function release(tx: Transaction, record: CellOutputRecord | undefined, ...scope
   for (const { sha256 } of record?.held ?? []) releaseBlob(tx, sha256, ...scope);
 }
 
-/** Returns the entry with its data, or each value of its bundle, replaced by what `change` returns. */
+/** Returns the entry with its data, or each value of its bundle, replaced by the result of `change`. */
 function mapData(entry: CellOutput, change: (data: unknown, type: string) => unknown): CellOutput {
   const { mimetype, data } = entry;
   const bundle = bundleOf(entry);
@@ -110,7 +110,7 @@ function mapData(entry: CellOutput, change: (data: unknown, type: string) => unk
   return { ...entry, data: typeof data === 'string' ? JSON.stringify(changed) : changed };
 }
 
-/** Returns what a cell has shown, of a record of its output. */
+/** Returns the output in a cell's record. */
 function readOutput(store: Pick<Store, 'get'>, record: CellOutputRecord, ...scope: BlobScope): SavedOutput {
   const { held = [], code } = record;
   const entries = [record.output as CellOutput | null, ...(record.console as readonly CellOutput[])];

@@ -2,14 +2,14 @@ import type { NotebookDocument } from './document.ts';
 import type { SavedOutput } from './saved-outputs.ts';
 import { NotebookView } from './view.ts';
 
-/** What is saved of a notebook. */
+/** The saved parts of a notebook. */
 export interface SavedState {
   readonly document: NotebookDocument;
   /** The last outputs of cells, by their ids. */
   readonly outputs: ReadonlyMap<string, SavedOutput>;
 }
 
-/** Returns what a notebook shows that no kernel has: its cells are stale and have their last outputs. */
+/** Returns the view of a notebook without a kernel: its cells are stale and have their last outputs. */
 export function savedView({ document, outputs }: SavedState): NotebookView {
   const view = new NotebookView(document.serialization.cells);
   for (const [cellId, saved] of outputs) {

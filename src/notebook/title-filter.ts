@@ -1,4 +1,4 @@
-/** Returns a test of titles: whether they contain `part`, whatever the case. Without a part everything passes. */
+/** Returns a test of titles: whether they contain `part`, ignoring case. Without a part everything passes. */
 export function titleFilter(part: string | undefined): (title: string | null) => boolean {
   if (part === undefined) return () => true;
   const wanted = folded(part);

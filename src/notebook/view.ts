@@ -1,5 +1,5 @@
 /**
- * What is known of an open notebook's cells: the document, and what the kernel has said of each cell. Pure state: it
+ * The known state of an open notebook's cells: the document, and the kernel's reports about each cell. Pure state: it
  * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
  */
 import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/kernel/messages.ts';
@@ -25,17 +25,14 @@ export interface ViewCell {
   structural: readonly CellError[];
 }
 
-/** How much code a kernel may add to a notebook. What it may show is limited by `MAX_HELD_CHARS`. */
+/** The most code that a kernel may add to a notebook. `MAX_HELD_CHARS` limits its outputs. */
 const MAX_CODE_CHARS = 16 * 2 ** 20;
 /**
  * The most cells that a kernel may make. With more, a notebook cannot be worked with, because each cell costs
  * something with every change.
  */
 const MAX_CELLS = 10_000;
-/**
- * What a variable takes in memory, and each mention of a cell by its id, in addition to the text of the name or the
- * id.
- */
+/** The memory of a variable, and of each mention of a cell by its id, in addition to the text of the name or the id. */
 const VARIABLE_CHARS = 100;
 const CELL_MENTION_CHARS = 20;
 const LEFT_OUT = `all that a notebook shows may have ${MAX_HELD_CHARS / 2 ** 20} MiB.`;
@@ -120,7 +117,7 @@ export class NotebookView {
     this.#dependencies = this.#dependenciesBy(this.#variables);
   }
 
-  /** Null members leave what is known; an empty console clears it, entries append. */
+  /** Null members leave the known values; an empty console clears it, entries append. */
   applyCellOp(op: CellOp): ViewCell | undefined {
     const cell = this.#cells.get(op.cellId);
     if (cell === undefined) return undefined;
@@ -135,7 +132,7 @@ export class NotebookView {
     return cell;
   }
 
-  /** Gives a cell what it showed when the notebook was open the last time. */
+  /** Gives a cell its output of the last time the notebook was open. */
   restore(cell: ViewCell, output: CellOutput | null, console: readonly CellOutput[]): void {
     cell.output = output === null ? null : this.#admitOutput(cell.id, output);
     for (const entry of console) this.#addToConsole(cell, entry);
@@ -217,7 +214,7 @@ function charsOfVariables(variables: VariableGraph): number {
   );
 }
 
-/** Its code has not run to its end, whatever the kernel marks: it runs again before whatever depends on it. */
+/** Its code has not run to its end, even if the kernel marks it as fresh: it runs again before its dependents. */
 function isUnfinished(status: CellStatus): boolean {
   return status === null || status === 'interrupted' || status === 'cancelled';
 }

@@ -53,8 +53,8 @@ export interface QueryRequest extends TracedRequest {
 }
 
 /**
- * What agents may ask of datasources, as the caller whose prompt it is. Each throws `not_found` for what the caller may not
- * read; when `signal` aborts, they stop what they have begun.
+ * Operations of agents on datasources, with the rights of the caller whose prompt it is. Each throws `not_found` for a
+ * datasource that the caller may not read; when `signal` aborts, they stop their work.
  */
 export interface DatasourceQueries {
   /** Returns those of `slugs` that the caller may read. */

@@ -1,4 +1,4 @@
-/** What agents need of open notebooks; the notebook side provides it. */
+/** The operations on open notebooks that agents need; the notebook side provides them. */
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { ShownValue } from '#src/outputs/representation.ts';
 import type { ToolCall } from './tool.ts';
@@ -43,7 +43,7 @@ export interface CellsResult {
 }
 
 /**
- * Open notebooks, by the ids of their sessions. All throw `AppError`: `not_found`, and what the session's state refuses.
+ * Open notebooks, by the ids of their sessions. All throw `AppError`: `not_found`, and refusals of the session's state.
  * Work waits a while for a kernel that is starting or busy; when its signal aborts, it is interrupted, and the promise
  * settles once the kernel has stopped.
  */

@@ -1,4 +1,4 @@
-/** What a model can do: named tools with a schema each. Wrong input and failures are results that the model reads. */
+/** The tools of a model: names with a schema each. Wrong input and failures are results that the model reads. */
 import type { Static, TObject } from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import type { RunId } from '#src/core/ids.ts';
@@ -25,7 +25,7 @@ export interface ToolCall {
   readonly runId: RunId;
   /** Aborts when the prompt is cancelled. */
   readonly signal: AbortSignal;
-  /** The trace that what the call causes belongs to. */
+  /** The trace of the work that the call causes. */
   readonly trace: TraceContext | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface CellWorkOptions {
   readonly resolve: (end: CellsEnd) => void;
 }
 
-/** Returns work that runs cells without a run record: what an agent does is in the record of its prompt. */
+/** Returns work that runs cells without a run record: the record of an agent's prompt has its actions. */
 export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
   const recorder = new RunRecorder(cellIds, true);
   return {

@@ -36,9 +36,9 @@ export interface CodeWorkOptions {
 }
 
 /**
- * Returns work that runs code in the kernel's scratchpad. The result is made of this command's own messages: what a thread
- * or task of an earlier command prints carries the earlier id. Errors that cells had before are sent again with every
- * change of the graph; they count only when the code asked for those cells.
+ * Returns work that runs code in the kernel's scratchpad. The result is made of this command's own messages: text of a
+ * thread or task of an earlier command carries the earlier id. Errors that cells had before are sent again with every
+ * change of the graph; they count only when the code ran those cells.
  */
 export function codeWork({ id, runId, trace, code, keep, live, store, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);

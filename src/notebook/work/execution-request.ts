@@ -1,4 +1,4 @@
-/** Execution requests, read against the notebook as it is known: what they change, which cells they run. */
+/** Execution requests, read against the present notebook: their changes, and the cells that they run. */
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
@@ -91,7 +91,10 @@ export function newCodes(request: ExecutionRequest, view: NotebookView): Readonl
 /** How many cells the detail of a refusal names; its members name all. */
 const MAX_NAMED_CELLS = 10;
 
-/** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one; it says `labelOf` of cells. */
+/**
+ * Throws `structural_error` when any of `cellIds` (the cells to run and those that they depend on) has one; cells are
+ * named by `labelOf`.
+ */
 export function refuseStructuralErrors(
   cellIds: Iterable<string>,
   errorsOf: (cellId: string) => readonly CellError[],

@@ -62,7 +62,7 @@ export class RunRecorder {
   readonly #lost: BridgeWarning[] = [];
   #hasVerdicts = false;
   cancelRequested = false;
-  /** Cells with structural errors were asked for as well: they, and what needs them, end with the reason. */
+  /** Cells with structural errors were requested as well: they, and cells that need them, end with the reason. */
   skipsBroken = false;
   /** True until the kernel is asked to run cells: a run that ends before has run none. */
   isPreparing = false;
@@ -75,8 +75,8 @@ export class RunRecorder {
   }
 
   /**
-   * Records what a message says. To be called before the view applies the message. Messages about cells that the view
-   * does not have are ignored.
+   * Records the contents of a message. To be called before the view applies the message. Messages about cells that the
+   * view does not have are ignored.
    */
   follow(message: KernelMessage, view: NotebookView): void {
     if (message.op === 'execution') {

@@ -20,7 +20,7 @@ export interface RunWorkOptions {
   /** Cells whose settings came with the request; the kernel gets them before anything runs. */
   readonly configured: readonly string[];
   readonly cacheMode: CacheMode;
-  /** Cells with structural errors were asked for as well: they, and what needs them, end with the reason. */
+  /** Cells with structural errors were requested as well: they, and cells that need them, end with the reason. */
   readonly skipsBroken: boolean;
   /**
    * Whether the kernel gets nothing before the run is on disk. A retry after a crash then finds the run, or the code has never run.
@@ -40,7 +40,10 @@ const LOST_OUTPUT: RunOutput = {
   ],
 };
 
-/** Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of what ran. */
+/**
+ * Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of the cells that
+ * ran.
+ */
 export function runWork(options: RunWorkOptions): WorkPlan {
   const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint, log } = options;
   const { waitsForCommit } = options;

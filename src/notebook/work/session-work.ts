@@ -46,7 +46,7 @@ export class SessionWork {
     live.work.offer(work, plan, () => this.#actors.ask(session, { type: 'execute', work, edits }));
   }
 
-  /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with what the plan says. */
+  /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with the plan's error. */
   async call<Result>(
     session: ActorId,
     { kind, edits, signal, limitMs }: CallOptions,
@@ -68,7 +68,7 @@ export class SessionWork {
     }
   }
 
-  /** Interrupts the work if it is what the session does at the moment. */
+  /** Interrupts the work if it is the session's present work. */
   cancel(session: ActorId, workId: string): void {
     this.#actors.tell(session, { type: 'cancel', workId });
   }

@@ -4,13 +4,13 @@ import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 
 /**
- * What a session's kernel is to do, and what becomes of it. `WorkSlot` calls `follow`, `conclude` and `cancelRequested`
- * while the kernel works, and `ended` exactly once, also when the kernel died or was never asked.
+ * The commands for a session's kernel, and the handling of their results. `WorkSlot` calls `follow`, `conclude` and
+ * `cancelRequested` while the kernel works, and `ended` exactly once, also when the kernel died or never got a command.
  */
 export interface WorkPlan {
   /** The run that the kernel's messages belong to; null when they belong to none. */
   readonly runId: string | null;
-  /** The trace that what the kernel causes belongs to; undefined when it belongs to none. */
+  /** The trace of the kernel's work; undefined when it belongs to none. */
   readonly trace?: TraceContext | undefined;
   /** Each gives the kernel one command and returns its seq. They run one after the other, until one fails. */
   readonly steps: readonly ((kernel: Kernel) => number)[];
@@ -19,12 +19,12 @@ export interface WorkPlan {
    * the command at once.
    */
   readonly heldUntil?: () => Promise<void> | undefined;
-  /** Takes in what the kernel says, before the notebook's view does. */
+  /** Takes a message of the kernel, before the notebook's view does. */
   follow(message: KernelMessage): void;
   /** Returns how the work ended. Called when the last command is done and the view has taken its verdicts. */
   conclude(done: BridgeDone): WorkEnd;
   /** The kernel is being interrupted for this work. */
   cancelRequested(): void;
-  /** Delivers the end: to the record of a run, or to the caller who waits. */
+  /** Delivers the end: to the record of a run, or to the waiting caller. */
   ended(end: WorkEnd): void;
 }

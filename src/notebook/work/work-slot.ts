@@ -56,7 +56,7 @@ export class WorkSlot {
     return this.#followed?.runId ?? null;
   }
 
-  /** The trace that what the kernel causes now belongs to; undefined when it belongs to none. */
+  /** The trace of the kernel's present work; undefined when it belongs to none. */
   get trace(): TraceContext | undefined {
     return this.#followed?.trace;
   }
@@ -102,7 +102,7 @@ export class WorkSlot {
     this.#followed?.follow(message);
   }
 
-  /** No further command of the work is given. What the kernel does is interrupted by the caller. */
+  /** No further command of the work is given. The caller interrupts the kernel's present command. */
   requestCancel(): void {
     const inFlight = this.#inFlight;
     if (inFlight?.phase.name === 'held') {
@@ -132,7 +132,7 @@ export class WorkSlot {
     return this.#conclude(inFlight, done);
   }
 
-  /** The kernel is gone: what is said from now on belongs to no work. The work is still to be ended. */
+  /** The kernel is gone: later messages belong to no work. The work still has to be ended. */
   leave(): void {
     if (this.#inFlight !== undefined) this.#inFlight.phase = { name: 'left' };
   }
