@@ -156,7 +156,7 @@ test('the doctor opens the store and the keyring, changes neither, and says what
   writeFileSync(store, readFileSync(store).subarray(0, 9000));
   assert.match(
     await examine('store'),
-    /^problem: .* the file is cut short: \d+ pages are missing .* Restore it/,
+    /^problem: .*the file is cut short: \d+ pages are missing.* Restore it/,
   );
   rmSync(store);
   writeFileSync(join(data, 'bootstrap.json'), '{}');
