@@ -35,10 +35,16 @@ const JOURNEYS_OF_WORKERS = `
   .split(/\s+/)
   .map((name) => `dist/test/journeys/${name}.test.js`);
 /**
- * Tests that compare processor time with a limit run alone: next to other tests, which fill the caches of the processor
- * and take its memory's bandwidth, the same work takes up to twice as much.
+ * Tests that run alone. `event-loop` compares processor time with a limit: beside other tests, whose work fills the caches of the
+ * processor and takes its memory's bandwidth, the same work takes up to twice as much. The others start several servers, or so many
+ * processes, that they keep both processors busy by themselves, and what they wait for would take minutes beside each other.
  */
-const ALONE = ['dist/test/journeys/event-loop.test.js'];
+const ALONE = `
+  escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/event-loop journeys/paced-readers
+`
+  .trim()
+  .split(/\s+/)
+  .map((name) => `dist/test/${name}.test.js`);
 /** Tests spend a third of their time waiting for processes and clocks, so one more file runs than there are processors. */
 const FILES_AT_ONCE = availableParallelism() + 1;
 const WORKERS = '3';

@@ -123,13 +123,13 @@ const ROLES: Readonly<Record<string, Allowed>> = {
       /^(socket:|\/proc\/\d+\/cgroup$|.*\/files(\/numbers\.(sqlite|duckdb)[\w.-]*)?$|.*\/(etilqs_|\.tmp)[^/]*$)/,
     most: 24,
   },
-  // Serves, as the server itself does where it is one process: it has the store, the claim and connections. It reads its own
+  // Serves, as the server itself does where it is one process: it has the store and its folder, the claim and connections. It reads its own
   // source map for the first error whose stack it writes.
   worker: {
     isConfined: false,
     stdio: [NULL, ANY_STREAM, ANY_STREAM],
     others:
-      /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/data\/(claim|store\/(data|lock)\.mdb)$|.*\/dist\/server\/[^/]+\.map$)/,
+      /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/data\/(claim|store(\/(data|lock)\.mdb)?)$|.*\/dist\/server\/[^/]+\.map$)/,
     most: 150,
   },
   // Counts memory where no control group does.
