@@ -70,7 +70,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     isConfined: false,
     // The guardian lets go of its streams just before it takes its name.
     stdio: [ANY_STREAM, ANY_STREAM, CONNECTION],
-    others: /^(?!.*\/data\/)/,
+    // uv starts a Python, too, to ask it for its version.
+    others: /^(?!.*\/data\/(?!packages\/\.making-))/,
     most: 12,
   },
   guardian: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(pipe:|\/proc\/)/, most: 5 },
@@ -98,12 +99,12 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
     most: 12,
   },
-  // It reads how many processors it may use, and its C library reads where the stack ends.
+  // It reads how many processors it may use, and its C library reads where the stack ends. While it starts, libraries are opened.
   uv: {
     ...BARE,
     stdio: [NULL, PIPE, PIPE],
     others:
-      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo|maps)$|.*\/packages\/\.making-)/,
+      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo|maps)$|.*\.so(\.\d+)*$|.*\/packages\/\.making-)/,
     most: 64,
   },
   program: BARE,
