@@ -95,6 +95,7 @@ test('an overview gets counts and refusals, and a stream about one actor names i
   assert.equal(await refusalOf(notebook.submit(['a'])), '409 session_busy');
   await overview.until('session_busy');
   await overview.until('live.busy.running');
+  await overview.until('actors.counts'); // they come at most once a second
   await client.runs.cancel(run);
   await own.until('"cancel"');
   assert.deepEqual([...new Set(eventsIn(overview.text).map(({ type }) => type))].sort(), [
