@@ -111,7 +111,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
   },
   'src/docs.ts': { values: ['src/core', 'src/config'] },
-  // What operators read of the whole server: state, kernels, metrics, readiness; gathered from all workers.
+  // The operators' views of the whole server: state, kernels, metrics, readiness; gathered from all workers.
   'src/operators': {
     values: ['src/core', 'src/actors', 'src/metrics'],
     types: [

@@ -1,4 +1,4 @@
-/** What an operator should look at although the server goes on. Alert rules name each kind (`deploy/prometheus-alerts.yml`). */
+/** Problems for the operator that do not stop the server. Alert rules name each kind (`deploy/prometheus-alerts.yml`). */
 export const WARNING_KINDS = [
   'disk_low',
   'disk_full',

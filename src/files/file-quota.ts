@@ -21,7 +21,7 @@ export interface FileQuotaOptions {
   readonly onCounted?: (workspaceId: WorkspaceId, counted: CountedFiles) => void;
 }
 
-/** What the files of a workspace may take, in bytes and in entries (files and folders); 0 means no limit. */
+/** The most that the files of a workspace may take, in bytes and in entries (files and folders); 0 means no limit. */
 export interface FileMaximum {
   readonly bytes: number;
   readonly entries: number;

@@ -1,5 +1,5 @@
 /**
- * What the server tells the service manager that has started it (sd_notify(3)): that it is ready, that it stops, how far it is,
+ * Notices of the server to the service manager that started it (sd_notify(3)): that it is ready, that it stops, how far it is,
  * and that it needs longer. Node.js has no datagrams over unix sockets.
  */
 

@@ -98,7 +98,7 @@ const SIGNALLED = ['kill another worker', 'tgkill another worker'];
 /** Root owns the folders of all processes in /proc, so it may list descriptors, but not what they are. */
 const COUNTED = ['count open files'];
 interface Place extends Required<Pick<AttackOptions, 'user' | 'without'>>, Pick<AttackOptions, 'settings'> {
-  /** What SECURITY.md says is open there. */
+  /** The gaps that SECURITY.md names for this set-up. */
   readonly open: readonly string[];
 }
 const PLACES: readonly Place[] = [

@@ -14,7 +14,7 @@ interface SetUp {
   readonly user: User;
   readonly without?: string;
   readonly settings?: Overrides;
-  /** What the server says of its kernels. */
+  /** The server's statement about its kernels. */
   readonly confinement: RegExp;
   /** Why no machine of this kind can make it; undefined when it can. */
   readonly impossible?: string | undefined;

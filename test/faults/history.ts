@@ -1,5 +1,5 @@
 /**
- * What clients of a server saw while its workers were replaced or killed: one entry for each operation, with the times at which the
+ * The history of clients while workers of their server were replaced or killed: one entry for each operation, with the times at which the
  * client sent it and had its answer. Nothing is judged while it is recorded; `judge.ts` does that afterwards.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';

@@ -31,7 +31,7 @@ test('code that was sent with an idempotency key runs once, though the server di
   const request = appending('keyed');
   const options = { idempotencyKey: 'once' };
   const first = victim.client.executions.submit(keyed, request, options).catch(() => 'not answered');
-  // What has no key does not wait. Its kernel got its command later, so the other one would have run its code by then.
+  // A run without a key does not wait. Its kernel got its command later, so the other one would have run its code by then.
   const second = victim.client.executions.submit(other, appending('other')).catch(() => 'not answered');
   await eventually('the code without a key has run', () => ran('other') !== '');
   victim.end('SIGKILL');

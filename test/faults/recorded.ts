@@ -42,7 +42,7 @@ const MAX_START_MS = 60_000;
 const RELOADED = 'workers are replaced no longer';
 /** How long the clients play between two steps at most. */
 const MAX_CALM_MS = 800;
-/** What a kill leaves in the log. */
+/** The errors that a kill logs. */
 const EXPECTED = /"a worker has ended/;
 
 /** Runs the steps. Throws with the violations, and keeps the data and the history then. */

@@ -1,5 +1,5 @@
 /**
- * What notebook code finds of other workspaces in the memory of its own process, which is a copy of the kernel host's, and
+ * Data of other workspaces in the memory of its own process, which is a copy of the kernel host's, and
  * what an opening costs the kernel host.
  */
 import assert from 'node:assert/strict';

@@ -135,7 +135,7 @@ test('requests on one connection that stays open each reach the target that they
   const ports = [
     await startIndex(t, ({ url }, response) => void response.end(`first ${url}`)),
     await startIndex(t, ({ url }, response) => {
-      // What one side does with its connection is no concern of the other.
+      // Headers about one connection do not concern the other.
       response.setHeader('connection', 'close');
       response.end(`second ${url}`);
     }),

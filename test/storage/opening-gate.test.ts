@@ -28,7 +28,7 @@ test('no commit is given to LMDB while another process opens the store', async (
   const stored = store.durable()?.then(() => {
     isStored = true;
   });
-  // What has no gate is committed meanwhile, though it was asked for later.
+  // A write without a gate is committed meanwhile, though it was asked for later.
   await commitWithoutGate(t, path);
   assert.equal(isStored, false);
   store.refresh();
