@@ -79,7 +79,7 @@ export function acceptedBy(pid: number, port: number): ReadonlySet<number> {
   return accepted;
 }
 
-/** Returns which of these processes has used most processor time while `act` ran. */
+/** Returns the one of these processes that used most processor time while `act` ran. */
 export async function busiest(pids: readonly number[], act: () => Promise<void>): Promise<number> {
   const before = pids.map((pid) => cpuMs([pid]));
   await act();

@@ -42,7 +42,7 @@ export function writePlot(folder: string, name: string, svg: string): void {
   writeFileSync(join(folder, 'plots', `${name}.svg`), svg);
 }
 
-/** Keeps a flame graph beside the results. */
+/** Stores a flame graph next to the results. */
 export function writeFlameGraph(folder: string, name: string, from: string): void {
   mkdirSync(join(folder, 'profiles'), { recursive: true });
   copyFileSync(from, join(folder, 'profiles', `${name}.svg`));

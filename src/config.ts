@@ -72,7 +72,7 @@ export function loadConfig(
 interface Given {
   readonly text: string | undefined;
   readonly source: Source;
-  /** What error messages call the setting: the name that the user wrote. */
+  /** The name of the setting in error messages: the name that the user wrote. */
   readonly calledBy: string;
 }
 
@@ -111,7 +111,7 @@ function unknownNames(env: Environment, file: ReadonlyMap<string, string>): stri
   ];
 }
 
-/** Returns what is wrong with a setting of earlier releases; undefined when none had that name. */
+/** Returns an error message for a setting of earlier releases; undefined when no release had that name. */
 function removal(name: string, named: string): string | undefined {
   const removed = REMOVED_SETTINGS.find((setting) => setting.env === name || setting.member === name);
   return removed && `${named} was removed; ${removed.instead}`;

@@ -12,14 +12,14 @@ import { type ServeOptions, serveAlone } from './process/serve-alone.ts';
 /** How long a worker that cannot start tries to say why. */
 const LAST_WORDS_MS = 1000;
 
-/** The file that workers run. `troupe serve` has this file in the bundle of the command line, which is no program for them. */
+/** The file that workers run. `troupe serve` has this file in the bundle of the command line, which workers cannot run. */
 const WORKER_PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url));
 
 /** Settles once the process serves, or cannot. (The bundle is a script, which cannot await it itself.) */
 export const ended = main();
 
 async function main(): Promise<void> {
-  // Files of this process are readable by its user only, whatever umask it was started with.
+  // Only the user of this process may read its files, regardless of the umask it was started with.
   process.umask(0o077);
   // Lines for people are lost when the disk of their file is full or nobody reads their pipe. The server goes on.
   process.stderr.on('error', () => {});
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   process.on('uncaughtException', (error) => {
     log.fatal(
       { err: error },
-      'The process ends because of a mistake in it; what it has acknowledged is stored.',
+      'The process ends because of an internal error; everything that it has acknowledged is stored.',
     );
     log.flush();
     process.exit(1);

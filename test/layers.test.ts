@@ -4,8 +4,9 @@ import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
 
 /**
- * Folder → folders it may import. What is absent is a violation; `types` may be imported as types only, so that no code
- * of theirs is loaded. A file with an entry of its own is not part of its folder. `src/app.ts` and `src/app/` connect all of them; `src/main.ts` starts the result.
+ * Folder → folders it may import. An import that is not listed is a violation; `types` may be imported as types only, so that
+ * none of their code is loaded. A file with an entry of its own is not part of its folder. `src/app.ts` and `src/app/` connect
+ * all of them; `src/main.ts` starts the result.
  */
 interface Layer {
   readonly values: readonly string[];
@@ -23,13 +24,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // Which representation of an output is shown to whom, in the server, in the command line and in browsers.
   'src/outputs': { values: [] },
   storage: { values: ['src/os', 'src/core'] },
-  // What the server counts of itself. Everybody may be handed it.
+  // Metrics of the server. Every other folder may take them as a parameter.
   'src/metrics': { values: [] },
-  // Spans of what the server does. Everybody may be handed a tracer.
+  // Spans of the server's work. Every other folder may take a tracer as a parameter.
   'src/tracing': { values: [] },
   'src/events': { values: ['src/core'] },
-  // The processes of a server: where things are at home, how workers find each other, who watches them. Everybody may be
-  // handed the port.
+  // The processes of a server: the homes of things, the way from worker to worker, and the watch over workers. Every other folder
+  // may take its port as a parameter.
   'src/cluster': { values: ['src/os', 'src/core', 'src/kernel'], types: ['src/events'] },
   'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
@@ -164,7 +165,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/main.ts': { values: ['src/cluster', 'src/config.ts', 'src/core', 'src/process'] },
 };
 
-/** Who may use what lies outside: a package, or a power over the process. */
+/** The files that may use a package or a power over the process. */
 const RESERVED: Readonly<Record<string, RegExp>> = {
   lmdb: /^storage\//,
   '@msgpack/msgpack': /^storage\//,
@@ -176,7 +177,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
-  // Kernels, and what must not run in the server's own process; in the command line the browser that prints a report.
+  // To start the kernel host and confined processes; in the command line, to start the browser that prints a report.
   'node:child_process': /^src\/kernel\/zygote-process\.ts$|^src\/cli\/run\/pdf\.ts$/,
   'node:cluster': /^src\/cluster\/primary\//,
   // to answer, to ask databases through the gateway, and to lead an installer to its index
@@ -222,7 +223,7 @@ test('no folder may import one that may import it', () => {
   assert.deepEqual(mutual, []);
 });
 
-test('what belongs to one folder is used by that folder only', () => {
+test('files that belong to one folder are used by that folder only', () => {
   const wrong = IMPORTS.filter(({ file, target }) => RESERVED[target]?.test(file) === false);
   assert.deepEqual(
     wrong.map(({ file, target }) => `${file} → ${target}`),
@@ -235,7 +236,7 @@ test('one file loads the web server, the others know its types', () => {
   assert.deepEqual([...new Set(loading.map(({ file }) => file))], ['src/http/uws.ts']);
 });
 
-test('only the configuration reads the environment, the kernel host what kernels inherit of it, and the notices their address', () => {
+test('only the configuration reads the environment, except for the variables that kernels inherit and the address for notices', () => {
   const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
   assert.deepEqual(
     reading.filter(
@@ -271,7 +272,7 @@ test('no file imports itself by way of others, not even types', () => {
   assert.deepEqual(circular, []);
 });
 
-test('what is imported exists, and another folder is reached through the import map', () => {
+test('every import exists, and another folder is reached through the import map', () => {
   const wrong = IMPORTS.filter(({ file, target, spelled, isOurs }) => {
     const climbsOut = spelled.startsWith('..') && layerOf(target) !== layerOf(file);
     return isOurs && (climbsOut || !FILES.includes(target));
@@ -282,7 +283,7 @@ test('what is imported exists, and another folder is reached through the import 
   );
 });
 
-test('no file only hands on what others export', () => {
+test('no file only re-exports', () => {
   const barrels = FILES.filter((file) => {
     const code = codeOf(file);
     return (
@@ -293,9 +294,8 @@ test('no file only hands on what others export', () => {
   assert.deepEqual(barrels, []);
 });
 
-test('files are named for what they own', () => {
+test('files are named for the thing that they own', () => {
   const vague = /(^|\/|-)(utils?|helpers?|common|manager|service|base|impl|misc|types|index)\.tsx?$/;
-  // The one that is excused is about the names that begin with SERVICE_.
   const named = FILES.filter((file) => vague.test(file));
   assert.deepEqual(named, []);
   assert.deepEqual(
@@ -355,7 +355,7 @@ function importsOf(file: string): Import[] {
   });
 }
 
-/** Source without comments, so that what is only written about is not taken for code. */
+/** Returns the source without comments, so that names in comments are not taken for code. */
 function codeOf(file: string): string {
   return readFileSync(file, 'utf8')
     .replace(/\/\*[\s\S]*?\*\//g, '')

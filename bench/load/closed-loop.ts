@@ -18,7 +18,10 @@ export interface ClosedLoop {
   readonly expect: number;
   /** Where in the request eight digits stand that are replaced by a number of the request's own. */
   readonly numberAt?: number;
-  /** Counting goes on, for some seconds at most, until there are so many answers; a slow server has none in a short time. */
+  /**
+   * Counting continues, for a few seconds at most, until this many answers have come, because a slow server gives none in a short
+   * time.
+   */
   readonly leastAnswers?: number;
   /** The number of the first request; 0 when absent. */
   readonly firstNumber?: number;

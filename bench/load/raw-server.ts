@@ -1,6 +1,6 @@
 /**
- * uWebSockets.js with a fixed response, with LMDB alone behind it, and with subscribers of a clock, in its own process:
- * the upper bounds of this machine.
+ * uWebSockets.js with a fixed response, with nothing but LMDB, and with subscribers of a clock, in its own process: the upper
+ * bounds of this machine.
  */
 
 import type { HttpResponse } from 'uWebSockets.js';

@@ -1,8 +1,7 @@
 /**
- * A provider of models, in its own process. It speaks OpenAI chat completions, and the name of the model says how it
- * answers. `stream-<rate>-<count>` sends `count` tokens, `rate` per second, after the order `go`, each with the time at
- * which it was sent, and ends the answer after the order `end`. `hang` sends one token and then nothing until the caller
- * closes the connection.
+ * A provider of models, in its own process. It speaks OpenAI chat completions, and the name of the model selects the answer.
+ * `stream-<rate>-<count>` sends `count` tokens, `rate` per second, after the order `go`, each with the time at which it was sent,
+ * and ends the answer after the order `end`. `hang` sends one token and then nothing until the caller closes the connection.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

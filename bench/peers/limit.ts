@@ -1,4 +1,4 @@
-/** The limits of this machine: kernels without a server (limit_kernel.py), and uWebSockets.js with nothing but LMDB behind it. */
+/** The limits of this machine: kernels without a server (limit_kernel.py), and uWebSockets.js with LMDB alone. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

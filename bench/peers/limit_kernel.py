@@ -1,9 +1,9 @@
 """Kernels without a server: a process that has marimo loaded forks one for each connection to a Unix socket.
 
-    python limit_kernel.py <socket> <folder of graph_scans.py>
+python limit_kernel.py <socket> <folder of graph_scans.py>
 
-What remains is what marimo itself needs for a run, with the tunings that are known: the entry points of packages are
-read once, and scans of the graph are not repeated for every cell. Frames are a length (32 bits, little-endian) and JSON.
+The remaining cost of a run is marimo's own, with the known tunings: the entry points of packages are read once, and scans of the
+graph are not repeated for every cell. Frames are a length (32 bits, little-endian) and JSON.
 """
 
 import functools

@@ -41,7 +41,7 @@ export function comparisonText(outcome: ComparisonOutcome): string {
   ].join('\n');
 }
 
-/** Returns the section of RESULTS.md with the ratios and the figures behind them. */
+/** Returns the section of RESULTS.md with the ratios and the figures from which they are calculated. */
 export function ratiosSection(
   outcomes: readonly ComparisonOutcome[],
   contestants: readonly Contestant[],

@@ -1,4 +1,4 @@
-/** How far Troupe is ahead of its peers and from the limits: ratios of rounds that were measured beside each other. */
+/** How far Troupe is ahead of its peers and from the limits: ratios of rounds that were measured at the same time. */
 import { median, spreadOf } from '../measure.ts';
 import { type ComparisonOutcome, type Figures, perRound } from './compare.ts';
 import type { ContestantName } from './subject.ts';

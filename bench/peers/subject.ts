@@ -12,7 +12,7 @@ export interface Session {
   interrupt(): void;
   /** Resolves when something can run again after an interrupt. */
   idle(): Promise<unknown>;
-  /** Resolves with the time at which the client was told that the kernel has died. */
+  /** Resolves with the time at which the client received the death of the kernel. */
   lost(): Promise<number>;
   /** Starts to collect printed text. Returns a function that returns how many characters `x` have arrived. */
   collect(): () => number;

@@ -54,7 +54,10 @@ export const agentCancel: Scenario = {
   },
 };
 
-/** Sends a prompt, and cancels it once the model answers. Returns the milliseconds until both ends of it knew. */
+/**
+ * Sends a prompt, and cancels it once the model answers. Returns the milliseconds until the client and the model server have both
+ * seen the end.
+ */
 async function cancelAnswer(
   api: Api,
   sessionId: string,

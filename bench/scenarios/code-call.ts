@@ -15,7 +15,7 @@ const unit: UnitOfWork = {
   },
 };
 
-/** How fast the code endpoint answers. */
+/** Measures the latency of the code endpoint. */
 export const codeCall: Scenario = {
   name: 'code-call',
   title: 'One call of the code endpoint with `1+1`; then 8 sessions that call it without a pause',

@@ -9,7 +9,7 @@ const KINDS = ['sqlite', 'duckdb'] as const;
 type Kind = (typeof KINDS)[number];
 const QUERY = 'select n, name from numbers where n < 10 order by n';
 
-/** Answers come in one piece then, however long they take. */
+/** Each answer then comes in one piece, however long it takes. */
 const ENVIRONMENT = { TROUPE_HEARTBEAT_S: '300' };
 
 /** Makes the databases in the folder of the workspace's files, which is where the kernel works. */

@@ -200,9 +200,7 @@ function ratio(values: readonly number[], base: readonly number[]): number {
   return median(values.map((value, round) => value / base[round]!));
 }
 
-/**
- * Reads at one worker while another one, or the only one, processes the printed text of a cell. There are no quotas.
- */
+/** Reads at one worker while another one (or the only one) processes the printed text of a cell. There are no quotas. */
 async function whileOutputFolds(stage: Stage): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const size of [1, 2]) {

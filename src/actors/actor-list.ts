@@ -50,8 +50,8 @@ export function countActors(actors: Iterable<Inspectable>): readonly ActorCount[
 }
 
 /**
- * Returns the page of several workers, of the pages that each has returned for the same query. An actor that moves between workers
- * meanwhile may be in two of them: the one that changed last is listed.
+ * Merges the pages that workers have returned for the same query into one. An actor that moves between workers meanwhile may be
+ * in two of them: the entry that changed last is kept.
  */
 export function mergePages(pages: readonly ActorPage[], limit: number): ActorPage {
   const actors = new Map<string, Actor>();

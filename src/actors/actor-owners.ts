@@ -1,4 +1,4 @@
-/** Which processes have actors in memory, and which of them decides for an actor. */
+/** The processes that have actors in memory, and the one of them that decides for an actor. */
 export interface ActorOwners {
   /** The name of this process in the actors that it stores; undefined in a server of one process. */
   readonly own: string | undefined;

@@ -1,7 +1,7 @@
 import type { Presence } from '#src/wire/actor.ts';
 import type { Inspectable } from './inspected-actor.ts';
 
-/** Something that happened to an actor, told in the turn in which it happens. */
+/** An event of an actor, reported in the turn in which it happens. */
 export type ActorChange =
   /** It took an event, in the state `from`; undefined when it came into memory. */
   | { readonly type: 'moved'; readonly actor: Inspectable; readonly event?: string; readonly from: unknown }

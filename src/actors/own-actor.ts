@@ -55,7 +55,7 @@ export function ownActor<Machine extends AnyStateMachine>(
       if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
       const { type } = inspected.event;
       if (type === 'xstate.init') return trail.begin(actor.state);
-      // The actor has left memory: that is no move.
+      // XState sends this when the actor leaves memory, which is not a move.
       if (type === 'xstate.stop') return;
       const before = trail.state;
       trail.move(type, actor.state);

@@ -41,7 +41,7 @@ export interface AgentPromptsOptions {
   readonly log: Log;
 }
 
-const CUT_OFF = 'The server ended before this was finished; what it did is not known.';
+const CUT_OFF = 'The server ended before this was finished; its effects are not known.';
 
 /** Prompts: each becomes a durable run of its conversation. */
 export class AgentPrompts {

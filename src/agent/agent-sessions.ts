@@ -270,7 +270,7 @@ export class AgentSessions {
   ): void {
     const now = before === undefined ? this.#times.next(workspaceId) : timestamp();
     const { model, instructions } = config;
-    // Sent unchanged by another user than the owner, they remain the choice of the user who made it.
+    // If another user than the owner sends them unchanged, they remain the choice of the user who made it.
     const isChosen =
       context.datasourceSlugs !== undefined && (before === undefined || ownerOf(before) === userId);
     const record: ConversationRecord = {
@@ -291,7 +291,10 @@ export class AgentSessions {
     });
   }
 
-  /** Restores a session whose prompt a dead server left behind: it forgets the prompt before it does anything else. */
+  /**
+   * Restores a session whose prompt was interrupted by the end of the server: the session forgets the prompt before it does
+   * anything else.
+   */
   #ensureAwake(session: ActorId): void {
     const { actors } = this.#options;
     const peek = actors.peek(session);

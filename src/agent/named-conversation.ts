@@ -71,7 +71,7 @@ export function savedConversation(
     if (saved === undefined || !access.mayRead(principal, sessionId, saved)) throw notFound('/id');
   } else if (saved === undefined) {
     if (!isBeingDeleted(principal.workspaceId, sessionId)) return undefined;
-    const detail = 'What was said here before is still being deleted. Try again in a moment.';
+    const detail = 'The earlier conversation of this notebook is still being deleted. Try again in a moment.';
     throw new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
   }
   const record =

@@ -25,7 +25,7 @@ export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
     turnOf(input)
       .think(abort.signal)
       .then(report, (error) => {
-        if (abort.signal.aborted) return; // the state was left, so its result is no longer needed
+        if (abort.signal.aborted) return; // the chart has left the state, so the result is no longer needed
         onFault(error);
         report({ type: 'step.failed', failure: BROKEN, retryMs: null });
       });

@@ -71,7 +71,7 @@ function noteOf(outcome: Exclude<PromptOutcome, 'limit'>, exchange: readonly Sto
     lines.push(
       `Before it ended, ${calls.length === 1 ? 'a tool was' : `${calls.length} tools were`} called for it.`,
     );
-    if (isCutOff) lines.push('Not all of them ended in order: what these did is not known.');
+    if (isCutOff) lines.push('Not all of them ended in order: their effects are not known.');
     lines.push('Look at the present state before you rely on anything.');
   }
   const note = `[Note of the server: ${lines.join(' ')}]`;

@@ -61,7 +61,7 @@ export interface IdentityPlane {
 export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
   const { store, cluster, log, dataDir, bootstrapToken, bootstrapWorkspace } = options;
   const onFault = (error: unknown) =>
-    log.error({ err: error }, 'what callers have open could not be checked after their rights have changed');
+    log.error({ err: error }, 'open streams and requests could not be checked after rights have changed');
   const identity = new Identity(store, Date.now, cluster, onFault);
   const bootstrapped: Bootstrapped =
     cluster.size > 1

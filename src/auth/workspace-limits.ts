@@ -48,10 +48,7 @@ export class WorkspaceLimits {
     return this.#identity.store.get(workspaceLimitRecords, workspaceId)?.values[name] ?? this.#defaults[name];
   }
 
-  /**
-   * Returns the limits of a workspace. Throws `not_found` for callers who are neither its members nor operators of the
-   * server.
-   */
+  /** Returns the limits of a workspace. Throws `not_found` unless the caller is a member or an operator of the server. */
   read(holder: TokenHolder, workspaceId: string): Shown {
     const { store } = this.#identity;
     const isOperator = mayManage(holder);

@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts';
 export interface CliContext {
   readonly terminal: Terminal;
   readonly input: Input;
-  /** The terminal as something to draw on; undefined when standard output is no such terminal. */
+  /** The terminal as a screen to draw on; undefined when standard output is not a terminal or cannot move its cursor. */
   readonly screen: ScreenDevice | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

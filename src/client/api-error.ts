@@ -1,4 +1,4 @@
-/** One mistake in the request: its place (a JSON pointer into the body, or `query/<name>`) and what is wrong. */
+/** One mistake in the request: its place (a JSON pointer into the body, or `query/<name>`) and its description. */
 export interface RequestViolation {
   readonly path: string;
   readonly message: string;
@@ -13,7 +13,7 @@ export class ApiError extends Error {
   readonly errors: readonly RequestViolation[];
   /** How many seconds to wait before another attempt, if the server says so. */
   readonly retryAfter: number | undefined;
-  /** The whole body: the problem document with its additional members, or whatever else was sent. */
+  /** The whole body: the problem document with its additional members, or the unexpected body that was sent instead. */
   readonly body: unknown;
 
   constructor(status: number, headers: Headers, body: unknown) {

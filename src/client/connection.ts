@@ -34,16 +34,18 @@ export interface WaitOptions extends RequestOptions {
 }
 
 export interface WriteOptions extends RequestOptions {
-  /** The entity tag of what was read. The call is rejected with `precondition_failed` when the record has changed since. */
+  /**
+   * The entity tag of the state that was read. The call is rejected with `precondition_failed` when the record has changed since.
+   */
   readonly ifMatch?: string | undefined;
 }
 
 export interface ReadOptions extends RequestOptions {
-  /** The entity tag of what the caller has: `value` is then undefined if nothing has changed. */
+  /** The entity tag of the state that the caller has: `value` is then undefined if the record has not changed. */
   readonly ifNoneMatch?: string | undefined;
 }
 
-/** What was read, with the entity tag that names this state of it. */
+/** A record, with the entity tag that names this state of it. */
 export interface Tagged<T> {
   readonly etag: string;
   /** Undefined when the caller already has this state. */
@@ -157,7 +159,7 @@ export class Connection {
   }
 }
 
-/** What is wrong with a token that cannot be one. */
+/** The error message for a token that no header can carry. */
 export const NO_TOKEN = 'The access token has characters that no token has, such as a space or a line break.';
 
 /**

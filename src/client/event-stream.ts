@@ -19,7 +19,9 @@ import { EventParser } from './event-parser.ts';
 export type AnyStreamEvent = StreamEvent | ActorStreamEvent | ServerStreamEvent;
 
 export interface FollowOptions extends RequestOptions {
-  /** Continue after this event, if the server still has what followed it; its state is then not told again. */
+  /**
+   * Continues after this event if the server still has the events after it; the stream then does not repeat the current state.
+   */
   readonly lastEventId?: string | undefined;
   /** How long a connection may be silent before it counts as lost. */
   readonly silenceMs?: number;
@@ -55,7 +57,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   let pauseMs = 0;
   for (;;) {
     let leastPauseMs = 0;
-    /** Whether what is not marked as missed tells a state that the reader has. */
+    /** Whether events without `missed` only repeat state that the reader has. */
     let isContinuing = false;
     const subscription = new Subscription(connection, path, { ...options, lastEventId });
     let failure: unknown = new ConnectionError(connection.baseUrl + path, 'the stream ends without an event');
@@ -107,7 +109,7 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Yields what a body consists of. Not every browser can iterate over a stream. Leaving the loop cancels the body. */
+/** Yields the chunks of a body. Not every browser can iterate over a stream. Leaving the loop cancels the body. */
 async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();
   try {

@@ -5,7 +5,7 @@ import { eachItem, type PageOptions } from './paging.ts';
 
 type ListOptions = PageOptions & { readonly prefix?: string | undefined };
 
-/** What a file is replaced with, and when. */
+/** Options for replacing a file. */
 export interface PutOptions extends WriteOptions {
   /** Whether the call is rejected with `precondition_failed` when there is a file already. */
   readonly onlyNew?: boolean | undefined;
@@ -24,7 +24,7 @@ export function files(connection: Connection) {
   }
   return {
     list,
-    /** Yields the files and folders whose paths begin with `prefix`, without what is in the folders. */
+    /** Yields the files and folders whose paths begin with `prefix`, without the content of the folders. */
     each,
     /** Yields every file whose path begins with `prefix`, those in folders included. */
     walk: (prefix = '', options: RequestOptions = {}) => walk(prefix, options),

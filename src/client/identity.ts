@@ -9,7 +9,7 @@ import type { Connection, PostOptions, ReadOptions, RequestOptions, WriteOptions
 import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
-/** Returns the call that says who the caller is. It needs no workspace. */
+/** Returns the call for the caller's identity. It needs no workspace. */
 export function ownAccount(connection: Connection) {
   return ({ signal, ...query }: PageOptions = {}) => connection.json(operation('getMe', { query, signal }));
 }

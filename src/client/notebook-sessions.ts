@@ -7,7 +7,7 @@ import { type FollowOptions, followEvents } from './event-stream.ts';
 import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
-/** Hears what the start of a kernel waits for. */
+/** Is called with the step for which the start of a kernel waits. */
 type StartupListener = (startup: Startup) => void;
 
 /** Notebook sessions: notebooks that are open, with a kernel. */
@@ -40,7 +40,10 @@ export function notebookSessions(connection: Connection) {
       connection.json(operation('createNotebookEventTicket', { params: { sessionId }, ...options })),
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */
     follow,
-    /** Resolves with the session as soon as it is `ready`, `failed` or `closed`; `startup` hears what it waits for until then. */
+    /**
+     * Resolves with the session as soon as it is `ready`, `failed` or `closed`; until then, `startup` is called with the step for
+     * which it waits.
+     */
     async waitUntilReady(
       sessionId: string,
       { startup, ...options }: RequestOptions & { readonly startup?: StartupListener } = {},

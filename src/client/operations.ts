@@ -7,12 +7,12 @@ import { type FollowOptions, followEvents } from './event-stream.ts';
 import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
-/** What to follow of actors. */
+/** Which actors to follow. */
 interface ActorChoice {
   readonly kind?: string | undefined;
   /** Only the actor of this kind with this id. */
   readonly id?: string | undefined;
-  /** Without moves: how many actors there are in each state, and what they refuse. */
+  /** False for a stream without moves: it has the number of actors in each state, and refusals. */
   readonly moves?: boolean | undefined;
 }
 
@@ -36,10 +36,10 @@ export function operations(connection: Connection) {
     actors,
     eachActor: (options: PageOptions & ActorFilters = {}) =>
       eachItem<Actor, PageOptions & ActorFilters>(actors, options),
-    /** Resolves with what an actor does, takes and refuses. Restores and wakes nothing. */
+    /** Resolves with the state of an actor and the events that it takes and refuses. Restores and wakes nothing. */
     actor: (kind: string, id: string, options: RequestOptions = {}) =>
       connection.json(operation('inspectActor', { params: { kind, id }, ...options })),
-    /** Yields what happens to the actors of the workspace, across reconnects: first their counts, then live events. */
+    /** Yields the events of the workspace's actors, across reconnects: first their counts, then live events. */
     followActors: ({ kind, id, moves, ...options }: FollowOptions & ActorChoice = {}) =>
       followEvents<ActorStreamEvent>(connection, pathOf('followActors', {}), {
         ...options,
@@ -47,7 +47,7 @@ export function operations(connection: Connection) {
       }),
     chart: (machine: string, options: RequestOptions = {}) =>
       connection.json(operation('getChart', { params: { machine }, ...options })),
-    /** Resolves with what the workspace takes on the disk of the server. */
+    /** Resolves with the disk space that the workspace uses on the server. */
     usage: (options: RequestOptions = {}) => connection.json(operation('getUsage', options)),
     /** Resolves with the state of the whole server. Needs a token with the scope `server:observe`. */
     server: (options: RequestOptions = {}) => connection.json(operation('getServer', options)),
@@ -61,7 +61,7 @@ export function operations(connection: Connection) {
       const { bytes } = await connection.bytes(operation('getMetrics', options));
       return new TextDecoder().decode(bytes);
     },
-    /** Resolves with the kernels of the workspace and what they use, the one with the most memory first. */
+    /** Resolves with the kernels of the workspace and their use of resources, the one with the most memory first. */
     kernels: ({ signal, ...query }: RequestOptions & KernelChoice = {}) =>
       connection.json(operation('listKernels', { query, signal })),
     openapi: (options: RequestOptions = {}) => connection.json(operation('getOpenApi', options)),

@@ -4,7 +4,7 @@ import { operation } from './operation.ts';
 /** The packages that all notebooks of the workspace have. */
 export function packages(connection: Connection) {
   return {
-    /** Resolves with all packages, and what is being installed. */
+    /** Resolves with all packages, and the installation in progress. */
     list: (options: RequestOptions = {}) => connection.json(operation('listPackages', options)),
     /** Resolves with the list while the installation goes on, when it takes longer than `wait`. */
     add: (requirements: readonly string[], { wait, ...options }: PostOptions & WaitOptions = {}) =>

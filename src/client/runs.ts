@@ -23,7 +23,7 @@ export function runs(connection: Connection) {
     /** Resolves when the cancellation has begun; `wait` tells when the run has ended. */
     cancel: (runId: string, options: PostOptions = {}) =>
       connection.json(operation('cancelRun', { params: { runId }, ...options })),
-    /** Cancels up to 100 runs. Resolves with what came of each. */
+    /** Cancels up to 100 runs. Resolves with the result for each. */
     cancelMany: async (runIds: readonly string[], options: PostOptions = {}) => {
       const { items } = await connection.json(operation('cancelRuns', { body: { runIds }, ...options }));
       return items;

@@ -22,7 +22,7 @@ export const AGENT_SETTINGS = {
     kind: integer(0, 16_777_216),
     default: '0',
     unit: 'MiB',
-    description: 'Most memory of the process that serves the local model; 0 is no limit.',
+    description: 'Most memory of the process that serves the local model; 0: no limit.',
   }),
   openaiCompatibleUrl: optional({
     env: 'TROUPE_OPENAI_COMPATIBLE_URL',

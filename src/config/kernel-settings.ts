@@ -80,7 +80,7 @@ export const KERNEL_SETTINGS = {
     kind: choice('auto', 'require', 'off'),
     default: 'auto',
     description:
-      'How kernels are isolated from the server and from each other. `auto` uses what the system offers and logs at start what is missing; `require` refuses to start unless everything is available; `off` isolates nothing.',
+      'How kernels are isolated from the server and from each other. `auto` uses every layer that the system offers and logs the missing ones at start; `require` refuses to start unless everything is available; `off` isolates nothing.',
   }),
   kernelNetwork: setting({
     env: 'TROUPE_KERNEL_NETWORK',

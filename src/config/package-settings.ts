@@ -23,6 +23,6 @@ export const PACKAGE_SETTINGS = {
     default: '20480',
     unit: 'MiB',
     description:
-      'Most that all installed packages take on the disk. Beyond it those that no session uses are removed, least recently used first; an installation that does not fit beside those that sessions use is broken off. 0 means no limit.',
+      'Most disk space that all installed packages take together. Beyond it, packages that no session uses are removed, least recently used first; an installation is broken off when the packages in use leave no room for it. 0: no limit.',
   }),
 } as const;

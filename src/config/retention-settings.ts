@@ -19,7 +19,7 @@ export const RETENTION_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Days after which the output of a run is deleted, with its assets; the run stays, and what the cells of a notebook show last. 0: never.',
+      'Days after which the output of a run is deleted, with its assets; the run stays, and so do the last outputs of cells. 0: never.',
   }),
   keepAuditDays: setting({
     env: 'TROUPE_KEEP_AUDIT_DAYS',

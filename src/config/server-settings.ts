@@ -101,7 +101,7 @@ export const SERVER_SETTINGS = {
     default: '5',
     unit: 'min',
     description:
-      'Minutes between two increments, which add to the latest such backup what has changed since. When they are larger than the backup, another backup is made. 0: no increments.',
+      'Minutes between two increments. An increment adds the changes since the last one to the latest backup. When the increments are larger than the backup, another backup is made. 0: no increments.',
   }),
   backupKeep: setting({
     env: 'TROUPE_BACKUP_KEEP',
@@ -122,7 +122,7 @@ export const SERVER_SETTINGS = {
     default: '0',
     unit: 's',
     description:
-      'Time for which a server that is told to stop goes on answering while `readyz` says 503, so that load balancers notice it before the port closes.',
+      'Time for which a stopping server still answers requests while `readyz` returns 503, so that load balancers notice it before the port closes.',
   }),
   logLevel: setting({
     env: 'TROUPE_LOG_LEVEL',

@@ -45,7 +45,7 @@ const ENTRIES = {
   session_busy: {
     status: 409,
     title: 'The session is busy',
-    advice: 'Wait until it is ready again, or cancel what it is doing.',
+    advice: 'Wait until it is ready again, or cancel its run.',
   },
   session_not_ready: {
     status: 409,
@@ -142,7 +142,7 @@ const ENTRIES = {
   too_many_attempts: { status: 429, title: 'Too many wrong access tokens' },
   quota_exceeded: { status: 429, title: 'The workspace has reached a quota' },
   internal: { status: 500, title: 'The server failed to process the request' },
-  record_damaged: { status: 500, title: 'What was stored is damaged on the disk' },
+  record_damaged: { status: 500, title: 'A stored record is damaged on the disk' },
   unavailable: { status: 503, title: 'The server cannot accept this request now' },
   storage_full: { status: 507, title: 'The disk of the server is full' },
   file_quota_exceeded: { status: 507, title: 'The files of the workspace have reached their quota' },

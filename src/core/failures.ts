@@ -1,6 +1,6 @@
 const ENTRIES = {
   cell_failed: 'A cell failed. `cells` names all cells that did, and `message` is about the first.',
-  kernel_command_failed: 'The kernel could not carry out what it was asked to do.',
+  kernel_command_failed: 'The kernel could not carry out the request.',
   kernel_start_failed: 'The kernel did not start.',
   kernel_start_timeout: 'The kernel did not become ready in time.',
   kernel_exited: 'The kernel ended by itself.',
@@ -16,7 +16,7 @@ const ENTRIES = {
   agent_time_limit: 'The prompt took more time than one may take.',
   agent_step_limit: 'The prompt took more steps than one may take.',
   agent_token_limit: 'The prompt used more tokens than one may use.',
-  model_answer_invalid: "The model's server sent what is not an answer.",
+  model_answer_invalid: "The model's server sent a response that is not an answer.",
   model_answer_too_long: "The model's answer did not come to an end.",
   model_auth: 'The provider does not accept the key.',
   model_context_exceeded: 'The conversation is too long for the model.',

@@ -14,6 +14,6 @@ export type WarningKind = (typeof WARNING_KINDS)[number];
 
 export interface OperatorWarning {
   readonly kind: WarningKind;
-  /** One or two sentences: what is wrong, and what to do. */
+  /** One or two sentences: the problem, and the solution. */
   readonly text: string;
 }

@@ -10,7 +10,7 @@ export type LimitHolder = 'workspace' | 'user';
 export interface NamedLimit {
   /** Its name among the limits of workspaces; absent for a limit that nobody can change. */
   readonly name?: string;
-  /** What it is of, in words. */
+  /** The name of the limited resource, in words. */
   readonly what: string;
   /** The workspace when absent. */
   readonly of?: LimitHolder;

@@ -39,7 +39,7 @@ function mapOf(file: string): SourceMap | undefined {
   return maps.get(file);
 }
 
-/** Returns undefined when there is no map, or one that cannot be read: an error is shown all the same. */
+/** Returns undefined when there is no map or it cannot be read: the error is then shown with the places in the bundle. */
 function readMap(path: string): SourceMap | undefined {
   try {
     return existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : undefined;

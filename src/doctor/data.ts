@@ -111,7 +111,7 @@ function failed(check: string, error: unknown): Finding {
   return problem(check, messageOf(error), 'Restore the latest backup (troupe restore).');
 }
 
-/** Checks how much space is left for the data directory, besides what the server has set aside. */
+/** Checks how much space is left for the data directory, in addition to the server's reserve. */
 export function checkDisk({ dataDir, diskReserveMb, diskWarnMb }: Config): Finding {
   const place = firstExisting(dataDir);
   const { bavail, bsize } = statfsSync(place);

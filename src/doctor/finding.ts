@@ -1,4 +1,4 @@
-/** The result of one check. `advice` says what to do; `null` when there is nothing to do. */
+/** The result of one check. `advice` is the solution of the problem; `null` when there is nothing to do. */
 export interface Finding {
   readonly check: string;
   /** With a `warning` the server works, but not as well as it could; with a `problem` it does not work. */

@@ -73,7 +73,7 @@ async function databasesFinding(host: KernelHost, filesDirectory: string): Promi
 
 function kernelsFinding(why: string | null): Finding {
   if (why === null) return ok('kernels', 'a kernel starts, confined so');
-  return problem('kernels', why, 'No notebook can be opened. Change what the message names.');
+  return problem('kernels', why, 'No notebook can be opened. Solve the problem that the message names.');
 }
 
 function confinementFinding(line: string, setting: Config['kernelConfinement']): Finding {
@@ -88,6 +88,6 @@ function confinementFinding(line: string, setting: Config['kernelConfinement']):
   return warning(
     'confinement',
     line,
-    'This is acceptable if you trust the code of all notebooks. Otherwise provide what is missing.',
+    'This is acceptable if you trust the code of all notebooks. Otherwise provide the missing layers.',
   );
 }

@@ -6,7 +6,7 @@ import { type Finding, messageOf, ok, problem } from './finding.ts';
 const OLDEST = [20, 12] as const;
 const BINARIES = ['uWebSockets.js', 'lmdb'];
 
-/** What set-up, which is plain JavaScript and not part of the build, says of a binary. */
+/** The result of the set-up's check of a binary. (The set-up is plain JavaScript and not part of the build.) */
 interface SetUp {
   unloadable(name: string, text: string): string;
 }

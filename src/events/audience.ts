@@ -11,7 +11,7 @@ import type { Subscriber } from './subscriber.ts';
 
 export interface AudienceOptions {
   readonly ring: ChunkRing;
-  /** How far a subscriber may fall behind. */
+  /** The limits of a subscriber's lag. */
   readonly limitBytes: number;
   /** The bytes kept in the ring for subscribers that come back with a `Last-Event-ID`. */
   readonly resumeBytes: number;

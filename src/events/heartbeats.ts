@@ -7,8 +7,8 @@ export interface HeartbeatTarget {
 const SLOTS = 8;
 
 /**
- * The one timer behind the heartbeats of all streams. It runs only while there is a stream to keep alive and never
- * holds the process up.
+ * The one timer that sends the heartbeats of all streams. It runs only while there is a stream to keep alive and never keeps the
+ * process running.
  */
 export class Heartbeats implements Disposable {
   readonly #everyMs: number;

@@ -13,7 +13,7 @@ import { Subscriber } from './subscriber.ts';
 
 /** The options that all streams of a process share. */
 export interface MirrorOptions {
-  /** How far a subscriber may fall behind. */
+  /** The limits of a subscriber's lag. */
   readonly limitBytes: number;
   readonly heartbeats?: Heartbeats | undefined;
   /** The budget that memory for lagging subscribers is charged to. */

@@ -38,7 +38,7 @@ export interface PublishedStreamOptions<Event extends Frameable> {
   readonly replayed: Event;
   /** Returns the event that makes a subscriber connect again. */
   readonly resync: (reason: ResyncReason) => Event;
-  /** How far a subscriber may fall behind. */
+  /** The limits of a subscriber's lag. */
   readonly limitBytes?: number;
   /** The share of the limit kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
   readonly resumeShare?: number | undefined;

@@ -1,7 +1,7 @@
 /**
- * The memory that subscribers of all streams of the server may take together by not reading. Each stream charges the
- * memory kept for lagging subscribers: its frames from the place of the furthest behind on, and the unsent bytes of the
- * connections. Beyond the limit the subscribers that are furthest behind are cut off, in any stream.
+ * The memory that subscribers of all streams of the server may take together by not reading. Each stream charges the memory kept
+ * for lagging subscribers: its frames from the position of the slowest subscriber on, and the unsent bytes of the connections.
+ * Beyond the limit, the subscribers that lag most are cut off, in any stream.
  *
  * A stream without lagging subscribers charges nothing, and is never examined.
  */

@@ -43,7 +43,7 @@ export function fileFailure(error: unknown): unknown {
 
 /** Returns the error for a path at which there is something else than is asked for: a folder, a link, a pipe. */
 export function notAFile(
-  detail = 'What is at this path is not a file: folders are listed by their prefix, and links, pipes and devices are not served.',
+  detail = 'There is something else than a file at this path: folders are listed by their prefix, and links, pipes and devices are not served.',
 ): AppError {
   return new AppError('not_a_file', detail);
 }

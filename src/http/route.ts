@@ -14,7 +14,7 @@ import type { BytesReply, EmptyReply, Reply } from './reply/reply.ts';
 /** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** `token`: every holder of a valid access token, whatever the workspace. */
+/** `token`: every holder of a valid access token, in any workspace. */
 export type Access = 'public' | 'token' | { readonly action: string };
 
 /** A request as its handler sees it. Everything is copied, so it outlives the connection. */
@@ -43,7 +43,7 @@ export interface RouteRequest<
   /** Whether the request is HEAD: the length of the body is sent, the body is not. */
   readonly headOnly: boolean;
   readonly requestId: string;
-  /** The trace that what the request causes belongs to; undefined for none. */
+  /** The trace to which the work of the request belongs; undefined when it is not traced. */
   readonly trace: TraceContext | undefined;
   /** The client's IP address when the route is audited; otherwise the empty string. */
   readonly remoteAddress: string;
@@ -64,8 +64,8 @@ export type AnyRouteRequest = RouteRequest<
 >;
 
 /**
- * The notebook or conversation that a request is about, by its id; without an id, the workspace itself. Undefined when nobody
- * knows what the request names: it is then answered where it is.
+ * The id of the notebook or conversation that a request is about; without an id, the request is about its workspace. Undefined
+ * when the named object is unknown: the request is then answered where it arrived.
  */
 export type RequestHome = { readonly id: string | undefined } | undefined;
 
@@ -92,27 +92,27 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   /** Whether the reply holds a secret: its idempotency record is then encrypted with the caller's credential. */
   readonly secretAnswer?: boolean;
   /**
-   * Whether the handler reads what is stored and nothing that lives in memory: in a cluster, any worker then answers it. Others
-   * are answered in their home. A function says so for each query.
+   * Whether the handler reads only the store and no state in memory: in a cluster, any worker then answers the request. Others
+   * are answered in their home. A function decides for each query.
    */
   readonly readsStoreOnly?: boolean | ((query: Readonly<Record<string, unknown>>) => boolean);
   /**
-   * Where it is carried out in a cluster. When absent, that is the home of the notebook or conversation that the path names
-   * (`:notebookId`, `:sessionId`) or that `homeOf` returns, and otherwise the home of the caller's workspace. `named-workspace`:
-   * the home of the workspace that the path names. `server`: what it changes belongs to the server as a whole, and one worker
-   * decides it for all workspaces.
+   * Where the request is carried out in a cluster. When absent, that is the home of the notebook or conversation that the path
+   * names (`:notebookId`, `:sessionId`) or that `homeOf` returns, and otherwise the home of the caller's workspace.
+   * `named-workspace`: the home of the workspace that the path names. `server`: the request changes the server as a whole, so one
+   * worker decides it for all workspaces.
    */
   readonly home?: 'named-workspace' | 'server';
   /** Whether `homeOf` reads the body: the home is then known only once the body has been checked. */
   readonly homeInBody?: boolean;
   /**
-   * Whether the handler runs in a shared turn (`Store.decide`), because several workers may decide about the same at once. What it
-   * has to wait for is done by `prepare`.
+   * Whether the handler runs in a shared turn (`Store.decide`), because several workers may decide about the same object at once.
+   * `prepare` does everything that has to be awaited before.
    */
   readonly sharedTurn?: boolean;
   /** Whether people open it in a browser by a link: it has no query, and ignores the parameters that a link may have. */
   readonly isPage?: boolean;
-  /** Whether it only leads to another route, for people who type an address: the OpenAPI document leaves it out. */
+  /** Whether the route only redirects to another one, for people who type an address: the OpenAPI document leaves it out. */
   readonly isAlias?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
@@ -146,17 +146,20 @@ export interface RouteSpec<
    * request is looked up, because the caller may have lost the right since then. Handlers check for themselves.
    */
   checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
-  /** Returns what the request is about, when its path does not name it. It must not differ between workers that know of it. */
+  /**
+   * Returns the notebook or conversation that the request is about, when its path does not name it. All workers that know the
+   * object must return the same.
+   */
   homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): RequestHome;
   /**
-   * Resolves once the handler can decide at once, as one in a shared turn must; undefined when it can already. It is not called for a
-   * request that is answered with the reply to an earlier one. The caller's right is checked again before the handler begins. Throws,
-   * or rejects with, what refuses the request; a wait must end soon after the signal of the request aborts.
+   * Resolves once the handler can decide at once, as a handler in a shared turn must; undefined when it can already. It is not
+   * called for a request that is answered with the reply to an earlier one. The caller's right is checked again before the
+   * handler begins. Throws or rejects when the request is refused; a wait must end soon after the signal of the request aborts.
    */
   prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void> | undefined;
   /**
-   * Returns what a retry with the same idempotency key is answered with, when that is not simply `first`, the reply to the
-   * first request. The request has done its work already.
+   * Returns the answer to a retry with the same idempotency key, when that is not simply `first`, the reply to the first request.
+   * The work of the request has been done already.
    */
   resume?(request: RequestOf<Path, A, Headers, Query, Body, Optional>, first: BytesReply | EmptyReply): Reply;
   handle(

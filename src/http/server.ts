@@ -1,6 +1,6 @@
 /**
- * The HTTP server: it mounts the routes, answers requests that no route takes, and owns the listening socket. It closes
- * in three steps: it stops listening, it answers the requests in flight, it closes every connection.
+ * The HTTP server: it mounts the routes, answers requests that match no route, and owns the listening socket. It closes in three
+ * steps: it stops listening, it answers the requests in flight, it closes every connection.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -36,7 +36,7 @@ export interface Server extends AsyncDisposable {
   readonly port: number;
   /** Refuses new connections; open ones go on. Idempotent. */
   stopListening(): void;
-  /** What is not over of the requests and streams. */
+  /** Requests and streams still open. */
   readonly open: OpenRequests;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
   close(graceMs?: number): Promise<void>;
@@ -168,7 +168,7 @@ function patternOf(path: string): string {
   return path.replace(/:\w+\*$/, '*');
 }
 
-/** Returns what answers the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
+/** Returns the handler for the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
 function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: boolean) {
   return (res: HttpResponse, req: HttpRequest): void => {
     const request = new AdmittedRequest(stampOf(context, req), headOnly);
@@ -186,8 +186,8 @@ function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error
 }
 
 /**
- * Answers a request that no route takes. When the bytes after it cannot be trusted, the connection ends with the answer,
- * in the next turn: see `HttpExchange`.
+ * Answers a request that matches no route. When the bytes after it cannot be trusted, the connection ends with the answer, in the
+ * next turn: see `HttpExchange`.
  */
 function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, stamp: ReplyStamp): void {
   const close = framingOf(req) !== 'plain';

@@ -55,7 +55,7 @@ export async function loadUws(): Promise<Uws> {
   }
 }
 
-/** Resolves once the app listens. Rejects with one line that says why it cannot listen, and what to do. */
+/** Resolves once the app listens. Rejects with one line that names the reason and the solution when it cannot listen. */
 export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddress): Promise<Listening> {
   const { host, port, descriptor } = address;
   if (descriptor !== undefined) return listenTogether(uws, app, { ...address, descriptor });

@@ -1,6 +1,6 @@
 /**
- * What the exchange needs of a request and its response: those of uWebSockets.js are such, and so are those of requests that
- * another worker has forwarded.
+ * The interfaces through which the exchange sees a request and its response. Those of uWebSockets.js match them, and so do those
+ * of requests that another worker has forwarded.
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { Relay } from '#src/events/event-sink.ts';

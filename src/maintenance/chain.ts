@@ -86,7 +86,7 @@ export function readChain(directory: string, until = Number.POSITIVE_INFINITY): 
     if (manifest === undefined || !isNext) {
       throw new OperatorError(
         `The increment ${place} is damaged, or is not the one that was made after the one before it.`,
-        `What was stored until ${last} can be restored: troupe restore --until ${last}`,
+        `Records stored until ${last} can be restored: troupe restore --until ${last}`,
       );
     }
     if (Date.parse(manifest.createdAt) > until) break;

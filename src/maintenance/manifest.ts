@@ -37,7 +37,7 @@ export function readManifest(directory: string): Manifest {
   }
   if (!isManifest(content))
     throw new OperatorError(
-      `${directory} is no complete backup of this release.`,
+      `${directory} is not a complete backup of this release.`,
       'Name the directory that troupe backup has made, or use the release that made it.',
     );
   return { ...content, folders: content.folders ?? [] };

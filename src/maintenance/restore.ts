@@ -44,7 +44,7 @@ export async function restore({ from, dataDir, until }: RestoreOptions): Promise
       `The backup ${from} is damaged: ${difference}.`,
       chain.increments.length === 0
         ? 'Restore another one.'
-        : 'Restore another one, or what was stored before a damaged increment, with --until.',
+        : 'Restore another one, or restore the records from before a damaged increment with --until.',
     );
   const owner = existsSync(dataDir)
     ? statSync(dataDir)

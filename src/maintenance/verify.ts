@@ -36,7 +36,7 @@ export async function verify(directory: string): Promise<Verified> {
   let increments = 0;
   if (!isBackup && isDraft(resolve(directory)))
     throw new OperatorError(
-      `${directory} is no complete backup: it is being made, or was interrupted.`,
+      `${directory} is not a complete backup: it is being made, or was interrupted.`,
       'Delete it when no backup is being made.',
     );
   if (isBackup) {

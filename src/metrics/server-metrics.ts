@@ -46,7 +46,7 @@ export class ServerMetrics {
     'kind',
   );
   readonly kernelStarts = this.registry.counters(
-    { name: 'troupe_kernel_starts', help: 'Kernels that were to start, by what came of it.' },
+    { name: 'troupe_kernel_starts', help: 'Attempts to start a kernel, by outcome.' },
     'outcome',
   );
   readonly kernelStartDuration = this.registry.histograms(

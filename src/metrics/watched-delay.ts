@@ -9,7 +9,7 @@ export class WatchedDelay implements Disposable {
   #histogram: IntervalHistogram | undefined;
   #end: NodeJS.Timeout | undefined;
 
-  /** Returns seconds; nothing while there is no sample. */
+  /** Returns seconds; undefined while there is no sample. */
   read(of: (delay: IntervalHistogram) => number): number[] {
     if (this.#end === undefined) this.#end = setTimeout(() => this[Symbol.dispose](), WATCHED_FOR_MS).unref();
     else this.#end.refresh();

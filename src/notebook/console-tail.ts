@@ -66,7 +66,7 @@ export class ConsoleTail {
     return this.entries().filter(isMedia);
   }
 
-  /** `room`: how many more characters may be held. An entry for which there is no room is left out. */
+  /** `room`: how many more characters may be held. An entry that does not fit is left out. */
   add(entry: CellOutput, room = Number.POSITIVE_INFINITY): void {
     if (isMedia(entry)) {
       this.#addMedia(entry, room);

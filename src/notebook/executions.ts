@@ -30,12 +30,12 @@ import type { SessionWork } from './work/session-work.ts';
 import { type StructuralErrors, structureWork, type UnfinishedCheck } from './work/structure-work.ts';
 
 /**
- * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but something that a cell has left
- * behind, such as a signal handler that does not return, can keep the kernel for ever.
+ * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but code of an earlier cell, such
+ * as a signal handler that does not return, can block the kernel for ever.
  */
 const CHECK_LIMIT_MS = 60_000;
 const CHECK_INTERRUPTED =
-  'The kernel has not checked the new code in time: something that a cell has left behind keeps it busy. Close the session to end that.';
+  'The kernel has not checked the new code in time: code that a cell has started keeps the kernel busy. Close the session to end it.';
 
 /** The submitter of a run: the run counts among this user's runs in progress. */
 type Submitter = Pick<Principal, 'workspaceId' | 'userId'>;

@@ -42,7 +42,7 @@ export class FrontEndFiles {
   readonly #installed: () => Installed | undefined;
   #listing: Listing | undefined;
 
-  /** `installed` answers undefined until it is known. */
+  /** `installed` returns undefined until the folder is known. */
   constructor(installed: () => Installed | undefined) {
     this.#installed = installed;
   }

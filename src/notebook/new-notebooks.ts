@@ -1,6 +1,6 @@
 /**
- * Notebooks that are being created. Large ones are written in slices, and lists page by id: a notebook that is stored
- * after one with a greater id would be missed by a reader who already has the page with that one.
+ * Notebooks that are being created. Large ones are written in slices, and lists page by id: if a notebook were stored after one
+ * with a greater id, a reader that already has the page with that one would miss it.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';

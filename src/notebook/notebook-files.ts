@@ -143,7 +143,7 @@ function isOfHost({ code }: ConversionFailure, converter: Converter): boolean {
 
 function hostGone(): AppError {
   const extras = { headers: { 'retry-after': '2' } };
-  return new AppError('unavailable', 'What reads and writes notebook files is being started.', extras);
+  return new AppError('unavailable', 'The process that reads and writes notebook files is starting.', extras);
 }
 
 function unreadable(format: ReadableFormat, reason: string): AppError {

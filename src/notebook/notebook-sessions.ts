@@ -241,7 +241,7 @@ export class NotebookSessions {
     const { actors } = this.#options;
     const session = { workspaceId, id: sessionId };
     this.#peek(session);
-    actors.check(session, { type: 'close' }); // before there is a watcher, which a refusal would leave behind
+    actors.check(session, { type: 'close' }); // refuses before the watcher below is added, because nothing would remove it
     const closed = new Promise<void>((resolve) => {
       const stop = actors.watch(session, (notice) => {
         if (notice.type !== 'session.closed') return;

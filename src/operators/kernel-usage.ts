@@ -36,7 +36,7 @@ export class KernelSampler {
   #freshUntilMs = 0;
   /** Of the kernels of the last sample: whether their process is the first of a namespace, by pid and start. */
   #firsts = new Map<string, boolean>();
-  /** Processes that are no part of a kernel: they are not read again for a while. */
+  /** Processes that are not part of a kernel: they are not read again for a while. */
   readonly #others = new Set<number>();
   #othersUntilMs = 0;
   /** The last sample that was complete. */

@@ -1,4 +1,4 @@
-/** Opens what operators read of the running server: its state, its kernels, its metrics and its last lines of log. */
+/** Opens the operators' views of the running server: its state, its kernels, its metrics and its last lines of log. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
@@ -45,7 +45,7 @@ export interface Operations {
   readonly begin: () => void;
 }
 
-/** What samples is stopped with `stack`. */
+/** Opens the views. `stack` stops the samplers. */
 export function openOperators(options: OperationsOptions, stack: AsyncDisposableStack): Operations {
   const { log, metrics, host } = options;
   const kernels = new KernelSampler(options.kernels);

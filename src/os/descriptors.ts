@@ -42,7 +42,7 @@ function isInheritable(descriptor: number): boolean {
       /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1')) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
   } catch {
-    return false; // the one that read the list
+    return false; // the descriptor that has read the list
   }
 }
 
@@ -53,12 +53,12 @@ export function descriptorOf(device: number, inode: number): number | undefined 
       const { dev, ino } = fstatSync(descriptor);
       return dev === device && ino === inode;
     } catch {
-      return false; // the one that read the list
+      return false; // the descriptor that has read the list
     }
   });
 }
 
-/** Returns the open descriptors of this process and the one that read them; none without /proc. */
+/** Returns the open descriptors of this process and the one that reads the list; none without /proc. */
 export function openDescriptors(): number[] {
   try {
     return readdirSync('/proc/self/fd').map(Number);

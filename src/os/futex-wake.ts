@@ -12,8 +12,8 @@ const PAGE_BYTES = 4096;
 const WORD_BYTES = 4;
 
 /**
- * Wakes all that wait for a lock anywhere in the first `bytes` (at most 4,096) of a file. Each of them looks at its lock again,
- * so this never does harm. Does nothing when there is no such file.
+ * Wakes every process that waits for a lock in the first `bytes` (at most 4,096) of a file. Each then checks its lock again, so
+ * this never does harm. Does nothing when there is no such file.
  */
 export type FutexWake = (file: string, bytes: number) => void;
 

@@ -50,10 +50,10 @@ export async function bindListener(host: string, port: number): Promise<BoundSoc
 }
 
 /**
- * Keeps other programs from listening on `port` at addresses that clients of this machine may try for the server's own, as
- * `localhost` is both 127.0.0.1 and ::1: on the loopback address of either family, or on all addresses of the other family
- * where the server listens on all of one. Clients are refused there. Resolves with the addresses that another program has;
- * one that the machine does not have is no danger. The sockets stay open until this process ends.
+ * Keeps other programs from listening on `port` at addresses that clients of this machine may try in place of the server's own,
+ * because `localhost` is both 127.0.0.1 and ::1: on the loopback address of either family, or, where the server listens on all
+ * addresses of one family, on all of the other. These sockets refuse clients. Resolves with the addresses that another program
+ * holds; addresses that the machine does not have are no danger. The sockets stay open until this process ends.
  */
 export async function holdOtherFamily(host: string, port: number): Promise<string[]> {
   const own = await addressOf(host);
@@ -62,7 +62,8 @@ export async function holdOtherFamily(host: string, port: number): Promise<strin
   return others.filter((address) => {
     if (address === own) return false;
     try {
-      // Without the option no other socket that has it can listen beside this one, which does not listen.
+      // This socket does not listen. Without SO_REUSEADDR it keeps every other socket from listening on its address, also one
+      // with that option.
       setOption(bind(address, port).descriptor, SOL_SOCKET, SO_REUSEADDR, 0);
       return false;
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Ends this process with the one that started it, even when it is stopped or never comes back to its event loop. */
+/** Ends this process when its parent ends, even if this process is stopped or never returns to its event loop. */
 
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;

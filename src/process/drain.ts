@@ -35,7 +35,10 @@ export async function drain(options: DrainOptions, signal: string): Promise<bool
     const fields = { sessions, runs, ms: Math.round(performance.now() - startedAt) };
     if (isStored) log.info(fields, message);
     else
-      log.error(fields, `${message}, and what the disk did not take is lost; nothing of it was acknowledged`);
+      log.error(
+        fields,
+        `${message}, and changes that the disk did not take are lost; none of them was acknowledged`,
+      );
     await log.written();
     return isStored;
   };

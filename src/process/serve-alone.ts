@@ -57,7 +57,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
 export function logFatal(log: RootLog, subject: 'server' | 'worker', error: Error): void {
   log.fatal(
     { err: error },
-    `${error.message} The ${subject} ends, because its memory is ahead of the disk; what it has acknowledged is stored.`,
+    `${error.message} The ${subject} ends, because its memory is ahead of the disk; everything that it has acknowledged is stored.`,
   );
   log.flush();
 }

@@ -39,7 +39,7 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
   });
   await protectMemory(log);
   const peers = new Peers(link, (topic, error) =>
-    log.error({ err: error, topic }, 'what another worker has asked for could not be done'),
+    log.error({ err: error, topic }, 'the question of another worker could not be answered'),
   );
   const app = await createApp({
     config,

@@ -83,7 +83,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     else
       log.error(
         {},
-        'the server has stopped, and what the disk did not take is lost; nothing of it was acknowledged',
+        'the server has stopped, and changes that the disk did not take are lost; none of them was acknowledged',
       );
     await log.written();
     return isStored;

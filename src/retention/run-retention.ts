@@ -42,8 +42,8 @@ export class RunRetention {
   }
 
   /**
-   * Deletes some runs that were submitted before `ms` (since 1970), after the run `after`. Runs in progress stay. Returns
-   * where the next step goes on; undefined when there are no more.
+   * Deletes some runs that were submitted before `ms` (since 1970), after the run `after`. Runs in progress stay. Returns where
+   * the next step continues; undefined when there are no more.
    */
   deleteRuns(workspaceId: WorkspaceId, ms: number, after: string | undefined): string | undefined {
     const runs = [...this.#store.list(runIndex, workspaceId, [], this.#olderThan(ms, after))];
@@ -56,8 +56,8 @@ export class RunRetention {
   }
 
   /**
-   * Deletes the outputs of some runs that were submitted before `ms`, session by session. Where the last one of a session
-   * stopped is stored, so that no run is looked at twice. Returns where the next step goes on; undefined when there are no more.
+   * Deletes the outputs of some runs that were submitted before `ms`, session by session. The last run looked at is stored for
+   * each session, so that no run is looked at twice. Returns where the next step continues; undefined when there are no more.
    */
   deleteOutputs(workspaceId: WorkspaceId, ms: number, place: OutputsPlace = FIRST): OutputsPlace | undefined {
     const { kind } = place;

@@ -30,7 +30,7 @@ export interface RunDocument {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
-  /** The user who asked for it. Absent in runs of older releases. */
+  /** The user who submitted it. Absent in runs of older releases. */
   readonly createdBy?: string;
 }
 

@@ -35,9 +35,9 @@ const JOURNEYS_OF_WORKERS = `
   .split(/\s+/)
   .map((name) => `dist/test/journeys/${name}.test.js`);
 /**
- * Tests that run alone. `event-loop` compares processor time with a limit: beside other tests, whose work fills the caches of the
- * processor and takes its memory's bandwidth, the same work takes up to twice as much. The others start several servers, or so many
- * processes, that they keep both processors busy by themselves, and what they wait for would take minutes beside each other.
+ * Tests that run alone. `event-loop` compares processor time with a limit: while other tests fill the processor's caches and use
+ * its memory bandwidth, the same work takes up to twice as long. The other ones start several servers or many processes and keep
+ * both processors busy by themselves; at the same time as others, their waits would take minutes.
  */
 const ALONE = `
   escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/event-loop journeys/paced-readers

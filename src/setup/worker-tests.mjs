@@ -9,16 +9,15 @@ const IMPORT = /(?:from|import) '(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
 /** Files and folders whose servers are not to have the workers that are asked for: they say nothing of a server of several workers, with the reason. */
 const OF_ONE_PROCESS = {
   'test/cluster/': 'each starts the workers that it needs',
-  'test/faults/':
-    'a kill point ends one process; what the death of a worker leaves is in worker-deaths.test.ts',
+  'test/faults/': 'a kill point ends one process; worker-deaths.test.ts covers the death of a worker',
   'test/escape/': 'processes.test.ts starts workers itself; the confinement of kernels is the same',
   'test/corpus/': 'marimo is compared in one kernel, which knows nothing of workers',
   'test/oracle/': 'as the corpus',
-  'test/fuzz/': 'requests are made by their thousands; what a worker does with one is what a process does',
+  'test/fuzz/': 'it makes requests by the thousands, and a worker handles one like a single process',
   'test/soak/': 'a short soak of one process',
   'test/journeys/request-calls.test.ts': 'it counts the calls of the server in its own process',
   'test/journeys/stream-memory.test.ts':
-    'its reader and its two thousand subscribers are one process, which falls behind beside three workers on two cores',
+    'its reader and its two thousand subscribers are one process, which is too slow while three workers run on two cores',
 };
 
 /** Returns the test files that start a server which may have several workers. */

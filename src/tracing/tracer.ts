@@ -8,7 +8,7 @@ import { childOf, type TraceContext, traceparentOf } from './trace-context.ts';
 export type AttributeValue = string | number | boolean;
 export type Attributes = Readonly<Record<string, AttributeValue>>;
 
-/** The role of a span: it answers a request, makes one, or neither. */
+/** The role of a span: it covers an incoming request, an outgoing one, or neither. */
 export type SpanKind = 'internal' | 'server' | 'client';
 
 /** A span that has ended. */

@@ -1,4 +1,4 @@
-/** What operators see of actors and their statecharts. */
+/** The operators' view of actors and their statecharts. */
 import Type from 'typebox';
 import {
   closed,
@@ -100,7 +100,7 @@ export const ActorPageSchema = Type.Object(
     ),
     counts: Type.Array(ActorCountSchema, {
       description:
-        'How many actors there are of each kind in each state, whatever `kind` and `state` ask for.',
+        'How many actors there are of each kind in each state, regardless of `kind` and `state` in the query.',
     }),
     silentWorkers: SilentWorkers,
   },
@@ -132,7 +132,7 @@ export const ActorDetailSchema = Type.Object(
     ),
     takes: Type.Array(Type.String(), {
       description:
-        'The types of the events that its state takes. One that `refuses` has as well is decided by what it carries.',
+        'The types of the events that its state takes. For a type that `refuses` lists as well, the data of the event decides.',
     }),
     refuses: Type.Array(
       Type.Object(
@@ -144,7 +144,7 @@ export const ActorDetailSchema = Type.Object(
         },
         { $id: 'ActorRefusal', ...closed },
       ),
-      { description: 'What its state refuses, and why.' },
+      { description: 'The events that its state refuses, and why.' },
     ),
   },
   { $id: 'ActorDetail', ...closed },
@@ -168,7 +168,7 @@ export const ChartQuery = Type.Object(
 const ChartStateSchema = mapOf(Type.Unknown(), {
   description:
     'A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by ' +
-    'event), `runs` (what works while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are ' +
+    'event), `runs` (the work while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are ' +
     'like this one.',
 });
 

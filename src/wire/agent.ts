@@ -122,7 +122,7 @@ const summary = {
     {
       datasourceSlugs: Type.Array(Type.String(), {
         description:
-          'The datasources that the agent may query, with the rights of whoever prompts it. An agent that is bound to a ' +
+          'The datasources that the agent may query, with the rights of the member who prompts it. An agent that is bound to a ' +
           'notebook may also query those that are selected for the notebook.',
       }),
     },

@@ -71,7 +71,7 @@ const warnings = Type.Optional(
     ),
     {
       description:
-        'What to know of the account before agents use it, for kinds of databases that have no read-only mode (mssql, snowflake, ' +
+        'Warnings about the account, for agents that will use it, with kinds of databases that have no read-only mode (mssql, snowflake, ' +
         'databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent ' +
         'when there is nothing to say.',
     },

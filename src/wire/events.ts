@@ -1,4 +1,4 @@
-/** What the event streams of sessions carry: one envelope per event, which its `type` tells apart. */
+/** The events of the sessions' streams: one envelope per event, with `type` as discriminator. */
 import Type, { type TSchema } from 'typebox';
 import { AgentEntrySchema, AgentSessionSchema, AgentSessionStatusSchema, ToolStatusSchema } from './agent.ts';
 import { descriptionOfOutput } from './output.ts';
@@ -145,7 +145,10 @@ const AGENT_EVENTS = {
 export type NotebookEvents = EventsOf<typeof NOTEBOOK_EVENTS>;
 export type AgentEvents = EventsOf<typeof AGENT_EVENTS>;
 
-/** The data of each event, as the server sends it: what is stored in the form in which it is served has looser types. */
+/**
+ * The data of each event, as the server sends it. Its types are looser, because some records are stored in the form in which they
+ * are served.
+ */
 type ServedEvents = Omit<
   NotebookEvents & AgentEvents,
   'session.snapshot' | 'session.status' | 'agent-entry' | 'run-status'
@@ -169,7 +172,7 @@ export type EventOf<Events, Marks, Type extends keyof Events = keyof Events> = T
     } & Marks
   : never;
 
-/** What an event carries besides what has happened. */
+/** The members of an event that do not describe its content. */
 interface Marks {
   /** When it happened; of an event that tells the current state, when it was sent. */
   readonly time: string;
@@ -197,7 +200,8 @@ const MISSED = Type.Optional(
 );
 const RESUMED = Type.Optional(
   Type.Literal(true, {
-    description: 'What you have missed follows, marked with `missed`; only then comes the current state.',
+    description:
+      'The events that you have missed follow, marked with `missed`; only then comes the current state.',
   }),
 );
 

@@ -21,8 +21,8 @@ export const FileListQuery = Type.Object(
       Type.String({
         maxLength: 1024,
         description:
-          'What the paths begin with: `data/` lists the folder `data`, `data/2026` what begins with `2026` in it. Omitted: ' +
-          'the folder of the workspace. Folders inside are listed, what is in them is not.',
+          'The beginning of the paths: `data/` lists the folder `data`, `data/2026` its names that begin with `2026`. Omitted: ' +
+          'the folder of the workspace. Folders are listed without their content.',
       }),
     ),
     after: Type.Optional(

@@ -18,8 +18,8 @@ const instant = (description: string) =>
   Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 
 const creationTimes = {
-  createdAfter: instant('Only what was created after this time.'),
-  createdBefore: instant('Only what was created before this time.'),
+  createdAfter: instant('Only items created after this time.'),
+  createdBefore: instant('Only items created before this time.'),
 };
 
 const title = Type.Optional(
@@ -35,7 +35,7 @@ const title = Type.Optional(
 const identifier = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description }));
 
-/** What a client may ask of a list, apart from the page. */
+/** The filters of a list, apart from the page. */
 type Filters<Query extends TSchema> = {
   readonly [Name in Exclude<keyof Wire<Query>, 'after' | 'limit'>]?: Wire<Query>[Name] | undefined;
 };
@@ -97,9 +97,9 @@ export const AuditListQuery = Type.Object(
   {
     ...page,
     ...creationTimes,
-    userId: identifier('Only what this user did.'),
+    userId: identifier('Only actions of this user.'),
     action: identifier('Only actions that begin with this text, such as `token` or `datasource.query`.'),
-    target: identifier('Only what was done to this id or slug.'),
+    target: identifier('Only actions on this id or slug.'),
   },
   closed,
 );

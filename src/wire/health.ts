@@ -1,4 +1,4 @@
-/** What operators see of the server: health and the keyring. */
+/** The operators' view of the server's health and keyring. */
 import Type from 'typebox';
 import { closed, listSchema, type Wire } from './shape.ts';
 
@@ -12,7 +12,7 @@ export const ReadinessSchema = Type.Object(
     warnings: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'What an operator should look at although the server is ready, such as a disk that is nearly full.',
+          'Problems that an operator should look at although the server is ready, such as a disk that is nearly full.',
       }),
     ),
   },

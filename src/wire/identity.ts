@@ -3,7 +3,7 @@ import Type, { type TSchema } from 'typebox';
 import { USER_ID } from './patterns.ts';
 import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
-/** What a token may be used for, whatever its user's role is. */
+/** The permitted use of a token, independent of its user's role. */
 export const SCOPES = [
   'workspaceRuntime:connect',
   'datasource:read',
@@ -31,7 +31,7 @@ const DisplayNameSchema = Type.String({ minLength: 1, maxLength: 200 });
 
 const ScopeSchema = oneOf(SCOPES, {
   $id: 'Scope',
-  description: "What a token may be used for, within what its user's role allows.",
+  description: 'The permitted use of a token, within the role of its user.',
 });
 
 export const WorkspaceSchema = Type.Object(

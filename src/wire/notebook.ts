@@ -84,8 +84,8 @@ const fields = {
     mapOf(VariableValueSchema, {
       propertyNames: Type.String({ pattern: VARIABLE_NAME }),
       description:
-        "Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place " +
-        'of their own.',
+        "Environment variables of the notebook's kernel, readable for everybody who can read the notebook. Secrets have an " +
+        'operation of their own.',
     }),
   ),
 };

@@ -1,4 +1,4 @@
-/** What is said of every output besides its value: the same in runs, events and results of code. */
+/** The members that every output has in addition to its value: the same in runs, events and results of code. */
 import Type from 'typebox';
 import { closed, type Wire } from './shape.ts';
 
@@ -26,12 +26,12 @@ const OutputTableSchema = Type.Object(
 );
 export type OutputTable = Wire<typeof OutputTableSchema>;
 
-/** What an output is besides its value of marimo's own type. */
+/** The members that an output has in addition to its value in marimo's own type. */
 export const descriptionOfOutput = {
   text: Type.Optional(
     Type.String({
       description:
-        'What the output is as text (`text/plain`), such as the `repr` of the value; its beginning, if it is long.',
+        'The output as text (`text/plain`), such as the `repr` of the value; only the beginning of a long one.',
     }),
   ),
   table: Type.Optional(OutputTableSchema),

@@ -27,7 +27,7 @@ const InstallationSchema = Type.Object(
   {
     requirements: Type.Array(Type.String()),
     startedAt: Timestamp,
-    text: Type.String({ description: 'What is being done, for people.' }),
+    text: Type.String({ description: 'The current step, for people.' }),
     error: nullable(Type.String({ description: 'Why it failed; null while it is under way.' })),
   },
   { $id: 'PackageInstallation', ...closed },
@@ -68,7 +68,8 @@ export const AddedPackagesSchema = Type.Object(
     installed: Type.Array(
       Type.Object({ name: Type.String(), version: Type.String() }, { $id: 'InstalledPackage', ...closed }),
       {
-        description: 'What its notebooks now have in addition to what the server has, dependencies included.',
+        description:
+          'The packages that its notebooks have in addition to those of the server, dependencies included.',
       },
     ),
     openSessions: Type.Array(Type.String(), {

@@ -1,4 +1,4 @@
-/** The patterns of texts, each with words for it: a regular expression says little to whoever has broken it. */
+/** The patterns of texts, each with a description in words for error messages, because a regular expression explains little. */
 
 const WORDS = new Map<string, string>();
 

@@ -24,8 +24,8 @@ export type CacheMode = Wire<typeof CacheModeSchema>;
 
 const StructuralErrorsSchema = oneOf(['refuse', 'skip'], {
   description:
-    'What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells ' +
-    'define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an ' +
+    'Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several ' +
+    'cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an ' +
     'error, and those that need them, end as `error`, with the reason as their output.',
 });
 
@@ -122,7 +122,7 @@ const CellResultSchema = Type.Object(
       ]),
       {
         description:
-          'What the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. ' +
+          'The text that the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. ' +
           'A figure that is large is an asset.',
       },
     ),
@@ -230,8 +230,8 @@ const runMembers = {
   outputOmitted: Type.Optional(
     Type.Boolean({
       description:
-        'True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null ' +
-        'while the run is running, and of a run that ended without any.',
+        'True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while ' +
+        'the run is running, and in a run that ended without output.',
     }),
   ),
   error: nullable(FailureSchema),

@@ -1,4 +1,4 @@
-/** What operators see of the server as a whole, and of kernels. */
+/** The operators' view of the server as a whole, and of kernels. */
 import Type from 'typebox';
 import { ActorCountSchema } from './actor.ts';
 import {
@@ -57,7 +57,7 @@ export const KernelListSchema = Type.Object(
       description:
         'When the use was measured. All requests share a measurement for half a second; with many processes, for up to five seconds.',
     }),
-    memoryLimitBytes: limit('What one kernel may use; null: no limit.'),
+    memoryLimitBytes: limit('The memory that one kernel may use; null: no limit.'),
     items: Type.Array(KernelUsageSchema, { description: 'The one with the most memory first.' }),
     silentWorkers: SilentWorkers,
   },
@@ -65,7 +65,7 @@ export const KernelListSchema = Type.Object(
 );
 export type KernelList = Wire<typeof KernelListSchema>;
 
-/** What does not change while the server runs. */
+/** The members that do not change while the server runs. */
 const facts = {
   startedAt: Timestamp,
   versions: Type.Object(
@@ -83,7 +83,7 @@ const facts = {
       runsPerWorkspace: limit('Runs of a workspace that have not ended.'),
       streamsPerWorkspace: limit('Open event streams of a workspace.'),
       connections: limit('Open connections.'),
-      kernelMemoryBytes: limit('What one kernel may use.'),
+      kernelMemoryBytes: limit('The memory that one kernel may use.'),
       idleTimeoutS: limit('Seconds after which an unused session goes to sleep; null: never.'),
     },
     { $id: 'ServerLimits', ...closed },
@@ -126,7 +126,7 @@ const load = {
     $id: 'ServerProcess',
     ...closed,
     description:
-      'The process of the server, without kernels. Of several workers: the sum of what they use, the longest delays, and ' +
+      'The process of the server, without kernels. Of several workers: the sum of their use, the longest delays, and ' +
       'the id of the process that started them.',
   }),
   workers: Type.Optional(
@@ -148,7 +148,7 @@ const load = {
   streams: Type.Integer({ description: 'Open event streams.' }),
   warnings: Type.Array(Type.String(), {
     description:
-      'What an operator should look at, as `GET /readyz` has it; of several workers, what any of them knows.',
+      'Problems that an operator should look at, as in `GET /readyz`; of several workers, the problems of all of them.',
   }),
   store: Type.Object(
     {

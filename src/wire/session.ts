@@ -4,7 +4,10 @@ import { descriptionOfOutput } from './output.ts';
 import { WITHOUT_NUL } from './patterns.ts';
 import { closed, mapOf, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
-/** The OpenAPI document lists the codes in its place. It is no enum: clients must bear codes that later versions add. */
+/**
+ * The OpenAPI document lists the codes in its place. The type is not an enum, because clients must tolerate codes that later
+ * versions add.
+ */
 const FailureCodeSchema = Type.String({ $id: 'FailureCode' });
 
 export const FailureSchema = Type.Object(
@@ -53,16 +56,16 @@ export const SessionStatusSchema = oneOf([
 ]);
 export type SessionStatus = Wire<typeof SessionStatusSchema>;
 
-/** What a cell shows of its state. */
+/** The state that a cell shows. */
 export const CellStatusSchema = oneOf(['idle', 'queued', 'running', 'stale', 'disabled', 'error']);
 export type ShownStatus = Wire<typeof CellStatusSchema>;
 
-/** What the start of a kernel waits for. */
+/** The step for which the start of a kernel waits. */
 export const STARTUP = {
   phase: Type.String({
     description: '`packages`: the packages of the notebook and its workspace are installed.',
   }),
-  text: Type.String({ description: 'What is being done, for people.' }),
+  text: Type.String({ description: 'The current step, for people.' }),
 };
 const StartupSchema = Type.Object(STARTUP, { $id: 'Startup', ...closed });
 export type Startup = Wire<typeof StartupSchema>;
@@ -149,7 +152,8 @@ export const CodeResultSchema = Type.Object(
       ),
     ),
     stdout: Type.String({
-      description: 'What the code and the cells it ran printed. The middle of a very long text is left out.',
+      description:
+        'The text that the code, and the cells it ran, have printed. The middle of a very long text is left out.',
     }),
     stderr: Type.String(),
     media: Type.Array(

@@ -1,18 +1,20 @@
 /**
- * What all wire shapes are made of. Every JSON shape that crosses the API is declared once, as a schema in this folder:
- * the server checks requests against it and documents it, and the types of the server, the client and the tests are
- * derived from it. The client imports the types alone, so that it loads no schema library.
+ * The parts of all wire shapes. Every JSON shape that crosses the API is declared once, as a schema in this folder: the server
+ * checks requests against it and documents it, and the types of the server, the client and the tests are derived from it. The
+ * client imports the types alone, so that it loads no schema library.
  */
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
 
-/** The type of the values that a schema describes. They are read-only: nobody changes what was received or will be sent. */
+/**
+ * The type of the values that a schema describes. They are read-only: received values and values to be sent are never changed.
+ */
 export type Wire<Schema extends TSchema> = DeepReadonly<Static<Schema>>;
 
 export type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 
 /**
- * An object without members other than those declared. It holds for what is received; the OpenAPI document leaves it out
- * of what is sent, so that members can be added.
+ * Allows no members other than the declared ones. It applies to requests; the OpenAPI document leaves it out of responses, so
+ * that later versions can add members.
  */
 export const closed = { additionalProperties: false } as const;
 
@@ -24,11 +26,11 @@ export const Timestamp = Type.String({
 /** The user who made a resource. Every resource has it under this name. */
 export const CreatedBy = Type.String({ description: 'The id of the user who made it.' });
 
-/** As `CreatedBy`, of a kind of resource whose older ones do not say who made them. */
+/** As `CreatedBy`, for a kind of resource whose older records do not have it. */
 export const CreatedByIfKnown = Type.Optional(
   Type.String({
     description:
-      'The id of the user who made it. Absent where an older release made it, which did not note that.',
+      'The id of the user who made it. Absent in resources from older releases, which did not record it.',
   }),
 );
 
@@ -46,7 +48,10 @@ export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** Returns the schema of a member that may be left out; null means the same, because answers show null for what is not set. */
+/**
+ * Returns the schema of a member that may be left out; null means the same, because answers show null for a member that is not
+ * set.
+ */
 export function optionalOrNull<T extends TSchema>(schema: T) {
   return Type.Optional(nullable(schema));
 }
@@ -67,7 +72,7 @@ export function mapOf<T extends TSchema>(
   return Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: value, ...options });
 }
 
-/** Returns the schema of a union whose variants are told apart by the constant in `tag`. Each variant has an `$id`. */
+/** Returns the schema of a union with `tag` as discriminator: a constant in each variant. Each variant has an `$id`. */
 export function taggedUnion<const Variants extends TObject[]>(
   tag: string,
   variants: readonly [...Variants],
@@ -84,7 +89,7 @@ export function inPascalCase(type: string): string {
 export const SilentWorkers = Type.Optional(
   Type.Integer({
     description:
-      'In a server of several workers: how many did not answer within five seconds. What they have is missing here.',
+      'In a server of several workers: how many did not answer within five seconds. Their data is missing here.',
   }),
 );
 
@@ -124,7 +129,7 @@ const MISSED = Type.Optional(
   Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
 );
 const RESUMED = Type.Optional(
-  Type.Literal(true, { description: 'What you have missed follows, marked with `missed`.' }),
+  Type.Literal(true, { description: 'The events that you have missed follow, marked with `missed`.' }),
 );
 
 /** Returns the schema of the JSON in the `data:` lines of a stream, from the schema of each event's data by its type. */

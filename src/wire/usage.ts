@@ -7,13 +7,13 @@ const bytes = (description: string) => Type.Integer({ description: `Bytes of ${d
 const FileUsageSchema = Type.Object(
   {
     bytes: Type.Integer({
-      description: 'What the file system has allocated for the files, as `du` counts it.',
+      description: 'The space that the file system has allocated for the files, as `du` counts it.',
     }),
     entries: Type.Integer({ description: 'Files, folders, links.' }),
     complete: Type.Boolean({
       description:
-        'False when something was not counted: folders that are more than 64 deep or cannot be read, or what lies beyond a ' +
-        'million entries. With a quota such a workspace counts as full.',
+        'False when something was not counted: folders that are more than 64 deep or cannot be read, or entries beyond the ' +
+        'first million. With a quota such a workspace counts as full.',
     }),
     countedAt: Timestamp,
     maxBytes: nullable(Type.Integer({ description: 'The quota of `bytes`; null when there is none.' })),
@@ -24,9 +24,9 @@ const FileUsageSchema = Type.Object(
 
 const StoredUsageSchema = Type.Object(
   {
-    bytes: bytes('all records of the workspace, without their keys and what the store itself adds'),
+    bytes: bytes('all records of the workspace, without their keys and the overhead of the store'),
     records: Type.Integer({ description: 'How many there are.' }),
-    notebooks: bytes('notebooks and what their cells show last'),
+    notebooks: bytes('notebooks and the last outputs of their cells'),
     runs: bytes('runs, with the outputs that are not assets'),
     assets: bytes('large outputs and figures of runs'),
     conversations: bytes('conversations with agents'),
@@ -35,7 +35,7 @@ const StoredUsageSchema = Type.Object(
     complete: Type.Boolean({
       description:
         'False while the first count since the start of the server is under way and takes longer than a second: the figures ' +
-        'are what was counted so far.',
+        'cover the records counted so far.',
     }),
     countedAt: Timestamp,
   },

@@ -23,7 +23,7 @@ type BoxEvent =
 
 export const BOX_VERSION = 3;
 
-/** What full boxes own: ids of boxes, in the order in which it was taken and let go. */
+/** The record that all boxes share: ids of boxes, in the order in which they became full and empty. */
 export interface Ownership {
   readonly taken: string[];
   readonly released: string[];

@@ -89,7 +89,7 @@ test('a fact that the state has no use for moves nothing, one it has a use for d
   assert.equal(thingIn(actors, 'a'), 'a hat');
 });
 
-test('an event that is taken though it changes nothing is no refusal', async (t) => {
+test('an event that the chart takes without a change is not a refusal', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

@@ -32,7 +32,7 @@ test('a watcher hears of its own actor only, until it stops', async (t) => {
   assert.deepEqual(heard, ['box.filled', 'again box.filled', 'again box.emptied']);
 });
 
-test('a listener of a kind is told in the turn, with a promise of the commit', async (t) => {
+test('a listener of an actor kind gets the notice within the turn, with a promise of the commit', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   const heard: unknown[] = [];
@@ -47,7 +47,7 @@ test('a listener of a kind is told in the turn, with a promise of the commit', a
   assert.deepEqual(heard[1], { a: 'full' });
 });
 
-test('a listener or a watcher that throws is logged, and the others are told all the same', async (t) => {
+test('a listener or watcher that throws is logged, and the others still get the notice', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors, logged } = startBoxes(t, store);
   const heard: string[] = [];

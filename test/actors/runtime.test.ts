@@ -81,7 +81,7 @@ test('a restored actor gets one event about it, and owns the resources of its st
   assert.deepEqual(recentEventsOf(runtime, 'a'), ['restored']);
 });
 
-test('an actor that has no use for it is not told that it came back', async (t) => {
+test('an actor whose chart has no restore event is restored without an event and without a write', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(actorSnapshots, storedBox('a', 'empty'), WORKSPACE, 'box', 'a'));
   await store.durable();

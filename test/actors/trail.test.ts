@@ -17,7 +17,7 @@ test('a transition that nobody watches makes no object for the trail', () => {
     for (let i = 0; i < MOVES; i++) trail.move('touch', states[i % 2]);
     return process.memoryUsage().heapUsed - before;
   };
-  // Code that is not compiled yet makes objects of numbers, and a collection in between hides what was made.
+  // Before V8 has compiled the code, numbers are objects, and a collection during the loop hides their memory.
   let flat = 0;
   for (let round = 0; round < ROUNDS && flat < NEEDED; round++) {
     const bytes = grownBytes();

@@ -14,7 +14,9 @@ const call = (index: number, input = '{}') =>
   });
 const calls = (count: number) => Array.from({ length: count }, (_, index) => call(index)).join('');
 
-/** Asks a server that answers with `body`. Returns how many parts the answer has, or the code of the failure. */
+/**
+ * Sends a prompt to a model server that answers with `body`. Returns how many parts the answer has, or the code of the failure.
+ */
 async function asked(body: string, limits: Partial<AnswerLimits> = {}): Promise<unknown> {
   await using vendor = await startVendor((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);

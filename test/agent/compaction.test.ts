@@ -29,7 +29,7 @@ const HISTORY = [
   result('c', LONG),
 ];
 
-/** What is left: the words of each entry, long outputs as their length. */
+/** The history after compaction: the texts and calls of each entry, and for each output whether it was left out. */
 const shown = (entries: readonly StoredEntry[]) =>
   entries.map(({ entry: { content } }) =>
     content.map((part) => {

@@ -85,7 +85,7 @@ test('calls of one answer have distinct ids, and each keeps its result', () => {
   ]);
 });
 
-test('the same id in two answers stays, with the result of each', () => {
+test('a tool call id that stands in two messages stays, with the result of each call', () => {
   const step = (output: string) => [entry('assistant', call('c')), entry('tool', result('c', output))];
   assert.deepEqual(sent(user('a'), ...step('one'), ...step('two')), [
     ...[['a'], ['call c'], ['c: one'], ['call c'], ['c: two']],

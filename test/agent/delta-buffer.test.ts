@@ -22,7 +22,7 @@ test('deltas of one turn of the event loop are one event', async () => {
   ]);
 });
 
-test('reasoning and text are told apart, in their order', async () => {
+test('reasoning and text are separate deltas, in their order', async () => {
   const { events, buffer } = told();
   buffer.add('reasoning-delta', 'Hm.');
   buffer.add('text-delta', 'No.');

@@ -46,7 +46,7 @@ const HISTORY: readonly StoredEntry[] = [
   ]),
 ];
 
-/** What goes over the wire to a provider for the history above. */
+/** The messages in the request to a provider for the history above. */
 async function sentTo(provider: ProviderName, modelId: string, seesImages: boolean): Promise<unknown> {
   let sent: unknown;
   await using vendor = await startVendor((body, response) => {
@@ -124,7 +124,7 @@ test('OpenAI keeps nothing, and gets pictures as pictures and no reasoning of an
   assert.ok(!JSON.stringify(sent).includes('A line.'));
 });
 
-test('a server of chat completions gets no pictures, and is told that there was one', async () => {
+test('a chat completions server gets no pictures, and a text that says there was one', async () => {
   const sent = JSON.stringify(await sentTo('openai-compatible', 'openai-compatible/m', false));
   assert.ok(!sent.includes(PNG.toString('base64')));
   assert.ok(sent.includes('[1 image that you cannot see]'));

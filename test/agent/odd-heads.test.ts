@@ -8,7 +8,7 @@ import { questionTo } from '#test/support/model-vendor.ts';
 const EVENTS =
   'data: {"id":"1","choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
 
-/** Asks a server whose answer has this head. Returns what the model said, or the code of the failure. */
+/** Sends a prompt to a model server whose answer has this head. Returns the text of the model, or the code of the failure. */
 async function asked(t: TestContext, head: string, body: string): Promise<unknown> {
   const server = createServer((socket) => {
     socket.on('error', () => {}); // the client may go first

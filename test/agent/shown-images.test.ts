@@ -26,7 +26,7 @@ const history = (...pictures: number[]) => [
   }),
 ];
 
-/** Returns of each result how many pictures are sent, and what its text says of the others. */
+/** Returns for each result how many pictures are sent, and how many its text says are left out. */
 function sent(entries: readonly StoredEntry[], bytes: number) {
   const picture = new Uint8Array(bytes);
   return messagesOf(entries, { modelId: 'm', seesImages: true, image: () => picture }).flatMap((message) => {

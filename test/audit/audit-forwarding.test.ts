@@ -74,7 +74,7 @@ function linesOf(path: string): string[] {
   return readFileSync(path, 'utf8').split('\n').slice(0, -1);
 }
 
-/** A receiver that reads frames with a length before them, and what it has read. */
+/** A receiver that reads frames with a length before them, and the frames that it has read. */
 async function startReceiver(t: TestContext, listenOn: string | number) {
   const received: string[] = [];
   const sockets = new Set<Socket>();

@@ -38,7 +38,7 @@ const NOT_TOKENS = [
 ];
 
 for (const header of NOT_TOKENS) {
-  test(`the header ${JSON.stringify(header.slice(0, 50))} is no token`, async (t) => {
+  test(`the header ${JSON.stringify(header.slice(0, 50))} is not a token`, async (t) => {
     const { authenticator } = await openIdentity(t);
     assert.equal(
       refusalOf(() => authenticator.authenticate(header, 'home')),
@@ -63,7 +63,7 @@ test('without a workspace a good token is asked for one, and a bad one is not', 
   );
 });
 
-test('a workspace that is not there, that one is no member of, or that the token is not for: one answer', async (t) => {
+test("an unknown workspace, another user's workspace and one outside of the token get the same answer", async (t) => {
   const { authenticator, workspaces, owner, join, enter } = await openIdentity(t);
   const other = workspaces.create(owner, 'other');
   const { secret } = join('ada', 'editor');

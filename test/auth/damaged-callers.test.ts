@@ -1,4 +1,4 @@
-/** What becomes of callers when the record of one of them is damaged. */
+/** Callers whose stored record is damaged. */
 import assert from 'node:assert/strict';
 import { join as joinPath } from 'node:path';
 import test, { type TestContext } from 'node:test';

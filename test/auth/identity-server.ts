@@ -9,7 +9,7 @@ import { createServer } from '#src/http/server.ts';
 import { Removals } from '#storage/removals.ts';
 import { openIdentity } from './identity-fixture.ts';
 
-/** The identity fixture behind a real server with the routes of identity alone. */
+/** The identity fixture in a real server that has only the routes of identity. */
 export async function serveIdentity(t: TestContext) {
   const fixture = await openIdentity(t);
   const { authenticator, store, identity, workspaces, members, tokens } = fixture;

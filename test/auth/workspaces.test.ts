@@ -29,7 +29,7 @@ test('a token that is bound to a workspace makes no other and sees no other', as
   });
 });
 
-test('a workspace that one is no member of is not found', async (t) => {
+test('a workspace is not found by users who are not members', async (t) => {
   const { workspaces, owner, members, enter } = await openIdentity(t);
   const other = workspaces.create(owner, 'other');
   const inside = enter(BOOTSTRAP_TOKEN, other.id);

@@ -8,7 +8,7 @@ import { startServerProcess } from '#test/support/child-server.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 import { seed, TOKEN, WORKSPACE } from '../../bench/seed.ts';
 
-test('a server serves what the bench has stored', async (t) => {
+test('a server serves the records that the bench has stored', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-seed-'));
   t.after(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
   const { notebookIds } = await seed(dataDir, { notebooks: 3, sessions: 2, runs: 4 });

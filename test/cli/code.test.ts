@@ -88,7 +88,7 @@ test('Ctrl-C interrupts the code, and the session is ready again', async () => {
   await events[Symbol.asyncDispose]();
 });
 
-test('a missing session or missing code is a usage error that says what to provide', async () => {
+test('a missing session or missing code is a usage error that names the missing argument', async () => {
   const none = await shell.troupe(['code', 'exec', '-c', '1']);
   assert.equal(none.exitCode, 4);
   assert.match(none.err, /^troupe: Name a session, or set SERVICE_SESSION_ID: /);

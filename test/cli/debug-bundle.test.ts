@@ -80,7 +80,7 @@ test('a bundle has settings, findings, state, actors, metrics and log, and nothi
   await notebook.close();
 });
 
-test('without a server the bundle says what it could not read', async (t) => {
+test('without a server the bundle lists the parts that could not be read', async (t) => {
   const cwd = mkdtempSync(join(tmpdir(), 'troupe-bundle-'));
   t.after(() => rmSync(cwd, { recursive: true }));
   const env = {

@@ -90,7 +90,7 @@ test('the doctor reports the default model, and asks it only with --model', asyn
   assert.match(failed.detail, /does not accept the key/);
 });
 
-test('the doctor says for each problem what to do, and exits with 1', async (t) => {
+test('the doctor gives advice for each problem, and exits with 1', async (t) => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'data');
   mkdirSync(data, { mode: 0o755 });
@@ -129,7 +129,7 @@ test('the doctor says for each problem what to do, and exits with 1', async (t) 
   );
 });
 
-test('the doctor opens the store and the keyring, changes neither, and says what is wrong with them', async () => {
+test('the doctor opens the store and the keyring, changes neither, and reports their damage', async () => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'copy');
   cpSync(server.dataDir, data, { recursive: true, filter: (path) => !path.endsWith('.sock') });
@@ -166,7 +166,7 @@ test('the doctor opens the store and the keyring, changes neither, and says what
   );
 });
 
-test('the doctor does not call missing or free what its user cannot see', async (t) => {
+test('the doctor does not call a file missing or a port free that its user cannot see', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can start a command as another user');
   const { port } = new URL(server.baseUrl);
   const { stdout } = spawnSync(process.execPath, [MAIN, 'doctor', '--json'], {

@@ -65,7 +65,7 @@ test('files are put, listed, got back and deleted, folders with everything in th
   assert.equal((await shell.troupe(['files', 'put', '/etc/hostname'])).exitCode, 2);
 });
 
-test('a binary file comes out of a pipe as it is, and a file that was cut off does not replace what is here', async () => {
+test('a download to a pipe is byte for byte the file, and one that is cut off does not replace the local file', async () => {
   const bytes = Buffer.from([0, 255, 254, 13, 10, 27, 0x80]);
   await client.files.put('binary.bin', bytes);
   const command = `'${process.execPath}' '${MAIN}' files get binary.bin -o - > piped.bin`;
@@ -107,7 +107,7 @@ test('a binary file comes out of a pipe as it is, and a file that was cut off do
   );
 });
 
-test('--with and --fetch take patterns and places, and say what is missing without losing the rest', async () => {
+test('--with and --fetch take patterns and places, and report a missing file without losing the others', async () => {
   write('tables/a.csv', 'n\n1\n');
   write('tables/b.csv', 'n\n2\n');
   write('tables/c.txt', 'not meant');
@@ -145,7 +145,7 @@ test('--with and --fetch take patterns and places, and say what is missing witho
   }
 });
 
-test('a run takes data and modules along, and brings back what the notebook wrote, with a report', async () => {
+test('a run uploads data and modules, and downloads the files that the notebook wrote, with a report', async () => {
   write('rows/numbers.csv', 'n\n4\n5\n');
   write(
     'summing.py',
@@ -220,7 +220,7 @@ test('a file whose name is as long as a name can be is copied here', async () =>
   await client.files.delete(name);
 });
 
-test('a report that cannot be made does not lose the rest of what a run has brought', async () => {
+test('a report that cannot be made does not lose the other files of a run', async () => {
   write('lasting.py', marimoFile({ a: 'open("lasting.csv", "w").write("n")' }));
   write('browser/chromium', '#!/bin/sh\nexit 1\n');
   chmodSync(local('browser/chromium'), 0o755);

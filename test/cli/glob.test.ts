@@ -6,7 +6,7 @@ import test from 'node:test';
 import { folderOfGlob, globMatcher } from '#src/cli/run/glob.ts';
 import { localImports } from '#src/cli/run/local-imports.ts';
 
-test('a pattern matches what a shell would match, and nothing else', () => {
+test('a pattern matches the same names as in a shell', () => {
   const cases: readonly [string, readonly string[], readonly string[]][] = [
     ['*.csv', ['a.csv', 'ä ö.csv'], ['.csv', '.a.csv', 'a/b.csv', 'a.csvx', 'acsv']],
     ['data/?.txt', ['data/a.txt'], ['data/ab.txt', 'data/.txt', 'other/a.txt']],
@@ -25,7 +25,7 @@ test('a pattern matches what a shell would match, and nothing else', () => {
   assert.deepEqual(['*.csv', 'a/b*/c', 'a/{b,c}', 'a/b/[c]'].map(folderOfGlob), ['', 'a/', 'a/', 'a/b/']);
 });
 
-test('modules beside a notebook are found with what they import in turn, packages and folders of modules included', () => {
+test('modules next to a notebook are found with their own imports, packages and folders of modules included', () => {
   const directory = mkdtempSync(join(tmpdir(), 'troupe-imports-'));
   test.after(() => rmSync(directory, { recursive: true, force: true }));
   const files = {

@@ -8,7 +8,7 @@ import test, { type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { MAIN, Shell } from './troupe-process.ts';
 
-/** A shell whose server answers each GET with the JSON that `answers` has for its path. */
+/** A shell whose server sends, for each GET, the JSON that `answers` has for its path. */
 async function shellOf(t: TestContext, answers: Readonly<Record<string, object>>): Promise<Shell> {
   const server = createServer(({ url = '' }, response) => {
     const answer = answers[new URL(url, 'http://server').pathname];

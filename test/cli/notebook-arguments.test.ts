@@ -11,7 +11,7 @@ const shell = new Shell(test, server);
 const write = (name: string, cells: Readonly<Record<string, string>>) =>
   writeFileSync(join(shell.cwd, name), marimoFile(cells));
 
-test('run -p and what follows -- are the arguments of the notebook', async () => {
+test('run -p and everything after -- are the arguments of the notebook', async () => {
   write('report.py', { show: 'import marimo as mo\nprint(sorted(mo.cli_args().to_dict().items()))' });
   const shown = async (...args: string[]) => (await shell.troupe(['run', 'report.py', ...args])).out;
   assert.match(

@@ -127,7 +127,7 @@ test('an environment in use is not closed', async () => {
   assert.equal(await text(['environments', 'close', environmentId]), `${environmentId} is closed.`);
 });
 
-test('with --json a refusal says what is wrong in which place of the request', async () => {
+test('with --json a refusal names the mistake and its place in the request', async () => {
   const refused = await troupe(['notebooks', 'create', '-', '--json'], { input: '{"title": 5}' });
   assert.equal(refused.exitCode, 1);
   const { error } = JSON.parse(refused.err);

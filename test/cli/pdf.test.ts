@@ -62,7 +62,7 @@ test('a browser that prints nothing fails with a word for it', async () => {
   await assert.rejects(printPdf(standIn('exit 0'), ''), /was not made: .*print it from a browser/);
 });
 
-test('a run that is to write a PDF is refused before it begins where there is no browser, or another ending', async () => {
+test('a run with a PDF report is refused before it begins when there is no browser or the file has another ending', async () => {
   const env = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_ACCESS_TOKEN: 'x',

@@ -175,7 +175,7 @@ test('Ctrl-C cancels the run, and everything is closed again', async () => {
   assert.equal((await client.notebookSessions.get(notebookId)).status, 'closed');
 });
 
-test('a second Ctrl-C leaves at once, and the output says what stays open', async () => {
+test('a second Ctrl-C leaves at once, and the output names the session that stays open', async () => {
   const stubborn = `import time\nwhile True:\n    try:\n        print("tick", flush=True)\n        time.sleep(0.05)\n    except BaseException:\n        print("no", flush=True)`;
   const child = shell.start(['run', file('stubborn.py', { stubborn })]);
   await child.until('tick');
@@ -299,7 +299,7 @@ test('a cell that runs again for its state is shown without a place among the ot
   assert.doesNotMatch(out, /4\/3/);
 });
 
-test("marimo's own elements are shown as text, and what they hold is saved", async () => {
+test("marimo's own elements are shown as text, and the files in them are saved", async () => {
   const name = file('elements.py', {
     mo: 'import marimo as mo',
     stat: 'mo.stat(5, label="Orders", caption="today")',
@@ -325,7 +325,7 @@ test("marimo's own elements are shown as text, and what they hold is saved", asy
   assert.equal(readFileSync(join(shell.cwd, 'elements', 'load-1.csv'), 'utf8'), 'a,b');
 });
 
-test('redirected output has of a progress bar what it said last, and no escape sequences', async () => {
+test('redirected output has only the last state of a progress bar, and no escape sequences', async () => {
   const name = file('progress.py', {
     bar: `for n in (10, 50, 100): print("\\r\\x1b[32m%3d%%\\x1b[0m" % n, end="", flush=True)
 print()

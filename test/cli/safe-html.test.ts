@@ -38,7 +38,7 @@ test('HTML of a notebook cannot lead the reader elsewhere, nor load anything', (
   }
 });
 
-test('HTML that is not closed does not take what follows in the page into itself', () => {
+test('an unclosed HTML element does not swallow the rest of the page', () => {
   for (const [html, safe] of [
     ['<!-- ', ''],
     ['<div><b>x', '<div><b>x</b></div>'],

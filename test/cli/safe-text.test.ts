@@ -39,7 +39,7 @@ test('a terminal gets nothing that sets its title, its clipboard, its modes or i
   }
 });
 
-test('a sequence without an end hides nothing of what follows it', () => {
+test('an escape sequence without an end hides none of the text after it', () => {
   assert.equal(colored(`${ESC}]0;no end\nnext line`), '0;no end\nnext line');
   assert.equal(colored(`text${ESC}`), 'text');
   assert.equal(colored(`text${ESC}[12`), 'text12');
@@ -75,7 +75,7 @@ test('a sequence or a line end that comes in two pieces is put together', () => 
   );
 });
 
-test('what one cell left unfinished does not reach into other text', () => {
+test('an unfinished sequence of one cell does not affect other text', () => {
   const { terminal, sent } = screen();
   terminal.printed('out', `a${ESC}[`);
   terminal.out('2J said by the command line\n');
@@ -83,7 +83,7 @@ test('what one cell left unfinished does not reach into other text', () => {
   assert.equal(sent.join(''), 'a2J said by the command line\n2Jb');
 });
 
-test('a file or a program gets what commands write as it is, and of what programs print the text', () => {
+test("in redirected output a command's own text is unchanged, and text printed by programs has no control sequences", () => {
   const sent: string[] = [];
   const terminal = terminalOn({ out: (text) => sent.push(text), err: () => {}, color: false });
   const text = `${ESC}]0;title\u0007\r\u009b2J`;

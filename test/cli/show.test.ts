@@ -23,7 +23,7 @@ function show(value: ShownValue, { color = false, columns }: { color?: boolean; 
 const html = (data: string, options: { color?: boolean; columns?: number } = {}) =>
   show({ mimetype: 'text/html', data }, options).text;
 
-test('what Python values look like is shown as it is', () => {
+test('Python values are shown as Python prints them', () => {
   assert.equal(
     html("<pre class='text-xs'>array([[0, 1],\n       [2, 3]])</pre>"),
     'array([[0, 1],\n       [2, 3]])',
@@ -70,7 +70,7 @@ function marimoTable(rows: string, attributes = "data-total-rows='9'"): string {
   return `<marimo-ui-element><marimo-table data-data='${data}' ${attributes} data-field-types='[[&quot;city&quot;,[&quot;string&quot;,&quot;str&quot;]],[&quot;n&quot;,[&quot;number&quot;,&quot;f&quot;]]]'></marimo-table></marimo-ui-element>`;
 }
 
-test("marimo's table is shown with what there is beyond its first rows", () => {
+test("marimo's table is shown with the number of rows and columns left out", () => {
   const rows =
     '[{"_marimo_row_id":0,"city":"Z\\u00fcrich","n":1.5},{"city":"Bern","n":NaN},{"city":"中文","n":null},{"city":"x","n":1}]';
   assert.equal(
@@ -176,12 +176,12 @@ test('errors of cells are one line each', () => {
   ]);
 });
 
-test('the width of a line is what it takes on a terminal', () => {
+test('the width of a line is the number of columns that it takes on a terminal', () => {
   assert.deepEqual(['abc', '\u001b[1mabc\u001b[22m', 'ü', '中文', 'e\u0301'].map(widthOf), [3, 3, 1, 4, 1]);
   assert.deepEqual([cutTo('abcdef', 4), cutTo('中文字', 4), cutTo('abc', 3)], ['abc…', '中…', 'abc']);
 });
 
-test('durations are told in the unit that fits', () => {
+test('durations are shown in the unit that fits', () => {
   assert.deepEqual([0.4, 999, 1000, 61_000].map(durationText), ['0 ms', '999 ms', '1.0 s', '1 min 01 s']);
 });
 

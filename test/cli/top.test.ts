@@ -43,7 +43,7 @@ test('one reading names the kernel that uses most, as text and as JSON', async (
   await Promise.all([busy.close(), idle.close()]);
 });
 
-test('a token that may not observe the server is told which scope it lacks', async () => {
+test('a token that may not observe the server gets an error that names the missing scope', async () => {
   const { token } = await server.client.accessTokens.create({
     name: 'plain',
     scopes: ['workspaceRuntime:connect'],

@@ -57,7 +57,7 @@ test('a stream ends with session.closed', async (t) => {
   assert.deepEqual(ids, [undefined]);
 });
 
-test('after a cut it goes on behind the last event', async (t) => {
+test('after a cut the stream continues after the last event', async (t) => {
   const cut = (response: ServerResponse) => response.destroy();
   const { client, ids } = await serve(
     t,
@@ -85,7 +85,7 @@ test('session.resync-required is given, and followed by a new connection', async
 const marked = (id: string, type: string, mark: object) =>
   `id: ${id}\ndata: ${JSON.stringify({ type, sessionId: 's', ...mark, data: {} })}\n\n`;
 
-test('of a stream that continues, the reader gets what it has missed, and not the state that it has', async (t) => {
+test('on a stream that continues, the reader gets the missed events and not the state that it has already', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1', 'a')),
@@ -193,7 +193,7 @@ test('a page in place of a stream is refused', async (t) => {
   assert.equal(ids.length, 1);
 });
 
-test('what is refused is thrown, on the first connection and on a later one', async (t) => {
+test('a refusal is thrown, on the first connection and on a later one', async (t) => {
   const first = await serve(t, problem(404));
   await assert.rejects(typesOf(first.client.followEvents('/e')), { status: 404, code: 'unavailable' });
   assert.equal(first.ids.length, 1);

@@ -74,7 +74,7 @@ function movesOf(events: readonly ActorStreamEnvelope[]): Record<string, string[
 
 const toEach = (n: number) => Array.from({ length: n }, (_, i) => i);
 
-test('one subscriber sees what happens in every worker, in order for each actor', async (t) => {
+test('one subscriber sees the events of all workers, in order for each actor', async (t) => {
   const [home, other] = await startWorkers(t);
   const { events } = await home!.follow();
   for (const round of toEach(5)) {
@@ -85,7 +85,7 @@ test('one subscriber sees what happens in every worker, in order for each actor'
       if (round === 0) worker.actors.spawn(box(id), { id });
       worker.actors.ask(box(id), put(`hat ${round}`));
     }
-    // Each move is an event of its own once the one before is told.
+    // Each move is an event of its own once the one before has been published.
     await eventually('both are full', () => {
       const { a = [], b = [] } = movesOf(events());
       return a.length === 2 * round + 1 && b.length === 2 * round + 1;
@@ -157,7 +157,7 @@ test('a worker that has ended is not reported to, though its question is read la
   assert.equal(other!.runtime.watch.isWatched, false);
 });
 
-test('what happens in another worker is told once it is on disk there', async (t) => {
+test('an event of another worker is published once it is on disk there', async (t) => {
   let commit = () => {};
   const committed = new Promise<void>((resolve) => {
     commit = resolve;
@@ -175,7 +175,7 @@ test('what happens in another worker is told once it is on disk there', async (t
   await eventually('it is told', () => movesOf(events()).b);
 });
 
-test('when a worker dies, those who follow are told to read the list again, which they cannot resume', async (t) => {
+test('when a worker dies, subscribers get an event that asks them to read the list again and cannot be resumed from', async (t) => {
   const [home, other] = await startWorkers(t);
   home!.actors.spawn(box('a'), { id: 'a' });
   other!.actors.spawn(box('b'), { id: 'b' });
@@ -213,7 +213,7 @@ test('a worker that has actors of the workspace before it is followed leads to a
   assert.equal(events().at(-1)?.type, 'actors.resync-required');
 });
 
-test('what is more than a report may hold leads to a new look at the list', async (t) => {
+test('more events than a report may hold lead to a new reading of the list', async (t) => {
   const [home, other] = await startWorkers(t);
   const { sink, events } = await home!.follow();
   for (const n of toEach(BURST)) other!.actors.spawn(box(`b${n}`), { id: `b${n}` });
@@ -222,12 +222,12 @@ test('what is more than a report may hold leads to a new look at the list', asyn
   assert.deepEqual(movesOf(events()), {});
 });
 
-test('of an actor that goes to another worker, its leaving is told before what it does there', async (t) => {
+test('when an actor moves to another worker, its leaving is published before its events there', async (t) => {
   const [home, from, to] = await startWorkers(t, { size: 3 });
   const { events } = await home!.follow();
   from!.actors.spawn(box('b'), { id: 'b' });
   await eventually('it is told', () => movesOf(events()).b);
-  // Its worker has told something just now, so it would wait before it tells more.
+  // Its worker has just sent a report, so the next one would wait.
   from!.runtime.leaveTo(() => true);
   from!.actorReporter.leaveTo();
   to!.actors.spawn(box('b'), { id: 'b' });

@@ -19,7 +19,7 @@ test('one worker is asked, and its questions arrive in the order in which they w
   assert.equal(await first.ask(7, 'count-actors', null), undefined, 'there is no such worker');
 });
 
-test('a question to a worker that ends is over, and who joins and ends is told', async (t) => {
+test('a question to a worker that ends is over, and subscribers learn of workers that join and end', async (t) => {
   const { peers } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const changes: WorkersChange[] = [];

@@ -65,7 +65,7 @@ test('the first workers serve once all of them can be asked', (t) => {
   assert.deepEqual([opsOf(1), opsOf(2), opsOf(3)], [['admit'], ['admit'], ['admit']]);
 });
 
-test('what a worker had goes to the others in equal parts when it has ended', (t) => {
+test('the slots of a worker that has ended go to the others in equal parts', (t) => {
   const cluster = fleet(t, 3);
   begin(cluster);
   const before = cluster.assignment.tableFor(cluster.workers.get(1)!);
@@ -78,7 +78,7 @@ test('what a worker had goes to the others in equal parts when it has ended', (t
   for (const slot of slotsOf(before, 1)) assert.equal(after!.owners[slot], 1, 'no slot of the living moves');
 });
 
-test('a replacement serves once all others know it, and gets only what they give up', (t) => {
+test('a replacement serves once all others know it, and gets only the slots that they release', (t) => {
   const cluster = fleet(t, 2);
   const heir = replaceSecond(cluster);
   const { assignment } = cluster;
@@ -93,7 +93,7 @@ test('a replacement serves once all others know it, and gets only what they give
   assert.deepEqual(slotsOf(cluster.tableOf(3), 3), [5, 7]);
 });
 
-test('what was given up under an older table does not move', (t) => {
+test('a slot released under an older table does not move', (t) => {
   const cluster = fleet(t, 2);
   const heir = replaceSecond(cluster);
   const { assignment } = cluster;

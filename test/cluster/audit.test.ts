@@ -59,7 +59,7 @@ test('nothing is noted in a workspace that another worker has deleted meanwhile'
   assert.equal(count(), 0);
 });
 
-test('the audit stays bounded although no worker knows what the others add', async (t) => {
+test('the audit stays bounded although no worker knows the entries that the others add', async (t) => {
   const { first, second, count } = await twoWorkers(t);
   const note = async ({ store, audit }: typeof first, entries: number) => {
     audit.note(actorIn(HOME), ...Array.from({ length: entries }, (_, n) => change(`${n}`)));

@@ -17,7 +17,7 @@ const homeOf = (workspaceId: string) => (workspaceId.endsWith('b') ? 1 : 0);
 
 const thing = (workspaceId: string, id: string, home?: string) => ({ kind: 'thing', workspaceId, home, id });
 
-test('each worker removes what was deleted in its own workspaces, and later those of a worker that has died', async (t) => {
+test('each worker removes deleted records of its own workspaces, and later those of a worker that has died', async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, homeOf);
   const removed: string[] = [];
@@ -45,7 +45,7 @@ test('each worker removes what was deleted in its own workspaces, and later thos
   for (const removals of [own, other]) removals![Symbol.dispose]();
 });
 
-test('each worker removes what is about its own notebooks, however much of others is noted, and later that of one that has died', async (t) => {
+test('each worker removes records of its own notebooks, however many of others are noted, and later those of a worker that has died', async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, (_, id = '') => homeOf(id));
   const removed: string[] = [];

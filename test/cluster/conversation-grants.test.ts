@@ -82,7 +82,7 @@ async function open(t: TestContext) {
   return { second, ask, addMember, removeMember };
 }
 
-test('a member who has just been removed in another worker is granted no conversation, and is handed none over', async (t) => {
+test('a member that has just been removed in another worker can be granted no conversation and be given none', async (t) => {
   const { second, ask, addMember, removeMember } = await open(t);
   for (const operationId of ['grantAgentSession', 'handOverAgentSession']) {
     const userId = `user-of-${operationId}`;

@@ -31,7 +31,7 @@ function startWorkers(t: TestContext) {
   return { first: first!.quota, second: second!.quota, asked: second!.cluster.asked, write, lines };
 }
 
-test('what one worker has counted the others need not count, and each refuses sessions by it', async (t) => {
+test('files that one worker has counted need no count by the others, and each refuses sessions by that count', async (t) => {
   const { first, second, asked, write, lines } = startWorkers(t);
   write(MAX_FILES + 1);
   await first.refresh(WORKSPACE, 0);

@@ -42,7 +42,7 @@ test('a request is carried out in the worker in which its workspace is at home, 
   assert.equal(answer.headers['cache-control'], 'no-store');
 });
 
-test('what only reads the store is answered where it arrives', async (t) => {
+test('a request that only reads the store is answered in the worker that received it', async (t) => {
   const { first, headers } = await start(t);
   assert.deepEqual((await send(first, '/anywhere', { headers })).json, { worker: 0 });
 });
@@ -217,7 +217,7 @@ test('a request that was lost with its worker is answered 503 with retry-after',
   assert.deepEqual([status, code, answered['retry-after']], [503, 'unavailable', '1']);
 });
 
-test('workers answer what others ask, and nobody else', async (t) => {
+test('workers answer forwarded requests of other workers, and of nobody else', async (t) => {
   const { peers, folder } = await start(t);
   peers[1].onAsked('log', () => 'lines');
   assert.deepEqual(await peers[0].askOthers('log', {}), ['lines']);

@@ -233,7 +233,7 @@ test('a ticket opens the stream of a session in the worker that issued it, once'
   assert.equal(again.code, 'unauthenticated');
 });
 
-test('what requests, pending answers and streams are about is busy until they are over, and only in its home', async (t) => {
+test('a notebook is busy until its requests, pending answers and streams are over, and only in its home', async (t) => {
   const { first, workspaceId, here, there, headers, busyHomes, gate } = await start(t);
   const paths = [`/sessions/${here}`, `/sessions/${there}/result`];
   const answers = paths.map((path) => send(first, path, { headers }));

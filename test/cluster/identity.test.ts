@@ -35,7 +35,7 @@ test('a role that one worker changes is the role in every worker', async (t) => 
   assert.equal(second.enter(secret.reveal()).role, 'viewer');
 });
 
-test('a change is not answered before every worker acts by it, and what changes no identity asks nobody', async (t) => {
+test('a change is not answered before every worker applies it, and a change that touches no identity asks no worker', async (t) => {
   const [first, second] = await openWorkers(t, () => 0);
   const owner = first.enter(TOKEN);
   let release: () => void = () => undefined;

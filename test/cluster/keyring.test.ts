@@ -44,7 +44,7 @@ async function seal({ store, keys }: Keeper, workspaceId: string, count: number)
   await store.durable();
 }
 
-test('a rotation in one worker has every worker seal what is in its own workspaces, and all can be opened', async (t) => {
+test('a rotation in one worker makes every worker seal the records of its own workspaces again, and all can be opened', async (t) => {
   const { a, b } = await open(t);
   await seal(a, 'ws_a', 3);
   await seal(b, 'ws_1b', 120);
@@ -96,7 +96,7 @@ test('a connection whose key a worker has not heard of is opened all the same', 
   assert.deepEqual(readSealed(b.store, b.keys, place('ws_a', 0)), sealedText(0));
 });
 
-test('what nobody has sealed again is not forgotten: the rotation is refused, and can be repeated', async (t) => {
+test('a key is not forgotten while records are sealed with it: the rotation is refused, and can be repeated', async (t) => {
   const { a, b, workers } = await open(t, (worker) => ({
     ...worker,
     onAsked: (topic, answer) => worker.onAsked(topic, topic === 'seal-again' ? () => false : answer),

@@ -85,7 +85,7 @@ test('clients of all workers get the same events in the same order', async (t) =
   assert.deepEqual([peers[0].mirrorCount, home.subscriberCount], [1, 4]);
 });
 
-test('a client continues at another worker with what it missed', async (t) => {
+test('a client continues at another worker with the events it missed', async (t) => {
   const { follow, home } = await start(t);
   const [here, there] = await Promise.all([follow(1), follow(0)]);
   await untilReplayed([here, there]);
@@ -203,7 +203,7 @@ test('a worker that ends alone tells the clients that it mirrors streams for to 
   await eventually('the home knows', () => home.subscriberCount === 1);
 });
 
-test('streams of a caller who may not follow any more end in every worker', async (t) => {
+test('streams of a caller that has lost the right to follow end in every worker', async (t) => {
   const cluster = await start(t);
   const clients = await Promise.all([cluster.follow(0), cluster.follow(0), cluster.follow(1)]);
   await untilReplayed(clients);
@@ -215,7 +215,7 @@ test('streams of a caller who may not follow any more end in every worker', asyn
   await nothingIsLeft(cluster);
 });
 
-test('streams of a caller who may not follow any more end also in a worker that does not listen for clients yet', async (t) => {
+test('streams of a caller that has lost the right to follow also end in a worker that does not listen for clients yet', async (t) => {
   let met = false;
   await start(t, {
     beforeListening: async ({ first, open, workspaceIn }) => {

@@ -49,6 +49,6 @@ test('after the death of a worker all sessions of a workspace can be used, and t
   const errors = server.log.filter(({ level }) => level === 'error' || level === 'fatal');
   assert.deepEqual(
     errors.map(({ msg }) => msg),
-    ['a worker has ended; others take over what it had'],
+    ['a worker has ended; others take over its slots'],
   );
 });

@@ -23,7 +23,7 @@ const server = await startChildServer(test, {
 });
 const { client, baseUrl } = server;
 
-/** Returns the different answers to a request that reaches all workers: each has a connection of its own. */
+/** Returns the different answers to a request that is sent to all workers, over a connection for each request. */
 async function answersTo<T>(method: string, path: string, factOf: (body: never) => T): Promise<T[]> {
   const answers = await Promise.all(
     Array.from({ length: AT_ONCE }, () => sendRaw(baseUrl, method, path, OWNER, {})),
@@ -64,7 +64,7 @@ test('the kernels of one workspace belong to several workers', async () => {
   await closeAll(notebooks);
 });
 
-test('whichever worker is asked, it reads, runs, follows and cancels what is at home in another one', async () => {
+test('every worker reads, runs, follows and cancels sessions that are at home in another one', async () => {
   const [quick, slow] = [
     await opened(2, '6 * 7'),
     await opened(2, 'import time\nwhile True: time.sleep(0.01)'),
@@ -112,7 +112,7 @@ test('an output that notebooks of several workers have in common stays with each
   assert.ok(JSON.stringify(file.body).includes(markup));
 });
 
-test('who follows the runs of a workspace passes over none of those that several workers store at once', async () => {
+test('paging the runs of a workspace misses none that several workers store at once', async () => {
   const notebooks = await opened(6, '1');
   const listed: string[] = [];
   let after: string | undefined;

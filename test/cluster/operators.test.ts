@@ -20,7 +20,7 @@ async function sessionsWithKernels(): Promise<string[]> {
   return items.map(({ sessionId }) => sessionId).sort();
 }
 
-test('sessions, kernels and what happens are those of all workers, also after one was killed', {
+test("the operators' views show the sessions, kernels and events of all workers, also after one was killed", {
   timeout: 120_000,
 }, async () => {
   const seen: ActorStreamEvent[] = [];

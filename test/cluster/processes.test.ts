@@ -82,7 +82,7 @@ test('kill -9 of a worker ends its kernels, and its sessions come back at anothe
   await notebook.close();
 });
 
-test('what was at home in a worker is served again within a second of its death', async (t) => {
+test('sessions of a worker are served again within a second of its death', async (t) => {
   const outagesMs: number[] = [];
   while (outagesMs.length < 3) {
     await allServe();
@@ -106,7 +106,7 @@ test('the log that a worker returns has the lines of the primary and of the othe
   const { items } = await server.client.serverLog();
   await notebook.close();
   const messages = items.map((item) => (JSON.parse(item) as { msg: string }).msg);
-  assert.ok(messages.includes('a worker has ended; others take over what it had'), 'the primary says that');
+  assert.ok(messages.includes('a worker has ended; others take over its slots'), 'the primary says that');
   assert.ok(messages.includes('a kernel has started'), 'workers say that');
 });
 
@@ -197,7 +197,7 @@ test('a worker that is killed while it is replaced is logged, and the next order
   assert.deepEqual(await own.end('SIGTERM'), { code: 0, signal: null });
 });
 
-test('what a worker was started with says nothing but its number', async () => {
+test('the command line of a worker shows nothing but its number', async () => {
   for (const { pid } of await allServe()) {
     const [, , argument, number, ...rest] = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
     assert.equal(argument, '--worker');
@@ -221,7 +221,7 @@ test('SIGTERM drains all workers, and the server exits 0 and leaves no process',
   assert.deepEqual(last, ['the server has stopped']);
 });
 
-test('kill -9 of the primary ends everything, a stopped worker too, and the next start finds what was acknowledged', async (t) => {
+test('kill -9 of the primary ends everything, a stopped worker too, and the next start finds all acknowledged records', async (t) => {
   const killed = await startChildServer(t, SETTINGS);
   const notebook = await openNotebook(killed, { a: 'import time\nwhile True: time.sleep(1)' });
   await notebook.submit(['a']);

@@ -88,7 +88,7 @@ test('a slot stays as long as something lives in a home of it', async (t) => {
   assert.deepEqual(kept, busy);
 });
 
-test('what is in memory of a home leaves with its slot, once all that was decided for it is stored', async (t) => {
+test('the state of a home leaves memory with its slot, once all decisions about it are stored', async (t) => {
   const [gone, kept] = homesHere(2);
   assert.ok(gone !== undefined && kept !== undefined);
   const { peers, told, release, stored } = await startWorker(t, [kept]);

@@ -9,7 +9,7 @@ import { OWNER } from '#test/support/server-fixture.ts';
 const AT_ONCE = 30;
 const server = await startChildServer(test, { TROUPE_WORKERS: '3' });
 
-/** Returns the different answers to a GET that reaches all workers: each request has a connection of its own. */
+/** Returns the different answers to a GET that is sent to all workers, over a connection for each request. */
 async function answersTo<T>(path: string, factOf: (body: never) => T): Promise<T[]> {
   const bodies = await Promise.all(
     Array.from({ length: AT_ONCE }, async () => (await sendRaw(server.baseUrl, 'GET', path, OWNER, {})).body),
@@ -24,7 +24,7 @@ interface ShownRun {
   readonly stale?: boolean;
 }
 
-test('every worker shows what runs in another one as running', async () => {
+test('every worker shows a run of another one as running', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
   const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
   const fact = ({ id, status, stale = false }: ShownRun) => ({ id, status, stale });

@@ -34,7 +34,7 @@ test('the end of a worker is noticed although Node.js does not say that its chan
   assert.deepEqual(heard, [{ code: null, how: 'signal SIGKILL' }]);
 });
 
-test('what a worker has said is heard before its end', async () => {
+test('a message of a worker is handled before the end of that worker', async () => {
   const { process, heard, end, closeChannel } = start();
   process.emit('exit', 1, null);
   setImmediate(() => {

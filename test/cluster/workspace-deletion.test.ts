@@ -98,7 +98,7 @@ test('of two deletions at the same moment that would leave a user without a work
   assert.equal(first.enter(TOKEN, home === 'deleted' ? id : 'home').role, 'owner');
 });
 
-test('nothing of a deleted workspace is removed before every worker has forgotten it and written what it had decided', async (t) => {
+test('nothing of a deleted workspace is removed before every worker has forgotten it and written its decisions about it', async (t) => {
   using workers = await open(t);
   const { first, second, create, remove, removed } = workers;
   const id = await create('other');
@@ -122,7 +122,7 @@ test('nothing of a deleted workspace is removed before every worker has forgotte
   assert.deepEqual([...second.store.listPartition(id, 10)], []);
 });
 
-test('what was noted to be removed of a notebook is left to the removal of its workspace', async (t) => {
+test('when a workspace is deleted, its removal also covers the noted removals of its notebooks', async (t) => {
   const { store } = await temporaryStore(t);
   const removals = new Removals(store, assert.ifError, (_, home) => home !== undefined);
   const removed: string[] = [];

@@ -90,7 +90,7 @@ test('streams that are opened at once are accepted up to the limit, and again wh
   await eventually('as many are accepted again', async () => (await openStreams()) === MAX_STREAMS);
 });
 
-test('what a worker has that dies no longer counts, and the limit holds over those that are left', async () => {
+test('the permits of a worker that dies no longer count, and the limit holds over the remaining workers', async () => {
   const begin = async () => {
     const outcomes = await Promise.all(notebooks.map((notebook) => outcomeOf(notebook.submit(['a']))));
     return outcomes.filter((outcome) => outcome.startsWith('run_')).length;

@@ -197,7 +197,7 @@ test('the kernels of a workspace are those of all workers, the one with the most
   }
 });
 
-test('who adds packages learns which sessions of all workers go on without them', async () => {
+test('a request that adds packages learns which sessions of all workers go on without them', async () => {
   const lists = testCluster(2, () => 0).map((worker) =>
     sessionsOfAll((workspaceId) => (workspaceId === WORKSPACE ? [`nb_${worker.worker}`] : []), worker),
   );

@@ -29,14 +29,14 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
       .click();
     await page.getByRole('heading', { level: 1, name: notebook.id }).waitFor();
     const refused = page.getByRole('listitem').filter({ hasText: 'refused with session_busy' });
-    await refused.getByText('Wait until it is ready again, or cancel what it is doing.').waitFor();
+    await refused.getByText('Wait until it is ready again, or cancel its run.').waitFor();
     await page.getByRole('img', { name: 'the present state is live.busy.running' }).waitFor();
     assert.equal(await page.locator('.chart .state.inner text').textContent(), 'running');
     assert.equal(await page.locator('.chart .state.refusing text').textContent(), 'running');
     assert.equal(await page.locator('.chart .transition.last text').textContent(), 'execute');
   });
 
-  await t.test('a state of the chart says what it takes and refuses', async () => {
+  await t.test('a state of the chart lists the events that it takes and refuses', async () => {
     await page.locator('.chart .state', { hasText: 'ready' }).first().click();
     await page.getByText('execute is refused with session_not_editable').waitFor();
   });
@@ -70,7 +70,7 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
     },
   );
 
-  await t.test('an actor that there is not says so, and what to do', async () => {
+  await t.test('the page of an actor that does not exist says so and gives advice', async () => {
     await page.goto(`${server.baseUrl}/console#/ws_home/actors/run/run_none`);
     await page.getByRole('alert').getByText('It may have been deleted').waitFor();
   });

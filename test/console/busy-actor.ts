@@ -6,7 +6,7 @@ const MOVES = 150;
 /** How many events the actor takes with each move. */
 const EVENTS = 100;
 
-/** Answers the list of actors and their stream within the page: one actor that moves in each frame. It runs in the page. */
+/** Serves the list of actors and their stream within the page: one actor that moves in each frame. It runs in the page. */
 function moveAllTheTime(moves: number, events: number): void {
   const actor = {
     kind: 'run',

@@ -8,13 +8,13 @@ import type { TestServer } from '#test/support/server-fixture.ts';
 const FOLDER = join('dist', 'console');
 const KIB = 1024;
 
-/** What the server serves as the console, without a browser. */
+/** Tests of the files that the server serves as the console, without a browser. */
 export async function files(t: TestContext, server: TestServer): Promise<void> {
   const page = await (await fetch(`${server.baseUrl}/console`)).text();
   const loaded = [...page.matchAll(/(?:href|src)="console\/([^"]+)"/g)].map(([, name]) => name ?? '');
   const gzipped = (name: string) => gzipSync(readFileSync(join(FOLDER, name))).byteLength;
 
-  await t.test('what the first page loads is at most 60 KiB, and the whole console at most 120', () => {
+  await t.test('the files of the first page have at most 60 KiB, and the whole console at most 120', () => {
     const all = readdirSync(FOLDER).filter((name) => name !== 'files.json');
     const sum = (names: readonly string[]) => names.reduce((bytes, name) => bytes + gzipped(name), 0);
     assert.ok(loaded.length >= 2, page);
@@ -79,7 +79,7 @@ export async function files(t: TestContext, server: TestServer): Promise<void> {
     assert.equal(headers['content-encoding'], 'gzip');
   });
 
-  await t.test('only what the build has made is served', async () => {
+  await t.test('only files from the build are served', async () => {
     for (const name of [
       'files.json',
       'index.html',

@@ -96,7 +96,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
   assert.deepEqual(await page.evaluate('window.hits'), []);
   assert.equal(new URL(page.url()).hash, '#/ws_home/sessions');
   assert.equal(connections, 0, 'nothing was asked of another host');
-  // What the policy of the frame has blocked is reported as an error of its page. Nothing else is.
+  // The page reports each request that the policy of the frame has blocked as an error, and reports no other error.
   assert.deepEqual(
     complaints.filter((one) => !/violates the (following|document's) Content Security Policy/.test(one)),
     [],

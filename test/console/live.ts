@@ -9,7 +9,7 @@ import type { Stage } from './stage.ts';
 /** Longer than all intervals of the console, shorter than the silence after which a stream counts as lost. */
 const WHILE_MS = 10_000;
 
-/** What the console follows and what it asks for, in front of a person and behind one. */
+/** Tests of the console's subscriptions and requests, in a visible and in a hidden tab. */
 export async function live(t: TestContext, { server, browser, model }: Stage): Promise<void> {
   const { client } = server;
   const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Live' });
@@ -119,7 +119,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
   );
 
   await t.test(
-    'what is printed piece by piece is one text, and a bar of progress replaces itself',
+    'text that is printed piece by piece is shown as one text, and a progress bar replaces itself',
     async () => {
       const printing = await openNotebook(server, {
         dots: "import time\nfor _ in range(5):\n    print('.', end='', flush=True)\n    time.sleep(0.1)\nprint('done')",
@@ -151,7 +151,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await client.agentSessions.close(sessionId);
   });
 
-  await t.test('a test of a datasource says whether it answers, or why it does not', async () => {
+  await t.test('testing a datasource shows whether it answers, or why it does not', async () => {
     await client.files.put('shown.db', Buffer.alloc(0)); // which is an empty database
     await client.datasources.create({ slug: 'works', connection: { kind: 'sqlite', path: 'shown.db' } });
     await client.datasources.create({
@@ -172,7 +172,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await client.datasources.delete('fails');
   });
 
-  await t.test('what a stream is followed with is copied, with a clipboard and without one', async () => {
+  await t.test('the address of a stream is copied, with a clipboard and without one', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open(`streams/${notebook.id}`);
     await page.getByRole('button', { name: 'Copy as curl' }).click();
@@ -207,7 +207,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     }
   });
 
-  await t.test('what did not happen today has its date', async () => {
+  await t.test('an event of an earlier day has its date', async () => {
     const { page: tomorrow } = await browser.signIn(
       server,
       `#/ws_home/actors/notebook-session/${notebook.id}`,

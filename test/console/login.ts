@@ -79,7 +79,7 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await page.close();
   });
 
-  await t.test('the next user of a tab sees nothing of what only the one before may see', async () => {
+  await t.test('the next user of a tab sees no data that only the user before may see', async () => {
     const busy = await openNotebook(server, { loop: 'while True: pass' });
     const run = await busy.submit([]);
     await server.client.members.create({ userId: 'reader', role: 'viewer' });

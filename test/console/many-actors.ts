@@ -4,18 +4,18 @@ import type { Actor, ActorPage } from '#src/wire/actor.ts';
 import type { Stage } from './stage.ts';
 
 const ACTORS = 10_000;
-/** More than a screen of rows, with what is kept beyond its edges. */
+/** More than a screen of rows, including the rows kept above and below it. */
 const MAX_ROWS = 60;
 const MAX_FRAME_MS = 50;
 /** A step draws at least twice: when the rows are scrolled to, and when those after them have come. */
 const FRAMES_A_STEP = 2;
 const WARM_UP_FRAMES = 5;
-/** What the page does itself, in the words of Chromium. */
+/** The work of the page itself, by Chromium's names of its metrics. */
 const WORK = ['ScriptDuration', 'LayoutDuration', 'RecalcStyleDuration'];
 
 /**
- * Makes up actors, and answers lists of them within the page: a server keeps 1,000 actors in memory that do nothing, and
- * 10,000 that work would need as many kernels. It runs in the page.
+ * Makes up actors, and serves lists of them within the page: a server keeps only 1,000 idle actors in memory, and 10,000 working
+ * ones would need as many kernels. It runs in the page.
  */
 function answerFromMemory(howMany: number): void {
   const since = Date.now();
@@ -86,7 +86,7 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
         return document.querySelector('tr[aria-rowindex="${ACTORS}"]') !== null;
       })()`);
       const after = await workedMs();
-      // The first frames compile what they run.
+      // In the first frames the browser still compiles the code.
       if (frame >= WARM_UP_FRAMES) longest = Math.max(longest, after - before);
       before = after;
     }

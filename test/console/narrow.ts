@@ -28,7 +28,7 @@ export async function narrow(t: TestContext, { server, browser }: Stage): Promis
     }
   });
 
-  await t.test('the views are behind a button, which a choice closes', async () => {
+  await t.test('on a narrow screen the views are in a menu, which a choice closes', async () => {
     const views = page.getByRole('navigation', { name: 'Views' });
     assert.equal(await views.isVisible(), false);
     await page.getByRole('button', { name: 'Views' }).click();

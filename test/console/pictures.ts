@@ -39,7 +39,7 @@ try {
   const take = async (name: string, path: string, shown: string) => {
     await page.evaluate(`location.hash = '#/ws_home/${path}'`);
     await page.getByText(shown).first().waitFor();
-    // Two answers make a processor time, and three a line.
+    // A processor time needs two readings, and a line three.
     await page.waitForTimeout(7_000);
     await page.screenshot({ path: join(FOLDER, `${name}.png`) });
   };

@@ -2,7 +2,7 @@ import type { TestBrowser } from '#test/support/browser.ts';
 import type { ScriptedModel } from '#test/support/scripted-model.ts';
 import type { TestServer } from '#test/support/server-fixture.ts';
 
-/** What all tests of the console share, because to start it takes longer than most of them. */
+/** The server and browser that all tests of the console share, because starting them takes longer than most of the tests. */
 export interface Stage {
   readonly server: TestServer;
   readonly browser: TestBrowser;

@@ -27,7 +27,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
   const open = (path: string) => page.evaluate(`location.hash = '#/ws_home/${path}'`);
 
   await t.test(
-    'the overview shows which run hangs, which kernel eats memory, and what has failed',
+    'the overview shows which run hangs, which kernel uses most memory, and recent failures',
     async () => {
       const card = (title: string) =>
         page.locator('.card').filter({ has: page.getByRole('heading', { name: title }) });
@@ -39,10 +39,10 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     },
   );
 
-  await t.test('the overview shows a refusal while it happens, with what to do', async () => {
+  await t.test('the overview shows a refusal while it happens, with advice', async () => {
     const card = page.locator('.card').filter({ hasText: 'Refused since you look' });
     await assert.rejects(loop.submit([]));
-    await card.getByText('Wait until it is ready again, or cancel what it is doing.').waitFor();
+    await card.getByText('Wait until it is ready again, or cancel its run.').waitFor();
   });
 
   await t.test('kernels are in the order of their memory', async () => {
@@ -75,7 +75,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'Hibernate');
   });
 
-  await t.test('the overview says what could not be loaded, and why', async () => {
+  await t.test('the overview names the parts that could not be loaded, and why', async () => {
     const { page: partial } = await browser.signIn(server, '#/ws_home/audit');
     await partial.route(/\/api\/v3\/(runs|kernels)/, (route) =>
       route.fulfill({ status: 500, json: { title: 'The server made an error', code: 'internal_error' } }),
@@ -90,7 +90,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await partial.close();
   });
 
-  await t.test('a notebook shows what its cells print while they run', async () => {
+  await t.test('a notebook shows the printed text of its cells while they run', async () => {
     await open('sessions');
     await page.getByRole('link', { name: 'The loop' }).click();
     const cell = page.getByRole('article', { name: 'Cell loop' });
@@ -104,7 +104,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
       await page.getByRole('button', { name: 'Hibernate' }).click();
       await page.getByRole('button', { name: 'Hibernate' }).click();
       const problem = page.getByRole('alert').filter({ hasText: 'session_busy' });
-      await problem.getByText('Wait until it is ready again, or cancel what it is doing.').waitFor();
+      await problem.getByText('Wait until it is ready again, or cancel its run.').waitFor();
       await page.getByRole('button', { name: 'Cancel the run' }).click();
       await page.getByRole('heading', { level: 1 }).locator('..').getByText('live.ready').waitFor();
       assert.equal((await client.runs.get(hanging)).status, 'cancelled');
@@ -160,7 +160,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.equal((await client.runs.get(again[0]!)).status, 'cancelled');
   });
 
-  await t.test('a stream shows what happens, can be paused and filtered', async () => {
+  await t.test('a stream shows its events, and can be paused and filtered', async () => {
     await open(`streams/${loop.id}`);
     await page.getByText('session.snapshot').waitFor();
     await page.getByLabel('A part of an event').fill('cells-registered');
@@ -214,7 +214,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
       ['files', 'notes.txt'],
       ['people', 'owner'],
       ['people/tokens', 'everywhere'],
-      ['keys', 'seals what is new'],
+      ['keys', 'seals new records'],
       ['audit', 'session.hibernate'],
       ['datasources', 'There are no datasources'],
       ['agents', 'There are no conversations'],

@@ -1,4 +1,7 @@
-/** What a server does before anything else: no debugger, nothing of its launcher's, and a word on what it cannot close. */
+/**
+ * The first steps of a server: it disables the debugger, closes the descriptors of its launcher, and reports those that it cannot
+ * close.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -109,7 +112,7 @@ test('a debugger that the environment asks for is closed', async (t) => {
   await assertClosed(start(t, 'exec $SERVER', { NODE_OPTIONS: '--inspect=127.0.0.1:0' }));
 });
 
-test('what the launcher of a server left open is not open in the server', async (t) => {
+test('descriptors that the launcher of a server left open are closed in the server', async (t) => {
   const server = start(t, 'exec 200</etc/hostname 201> >(cat) $SERVER');
   await server.ready;
   const open = readdirSync(`/proc/${server.child.pid}/fd`).map(Number);

@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Returns how many MiB are held by what `make` returns for each of twenty numbers. */
+/** Returns how many MiB the results of `make` hold for twenty numbers. */
 function heldMib(make: (n: number) => string): number {
   collect();
   const before = process.memoryUsage().heapUsed;
@@ -37,7 +37,7 @@ test('a text that was joined from many is one piece', () => {
   assert.ok(heldMib(() => compactText(joined())) < 5);
 });
 
-test('a cut text is what a slice is, halves of pairs included', () => {
+test('a cut text equals a slice, halves of pairs included', () => {
   const text = 'ab😀c';
   for (let start = 0; start <= text.length; start++)
     for (let end = start; end <= text.length + 1; end++)

@@ -16,7 +16,7 @@ function watched(t: TestContext) {
   return { controller, waiting, happened: () => happened(), released };
 }
 
-test('what happens in time resolves with true, and nobody watches any more', async (t) => {
+test('a condition met in time resolves with true, and the watch ends', async (t) => {
   const { waiting, happened, released } = watched(t);
   t.mock.timers.tick(99);
   happened();
@@ -24,7 +24,7 @@ test('what happens in time resolves with true, and nobody watches any more', asy
   assert.ok(released());
 });
 
-test('what does not happen in time resolves with false, and nobody watches any more', async (t) => {
+test('a condition not met in time resolves with false, and the watch ends', async (t) => {
   const { waiting, released } = watched(t);
   t.mock.timers.tick(100);
   assert.equal(await waiting, false);

@@ -52,7 +52,7 @@ test('members that are undefined are left out of objects, and null in arrays', (
   assert.equal(write(value), JSON.stringify(value));
 });
 
-test('what is not JSON is refused wherever the mistake is', () => {
+test('invalid JSON is refused wherever the mistake is', () => {
   const long = JSON.stringify('x'.repeat(MAX_PIECE_BYTES));
   const many = Array(MAX_PIECE_BYTES).fill('1').join(',');
   const wrong = [
@@ -115,14 +115,14 @@ test('long work lets others have their turn, and shares its own', async () => {
   await assert.rejects(inSlices(failing()), /it failed/);
 });
 
-test('long text is UTF-8 in pieces, whatever stands where it is cut', async () => {
+test('long text is UTF-8 in pieces, at whichever character it is cut', async () => {
   for (let round = 0; round < 10; round++) {
     const text = randomText() + '😀'.repeat(140_000) + randomText();
     assert.ok((await inSlices(encodeUtf8(text))).equals(Buffer.from(text)));
   }
 });
 
-test('what JSON is short is said by its characters', () => {
+test('the limit of short JSON counts its characters', () => {
   assert.equal(isShortJson({ a: ['x'.repeat(50)] }, 100), true);
   assert.equal(isShortJson({ a: ['x'.repeat(100)] }, 100), false);
   assert.equal(isShortJson(Array(20).fill(0), 100), false);

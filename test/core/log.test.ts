@@ -8,7 +8,7 @@ import { Secret } from '#src/core/secret.ts';
 
 const CANARY = 'canary-4f1d2b';
 
-/** Returns a log in memory; `lines` returns what was written, parsed and without the time. */
+/** Returns a log in memory; `lines` returns the written lines, parsed and without the time. */
 function capture(level: 'info' | 'debug' = 'info', secrets: readonly Secret[] = []) {
   const written: string[] = [];
   const log = openLog({ level, secrets, destination: { write: (line) => written.push(line) } });

@@ -7,7 +7,7 @@ import { eventually } from '#test/support/processes.ts';
 const SHORT_MS = 5;
 const LONG_MS = 60_000;
 
-test('what is asked for often is done at once, and again only after the gap', async () => {
+test('the first of many requests is carried out at once, and the next only after the gap', async () => {
   const counts = { short: 0, long: 0 };
   using short = new Pace(SHORT_MS, () => void counts.short++);
   using long = new Pace(LONG_MS, () => void counts.long++);

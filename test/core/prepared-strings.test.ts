@@ -12,7 +12,7 @@ const stepsOf = (steps: Iterator<unknown>) => {
 };
 const textOf = (value: unknown) => Buffer.concat(atOnce(writeJson(value))).toString();
 
-test('what was encoded before stands for its value, in arrays and objects', () => {
+test('an encoded string stands for its value, in arrays and objects', () => {
   const list = new EncodedJson([Buffer.from('[1,'), Buffer.from('2]')]);
   assert.equal(
     textOf({ before: 'x', list, many: [list, null, list] }),
@@ -42,7 +42,7 @@ test('a string that two requests have prepared stays prepared until the second i
   assert.ok(stepsOf(encodeLongString(LONG)) > 0);
 });
 
-test('strings that were not prepared to the end leave nothing behind', () => {
+test('an abandoned preparation of strings leaves nothing in memory', () => {
   const steps = preparing([LONG, `${LONG}and another`]);
   while (stepsOf(encodeLongString(LONG)) > 0) assert.notEqual(steps.next().done, true);
   steps.return({ [Symbol.dispose]: () => undefined });

@@ -7,7 +7,7 @@ interface Piece {
   readonly done: (error?: Error) => void;
 }
 
-/** Work that is under way until it is told to end. */
+/** Work that lasts until `end` is called. */
 function workshop(semaphore: Semaphore) {
   const begun: Piece[] = [];
   const start = (name: string) =>
@@ -34,7 +34,7 @@ test('work goes on side by side up to the width, and then in its order', async (
   assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'd']);
 });
 
-test('whoever comes when too many wait is refused, and work that fails makes room', async () => {
+test('a request beyond the limit of waiting ones is refused, and work that fails makes room', async () => {
   const { begun, start, names } = workshop(new Semaphore(1, 1));
   const first = start('a');
   const second = start('b');

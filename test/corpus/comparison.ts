@@ -29,7 +29,7 @@ export async function compareWithMarimo(matches: RegExp, atLeast: number): Promi
   });
 
   for (const { name } of compared) {
-    test(`as in marimo, but for what is listed: ${name}`, async () => {
+    test(`as in marimo, except for the listed differences: ${name}`, async () => {
       const [expected, actual] = await Promise.all([theirs.get(name), mine.get(name)]);
       assert.ok(expected !== undefined && actual !== undefined);
       compareCells(name, expected, actual);

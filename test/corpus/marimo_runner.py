@@ -100,7 +100,7 @@ def run(path, folder, opens, send):
 
 
 def describe(requests, names, messages):
-    """Yields what is known of each cell at the end, folded as marimo's front end does."""
+    """Yields the state of each cell at the end, folded as marimo's front end does."""
     shown = {request.cell_id: {"output": None, "console": [], "ran": False} for request in requests}
     for message in messages:
         if message["op"] == "execution" and message["phase"] == "running" and message["cell_id"] in shown:

@@ -27,7 +27,7 @@ import { ask } from './probe-fixture.ts';
 
 const SECRET = 'what nobody may read';
 
-/** A workspace's folder, and beside it files of others. */
+/** A workspace's folder, and a folder of others next to it. */
 function fixture(owner: Owner, start: typeof startEngine) {
   const base = mkdtempSync(join(tmpdir(), 'troupe-rules-'));
   owner.after(async () => rmSync(base, { recursive: true, force: true }));

@@ -176,7 +176,7 @@ test('every data file is a table, and one that is broken does not take the other
   assert.deepEqual((await ask(session, 'SELECT * FROM packed')).rows, [[1, 'x']]);
 });
 
-test('a statement on a data file that cannot be read is told why the file is no table', async () => {
+test('the error of a statement on an unreadable data file says why the file is not a table', async () => {
   const session = await shared.open({ kind: 'files', path: 'data' });
   await assert.rejects(ask(session, 'SELECT * FROM Broken'), {
     category: 'query',

@@ -153,7 +153,7 @@ test('a cancelled statement ends its process', async (t) => {
   await eventually('the end of the process', isGone(started[0]));
 });
 
-test('of those that wait for a statement there are no more than sixteen', async (t) => {
+test('at most sixteen engines that wait for a statement are kept', async (t) => {
   const { engines, started, filesDirectory } = fixture(t);
   for (let i = 0; i < 18; i++) {
     const folder = join(filesDirectory, `${i}`); // of a workspace of its own, which has a bound as well

@@ -34,7 +34,7 @@ for (const one of [
 ]) {
   test(`one statement: ${one}`, async () => {
     const asked = ask(await open(), one, { readOnly: false });
-    // A name that is no column is an error of its own.
+    // An unknown column has an error of its own.
     if (one.includes('[;]')) await assert.rejects(asked, ({ detail }) => detail !== SEVERAL);
     else await asked;
   });

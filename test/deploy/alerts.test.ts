@@ -1,4 +1,7 @@
-/** The alert rules fire for what ends a service, with the metrics that a real server has in that state, and at no other time. */
+/**
+ * The alert rules fire in each state that ends a service, with the metrics that a real server has in that state, and in no other
+ * state.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A server that notebook code attacks: a process of its own, as this user or as an ordinary one, with kernels confined
- * as far as the machine allows or as if it lacked some of the layers. What is to be kept from notebooks lies around it.
+ * A server that notebook code attacks: a separate process, as this user or as an ordinary one. Its kernels are confined as far as
+ * the machine allows, or as if some of the layers were missing. The fixture also makes the files that notebooks must not reach.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,8 +25,8 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const MAIN = join(ROOT, 'dist/server/main.js');
 const PYTHON = process.env.TROUPE_PYTHON || join(ROOT, '.venv/bin/python');
 /**
- * The ordinary user. Not 65534 (nobody): that is what every id looks like in a user namespace whose maps are not written, so a
- * mistake with ids would not show.
+ * The ordinary user. Not 65534 (nobody): in a user namespace without id maps every id looks like that, so a mistake with ids
+ * would not show.
  */
 export const ORDINARY_UID = 20_170;
 
@@ -43,7 +43,7 @@ export interface AttackedServer {
   readonly configFile: string;
   /** Another workspace's. */
   readonly neighbour: { readonly client: Client; readonly file: string };
-  /** What it said of confinement at its start. */
+  /** The line about confinement that it logged at its start. */
   readonly confinement: string;
   /** The messages that it has logged so far. */
   readonly messages: readonly string[];
@@ -56,7 +56,7 @@ export interface AttackOptions {
   readonly settings?: Overrides;
   /** Python that the kernel host runs when it starts, as if a library of it were rotten. */
   readonly rotten?: string;
-  /** A program and its arguments that starts what follows in its own place. */
+  /** A program and its first arguments; it replaces itself by the command that follows them. */
   readonly launcher?: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   chmodSync(base, 0o755);
   const [dataDir, shared, cwd] = [join(base, 'data'), join(base, 'shared'), join(base, 'cwd')];
   for (const folder of [dataDir, shared, cwd]) mkdirSync(folder);
-  chmodSync(cwd, 0o755); // whatever the umask: settings in a folder that others can write to are not obeyed
+  chmodSync(cwd, 0o755); // with any umask: the server ignores settings in a folder that others can write to
   const keyringFile = join(shared, 'keyring.json');
   const configFile = join(cwd, 'troupe.config.json');
   writeFileSync(join(shared, 'for-all.txt'), 'for all');

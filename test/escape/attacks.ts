@@ -1,11 +1,11 @@
-/** What notebook code tries, as one cell: each attack by name, and the error that stopped it, or `null`. */
+/** The attacks of notebook code, as one cell. It prints each attack by name with the error that stopped it, or `null`. */
 import assert from 'node:assert/strict';
 import type { OpenNotebook } from '#test/support/notebook-fixture.ts';
 import { printed, results } from '#test/support/notebook-fixture.ts';
 import { kernelHostOf, kernelsOf } from '#test/support/processes.ts';
 import type { AttackedServer } from './attacked-server.ts';
 
-/** On the server, on what it keeps, and on the neighbour's kernel. */
+/** Returns the cell that attacks the server, its files, and the neighbour's kernel. */
 export function attackCell(server: AttackedServer, runSocket: string, programSocket: string): string {
   const { zygote, preload = zygote } = kernelHostOf(server.pid);
   const facts = {

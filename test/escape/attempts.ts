@@ -9,7 +9,7 @@ import type { Overrides } from '#test/support/server-fixture.ts';
 import { obstacle, startAttacked, type User } from './attacked-server.ts';
 import { answerOf, attackCell } from './attacks.ts';
 
-/** Open by what the start-up line says of that fallback. */
+/** The attacks that succeed without a layer, as the start-up line says. */
 const OPEN: Readonly<Record<string, readonly string[]>> = {
   namespaces: ["a kernel's socket", "another program's socket"],
   seccomp: [

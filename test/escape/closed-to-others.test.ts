@@ -15,7 +15,7 @@ function openToOthers(root: string): string[] {
 }
 
 test('files that the server or a kernel creates cannot be opened by other users', async (t) => {
-  const umask = process.umask(0o000); // the server's own is what counts
+  const umask = process.umask(0o000); // only the umask that the server sets for itself may decide
   t.after(() => process.umask(umask));
   const server = await startAttacked(t, { user: 'this user' });
   const notebook = await openNotebook(server, {

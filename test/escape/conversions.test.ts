@@ -1,10 +1,10 @@
-/** What a notebook could do to the server if it took over a parser: the one of files, or the one that judges syntax. */
+/** Attacks on the server by a notebook that has taken over a parser: the one for files, or the one that checks syntax. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '#src/client/api-error.ts';
 import { obstacle, startAttacked, type User } from './attacked-server.ts';
 
-/** A parser that runs what it reads behind a mark, and says as a syntax error what came of it. */
+/** A parser that runs the code after a mark, and reports the result as a syntax error. */
 const ROTTEN_PARSER = `
 import ast
 parse = ast.parse

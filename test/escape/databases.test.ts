@@ -1,4 +1,4 @@
-/** What SQL on databases of a workspace reaches, as notebooks ask it, and what an engine that was taken over reaches. */
+/** Reach of SQL that notebooks send to databases of a workspace, and of an engine that an attacker has taken over. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -129,7 +129,7 @@ print("ANSWER{}")`,
   };
 }
 
-/** As a Python literal: what an engine tries that does what its attacker wants. */
+/** Returns the attacks of an engine that its attacker controls, as a Python literal. */
 function rotten(server: AttackedServer): string {
   const facts = {
     S: server.pid,

@@ -10,7 +10,7 @@ import { answerOf } from './attacks.ts';
 
 const REQUESTS = 60;
 
-/** Listens beside the server in every way that Linux has, and has the system direct connections to it. */
+/** Listens on the server's port in every other way that Linux has, and lets the system direct connections to it. */
 const takeOver = (port: number, workers: number) => `
 import ctypes, errno, json, socket, threading
 taken, kept = [], []
@@ -51,7 +51,7 @@ print("ANSWER" + json.dumps(answer))
 
 const TAKEN = 'print("ANSWER" + json.dumps({"taken": taken}))';
 
-/** Resolves with the status of a request over a connection of its own; with the code of its error when there is no answer. */
+/** Resolves with the status of a request over a new connection, or with the code of its error when there is no answer. */
 function ask(url: string, headers: Record<string, string>): Promise<number | string | undefined> {
   return new Promise((resolve) => {
     const asking = request(url, { headers, agent: false }, (response) => {

@@ -1,4 +1,4 @@
-/** What /proc says of every process below a server: what it may do, and what is open in it. */
+/** Reads the rights and open files of every process below a server from /proc. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { descendants, processFact } from '#test/support/processes.ts';
 
@@ -8,11 +8,11 @@ export interface ConfinedProcess {
   /** 2: a filter of system calls is in force. */
   readonly seccomp: string;
   readonly noNewPrivileges: string;
-  /** Effective and permitted capabilities, and what it could get back. */
+  /** Effective, permitted and bounding capabilities. */
   readonly capabilities: readonly string[];
   /** Kinds of namespaces that are not the server's. */
   readonly namespaces: readonly string[];
-  /** What is open, by descriptor. */
+  /** The targets of the open descriptors. */
   readonly descriptors: ReadonlyMap<number, string>;
 }
 
@@ -50,13 +50,13 @@ function look(pid: number, name: string, server: number): ConfinedProcess {
   };
 }
 
-/** What it calls itself; another program is known by its arguments. */
+/** Returns the name that a process of ours has set for itself; another program is recognised by its arguments. */
 function roleOf(pid: number, name: string): string {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
   if (command.split('\0').includes('--worker')) return 'worker';
   if (command.includes('local_model.py')) return 'local model';
   if (command.includes('engine-main')) return 'engine';
-  // What uv has forked is named after one of its threads until it becomes another program.
+  // A fork of uv has the name of one of uv's threads until it becomes another program.
   if (command.split('\0', 1)[0]?.endsWith('/uv')) return 'uv';
   return name.replace(/^troupe-/, '');
 }

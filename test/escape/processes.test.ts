@@ -1,4 +1,4 @@
-/** Every process below a busy server, held against what it may be. */
+/** Compares every process below a busy server with the rights that its role may have. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ function hasModel(user: User): boolean {
   return spawnSync(join(ROOT, '.venv-local-model/bin/python'), ['-c', ''], { ...ids, cwd: '/' }).status === 0;
 }
 
-/** Leaves a file, a pipe and a listening socket open in what it starts. */
+/** Leaves a file, a pipe and a listening socket open in the program that it starts. */
 const LAUNCHER = `
 import os, socket, sys
 listener = socket.socket(); listener.bind(("127.0.0.1", 0)); listener.listen()
@@ -42,9 +42,9 @@ def slow(source, *more, **named):
 ast.parse = slow
 `;
 
-/** What may be open, by descriptor; the last pattern is for all that have none of their own. */
+/** The targets that descriptors may have: one pattern for each of stdin, stdout and stderr, and one for all others. */
 interface Allowed {
-  /** Whether it runs or parses what a user brought. */
+  /** Whether it runs or parses content from users. */
   readonly isConfined: boolean;
   readonly stdio: readonly [RegExp, RegExp, RegExp];
   readonly others: RegExp;
@@ -54,7 +54,7 @@ interface Allowed {
 const [NULL, PIPE, SOCKET, CONNECTION] = [/^\/dev\/null$/, /^pipe:/, /^socket:/, /^(pipe|socket):/];
 const OUTPUT = /^(\/dev\/null$|\/memfd:stderr|pipe:)/;
 const ANY_STREAM = /^(\/dev\/null$|\/memfd:stderr|pipe:|socket:)/;
-/** A file in memory, until what came from a user is at work. */
+/** stderr is a file in memory until the process begins to work on a user's content. */
 const UNTIL_WORK = /^(\/dev\/null$|\/memfd:stderr)/;
 const BARE: Allowed = { isConfined: true, stdio: [NULL, NULL, UNTIL_WORK], others: SOCKET, most: 4 };
 /** Both generations of it; the second one loads libraries. */
@@ -77,7 +77,7 @@ const ROLES: Readonly<Record<string, Allowed>> = {
   guardian: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(pipe:|\/proc\/)/, most: 5 },
   zygote: ZYGOTE,
   preload: ZYGOTE,
-  // Waits for a kernel to become, or gives up what it has: its view of the disk is made of folders that it opens.
+  // A spare that will become a kernel, or one that gives up its rights: its view of the disk is made of folders that it opens.
   starting: {
     isConfined: false,
     stdio: [ANY_STREAM, ANY_STREAM, ANY_STREAM],
@@ -85,15 +85,15 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     most: 40,
   },
   init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
-  // Its connection to the server, the priority of its own session until that is lowered, and what asyncio and marimo make for
-  // themselves: while a cell runs, marimo reads what it prints from pipes.
+  // Its connection to the server, the priority of its own session until that is lowered, and the descriptors of asyncio and
+  // marimo: while a cell runs, marimo reads its printed text from pipes.
   kernel: {
     isConfined: true,
     stdio: [NULL, OUTPUT, OUTPUT],
     others: /^(socket:|pipe:|anon_inode:|\/dev\/null|\/proc\/\d+\/autogroup$)/,
     most: 24,
   },
-  // What installs packages, and uv, which it asks: confined, with a connection to the proxy of the server.
+  // The process that installs packages, and the uv that it starts: confined, with a connection to the proxy of the server.
   install: {
     ...BARE,
     others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
@@ -211,7 +211,7 @@ function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNam
 }
 
 const NONE = '0'.repeat(16);
-/** Kernels by default; what installs packages is held to one port. */
+/** Kernels have it by default; the installer and uv may reach one port only. */
 const HAS_NETWORK = new Set(['kernel', 'install', 'uv']);
 
 function findFaults(
@@ -219,12 +219,12 @@ function findFaults(
   hasNamespaces: boolean,
 ): { roles: Set<string>; faults: string[] } {
   const processes = listProcesses(server.pid);
-  // What the server, the kernel host or the process that tests have open is none of a confined child's.
+  // A confined child must not have open any target that the server, the kernel host or the process of the tests has open.
   const trusted = processes.filter(({ role }) => ['zygote', 'preload', 'guardian', 'worker'].includes(role));
   const foreign = new Set(
     [descriptorsOf(process.pid), descriptorsOf(server.pid), ...trusted.map(({ descriptors }) => descriptors)]
       .flatMap((descriptors) => [...descriptors.values()])
-      // A file in memory is named after its use, so two of them are not told apart.
+      // A file in memory is named after its use, so two of them cannot be distinguished.
       .filter((target) => !/^(\/dev\/null$|anon_inode:|\/memfd:)/.test(target)),
   );
   const faults = processes.flatMap((one) =>

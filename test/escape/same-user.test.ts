@@ -91,11 +91,13 @@ function nicenessOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
 }
 
-/** Without namespaces a file can be watched by whoever may read it, and Landlock has no rule for that. */
+/** Without namespaces, a file can be watched by everybody who may read it, and Landlock has no rule for that. */
 const WATCHED = ['watch the data directory', 'watch the store'];
-/** Without Landlock nothing but a list of processes keeps signals off, and it has the primary, the worker of the kernel and the kernel host. */
+/**
+ * Without Landlock only a list of processes is protected from signals: the primary, the worker of the kernel and the kernel host.
+ */
 const SIGNALLED = ['kill another worker', 'tgkill another worker'];
-/** Root owns the folders of all processes in /proc, so it may list descriptors, but not what they are. */
+/** Root owns the folders of all processes in /proc, so it may list descriptors, but not read their targets. */
 const COUNTED = ['count open files'];
 interface Place extends Required<Pick<AttackOptions, 'user' | 'without'>>, Pick<AttackOptions, 'settings'> {
   /** The gaps that SECURITY.md names for this set-up. */

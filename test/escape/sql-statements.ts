@@ -1,6 +1,6 @@
 /**
- * What statements try. In them, `IN` is a path in the workspace's folder, `SECRET` a file of the server, `THEIRS` a file of
- * another workspace and `OUT` a path outside that is not there. All of them are refused.
+ * Statements that must all be refused. In them, `IN` is a path in the workspace's folder, `SECRET` a file of the server, `THEIRS`
+ * a file of another workspace and `OUT` a path outside that does not exist.
  */
 const FUNCTIONS_OF_SHELLS = ['SECRET', 'THEIRS', '/etc/shadow', 'IN'].map(
   (path) => `SELECT CAST(readfile('${path}') AS TEXT)`,
@@ -102,7 +102,7 @@ export const SQLITE: readonly string[] = [
   "INSERT INTO t VALUES (1, 2) RETURNING load_extension('IN')",
 ];
 
-/** Of a database whose schema was forged by its owner (see `PLANTED`): what uses each of its objects. */
+/** Statements that use each object of a database whose owner has forged its schema (see `PLANTED`). */
 export const PLANTED_SQLITE: readonly string[] = [
   'SELECT * FROM viewing',
   'SELECT * FROM viewing_extension',

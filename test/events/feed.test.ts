@@ -173,7 +173,7 @@ test('the end of a stream reaches a process that takes the last chunks late', as
 });
 
 for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
-  test(`whoever comes and goes when, all see the same here and there (seed ${seed})`, async () => {
+  test(`subscribers that come and go at any time see the same events in both workers (seed ${seed})`, async () => {
     const random = new SeededRandom(seed);
     const stream = new SessionStream({ sessionId: 's', limitBytes: 1024 * 1024 });
     const others = [new OtherProcess(), new OtherProcess()];

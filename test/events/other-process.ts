@@ -78,7 +78,7 @@ export class StreamFollowedElsewhere extends SessionStream {
   }
 }
 
-/** A feed whose bytes arrive at once, unless it is told to hold them. */
+/** A feed whose bytes arrive at once, or are held back on request. */
 class TestFeed implements FeedChannel {
   readonly number: number;
   readonly mirror: MirroredStream;

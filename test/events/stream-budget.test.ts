@@ -39,7 +39,7 @@ test('a stream on which everybody keeps up charges nothing', async () => {
   assert.equal(sink.ended, false);
 });
 
-test('beyond the budget the furthest behind of all streams is told first, and the others go on', async () => {
+test('beyond the budget, the stream that lags most is cut off first, and the others go on', async () => {
   const budget = new StreamBudget(64 * KIB);
   const [one, other] = [streamOf(budget), streamOf(budget)];
   const far = subscribe(one, false);

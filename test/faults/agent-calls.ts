@@ -17,7 +17,7 @@ import { OWNER, type Owner } from '#test/support/server-fixture.ts';
 import { assertValidHistory } from '#test/support/vendor-rules.ts';
 import { Victim } from './victim.ts';
 
-/** What to run. */
+/** The options of a run of `agentFaults`. */
 export interface AgentFaultOptions {
   readonly seeds: Iterable<number>;
   /** Outlives the run: the servers that it uses end with it. */
@@ -25,7 +25,7 @@ export interface AgentFaultOptions {
   readonly say: (line: string) => void;
 }
 
-/** What has happened. */
+/** The results of the run. */
 export interface AgentFaultReport {
   readonly rounds: number;
   /** How often a server was killed at each moment; `none` means that the prompt ended before. */

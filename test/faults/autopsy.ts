@@ -1,4 +1,4 @@
-/** What a server that does not go on waits for: its threads, and the locks of its store. */
+/** Describes a server that hangs: its threads, and the locks of its store. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { workersOf } from '#test/support/processes.ts';

@@ -11,7 +11,7 @@ import { SeededRandom } from '#test/support/random.ts';
 import { Player } from './player.ts';
 import { Victim } from './victim.ts';
 
-/** What to run. */
+/** The options of a run. */
 export interface FaultOptions {
   readonly seed: number;
   /** The run ends after this time or this many rounds, whichever comes first. */
@@ -21,7 +21,7 @@ export interface FaultOptions {
   readonly say: (line: string) => void;
 }
 
-/** What has happened. */
+/** The results of a run. */
 export interface FaultReport {
   readonly rounds: number;
   readonly operations: number;

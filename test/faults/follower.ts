@@ -7,7 +7,7 @@ import type { RunStatus } from '#src/wire/run.ts';
 export class Follower {
   /** The status with which each run ended, according to live and replayed events. */
   readonly ends = new Map<string, RunStatus>();
-  /** The runs whose end was told while it happened. */
+  /** The runs whose end was published live, not replayed. */
   readonly liveEnds = new Set<string>();
   /** The newest `updatedAt` of the notebook in the events. */
   savedAt = '';
@@ -22,7 +22,7 @@ export class Follower {
     });
   }
 
-  /** Stops following. Throws what was wrong with the events. */
+  /** Stops following. Throws when the events were out of order. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('the life is over'));
     await this.#done;

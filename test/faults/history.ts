@@ -37,7 +37,7 @@ export interface CancelRequest extends Span {
   readonly runId: string;
 }
 
-/** A subscriber of a session's events was told that a run has ended. `isLive`: while it happened. */
+/** A subscriber of a session's events received the end of a run. `isLive`: as a live event, not a replayed one. */
 export interface EndSeen {
   readonly kind: 'end-seen';
   readonly at: number;
@@ -74,7 +74,7 @@ export interface FinalRun {
   readonly token?: string | undefined;
 }
 
-/** How often a cell with this token ran, counted by what it wrote itself. */
+/** How often a cell with this token ran, counted by the lines that the cell has written. */
 export interface Executed {
   readonly kind: 'executed';
   readonly token: string;

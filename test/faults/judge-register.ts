@@ -9,7 +9,7 @@
 import { grouped } from './grouped.ts';
 import { type Entry, ofKind, type RegisterRead, type RegisterWrite } from './history.ts';
 
-/** Returns what is wrong, one line for each violation. */
+/** Returns one line for each violation. */
 export function judgeRegisters(entries: readonly Entry[]): string[] {
   const writes = grouped(ofKind(entries, 'register-write'), ({ register }) => register);
   const reads = grouped(ofKind(entries, 'register-read'), ({ register }) => register);

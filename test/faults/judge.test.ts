@@ -84,7 +84,7 @@ test('a run that ends in two ways is a violation', () => {
   assert.match(problems.join(), /also ended as cancelled/);
 });
 
-test('an end that one subscriber is told twice is a violation', () => {
+test('an end that one subscriber receives twice is a violation', () => {
   const problems = judge([...SOUND, ended('completed', 40), stored('completed'), ran(1)]);
   assert.match(problems.join(), /ended 2 times for the subscriber a/);
 });

@@ -1,17 +1,17 @@
 /**
- * Judges a recorded history (`history.ts`) against what a server promises:
+ * Judges a recorded history (`history.ts`) against the promises of a server:
  *
  * 1. Every acknowledged run is found, once, and all answers to one idempotency key name one run.
- * 2. A run ends once: all subscribers and all reads say the same end, the record has it, and nobody who asks afterwards
- *    reads the run as running.
- * 3. Code that was sent with one key runs at most once, and once when its run is `completed`.
+ * 2. A run ends once: all subscribers and all reads report the same end, the record has it, and no later read reports the run as
+ *    running.
+ * 3. Code that was sent with one key runs at most once, and exactly once when its run is `completed`.
  * 4. Each notebook is a linearizable compare-and-set register (`judge-register.ts`).
  */
 import { grouped } from './grouped.ts';
 import { type EndSeen, type Entry, type FinalRun, ofKind, type RunRead } from './history.ts';
 import { judgeRegisters } from './judge-register.ts';
 
-/** Returns what is wrong, one line for each violation; empty when the history is possible for a server that keeps its promises. */
+/** Returns one line for each violation; none when a server that keeps its promises could have made this history. */
 export function judge(entries: readonly Entry[]): string[] {
   return [
     ...judgeSubmissions(entries),

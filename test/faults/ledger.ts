@@ -1,4 +1,4 @@
-/** What a server has acknowledged about one notebook and published to subscribers. Checks later states against it. */
+/** Everything that a server has acknowledged about one notebook and published to subscribers. Checks later states against it. */
 import assert from 'node:assert/strict';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run, RunStatus } from '#src/wire/run.ts';
@@ -33,7 +33,7 @@ export class Ledger {
     this.#ends.set(run.id, run.status);
   }
 
-  /** Records what subscribers received. */
+  /** Records the events that subscribers received. */
   recordEvents({ ends, liveEnds, savedAt }: Follower): void {
     for (const runId of liveEnds) {
       assert.ok(!this.#liveEnds.has(runId), `the run ${runId} ended again in a later life`);

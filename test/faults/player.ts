@@ -199,13 +199,15 @@ export class Player {
     this.#ledger.recordEvents(follower);
   }
 
-  /** Ends a life: records what subscribers received. */
+  /** Ends a life: records the events that subscribers received. */
   rest(drained: boolean): Promise<void> {
     if (!drained) this.#ledger.mayBeStale = true;
     return this.#unfollow();
   }
 
-  /** Checks, in the next life, that everything acknowledged or published is unchanged, and ends what was left running. */
+  /**
+   * Checks, in the next life, that everything acknowledged or published is unchanged, and ends the work that was left running.
+   */
   async verify(client: Client, signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     if (this.#notebookId === '') return;

@@ -1,6 +1,6 @@
 /**
- * Clients that use a server and write down what they see (`history.ts`). They know nothing of what is done to the server: what it does
- * not answer they ask again, with the same idempotency key.
+ * Clients that use a server and record its answers (`history.ts`). They do not know when the server is disturbed: they repeat
+ * each request without an answer, with the same idempotency key.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -73,7 +73,7 @@ export class RecordedLoad {
     }
   }
 
-  /** Uses the server until the signal aborts. Rejects with what no client may see. */
+  /** Uses the server until the signal aborts. Rejects when a client sees an error that it must never see. */
   async play(): Promise<void> {
     const followers = this.#sessions.flatMap((session) =>
       Array.from({ length: FOLLOWERS }, (_, i) => this.#follow(session, `${session.id}#${i}`)),
@@ -122,7 +122,7 @@ export class RecordedLoad {
     return client;
   }
 
-  /** Reads a register and replaces what was read. */
+  /** Reads a register and replaces the value it has read. */
   async #write(
     { workspaceId, id }: { workspaceId: string; id: string },
     random: SeededRandom,
@@ -130,7 +130,7 @@ export class RecordedLoad {
     const { history } = this.#options;
     const read = stopwatch();
     const notebook = await patiently(() => this.#client(workspaceId).notebooks.get(id));
-    // The span of all attempts contains that of the one that was answered.
+    // The span of all attempts contains that of the successful one.
     history.add({ ...readOf(id, notebook), ...read() });
     if (random.is(0.3)) return;
     const token = `w${++this.#count}`;

@@ -1,6 +1,6 @@
 /**
- * Replaces or kills workers of a server that clients use, records what the clients see, and judges it when everything is over
- * (`judge.ts`).
+ * Replaces or kills workers of a server that clients use, records the answers that clients get, and judges the record when
+ * everything is over (`judge.ts`).
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -97,7 +97,7 @@ export async function driveRecorded(options: RecordedOptions): Promise<RecordedR
   return { steps, extent: extentOf(history.entries), endings };
 }
 
-/** A server, and what is done to it. */
+/** A server, and the faults that it is given. */
 class DisturbedServer implements Disposable {
   readonly dataDir: string;
   readonly #options: RecordedOptions;
@@ -163,8 +163,8 @@ class DisturbedServer implements Disposable {
   }
 
   /**
-   * Every process that has the store open holds a lock on its lock file. One that has lost it would let the next process that opens
-   * the store set it up anew, beside those that commit.
+   * Every process that has the store open holds a lock on its lock file. If one lost that lock, the next process to open the
+   * store would initialise it, while others commit to it.
    */
   #requireLocks(): void {
     const { dev, ino } = statSync(join(this.dataDir, 'store', 'lock.mdb'));

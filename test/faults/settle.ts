@@ -7,7 +7,7 @@ import type { Client } from '#src/client/client.ts';
 const MAX_REST_MS = 15_000;
 const LOOK_MS = 100;
 
-/** Ends what still runs in a session of a server that has gone on without its player. Resolves when it can be used again. */
+/** Ends the running work of a session whose server lived on without its player. Resolves when the session can be used again. */
 export async function settle(client: Client, sessionId: string, signal: AbortSignal): Promise<void> {
   await untilRested(client, sessionId, signal);
   for await (const { id, status, stale } of client.executions.each(sessionId, { limit: 100 })) {

@@ -1,7 +1,7 @@
 /**
- * Ends workers of a server in rounds while several players use it. A worker's death is the end of the players' life, not of
- * the server: they stop, and what was acknowledged is checked on the server that goes on. Now and then the whole server
- * ends, and the next one is checked. A seed determines all choices; only the timing of processes varies.
+ * Ends workers of a server in rounds while several players use it. A worker's death ends the players' life, not the server: they
+ * stop, and everything acknowledged is checked on the server, which goes on. Now and then the whole server ends, and the next one
+ * is checked. A seed determines all choices; only the timing of processes varies.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { settle } from './settle.ts';
 import { Victim } from './victim.ts';
 import { chooseEnding, type Ending, WorkerEndings } from './worker-endings.ts';
 
-/** What to run. */
+/** The options of a run. */
 export interface WorkerFaultOptions {
   readonly workers: number;
   readonly seed: number;
@@ -29,7 +29,7 @@ export interface WorkerFaultOptions {
   readonly say: (line: string) => void;
 }
 
-/** What has happened. */
+/** The results of a run. */
 export interface WorkerFaultReport {
   readonly rounds: number;
   readonly operations: number;
@@ -102,7 +102,7 @@ class Rounds implements Disposable {
     return this.#players.reduce((sum, { operations }) => sum + operations, 0);
   }
 
-  /** Checks, lets the players play, and ends something. Returns what; `none` when no fault point was reached. */
+  /** Checks, lets the players play, and ends something. Returns the kind of the end; `none` when no fault point was reached. */
   async play(ending: Ending, random: SeededRandom): Promise<string> {
     const victim = await this.#living();
     const over = new AbortController();
@@ -124,7 +124,7 @@ class Rounds implements Disposable {
     return how;
   }
 
-  /** Returns what the server does, if there is one. */
+  /** Returns lines about the present state of the server, if there is one. */
   autopsy(): readonly string[] {
     return this.#victim === undefined ? [] : autopsy(this.#victim, this.dataDir);
   }
@@ -154,7 +154,7 @@ class Rounds implements Disposable {
     return victim.clientOf(this.#workspaces[player % WORKSPACES]!);
   }
 
-  /** Checks what was promised to every player, and that there is no kernel without a session. */
+  /** Checks the promises to every player, and that there is no kernel without a session. */
   async #check(victim: Victim, signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#players.map(async (player, i) => {
@@ -175,7 +175,7 @@ class Rounds implements Disposable {
     await Promise.all(
       this.#players.map((player, i) =>
         player.play(this.#clientOf(victim, i), sequences[i]!, signal).catch((error: unknown) => {
-          // The end of a round explains what is not answered, and no wrong answer.
+          // The end of a round explains a missing answer, but not a wrong one.
           if (error instanceof assert.AssertionError) this.#wrong ??= error;
           throw error;
         }),

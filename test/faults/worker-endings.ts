@@ -7,7 +7,9 @@ import { eventually, gone, processFact, type WorkerFact, workersOf } from '#test
 import type { SeededRandom } from '#test/support/random.ts';
 import type { Victim } from './victim.ts';
 
-/** What ends: a worker, by what it is to a player, or the server. `stop` is SIGSTOP, after which the watchdog must end it. */
+/**
+ * The victim: a worker, by its part for a player, or the server. `stop` is SIGSTOP, after which the watchdog must end the worker.
+ */
 type Target = 'any' | 'home' | 'ingress' | 'two' | 'stop' | 'primary' | 'drain';
 
 export type Ending = {
@@ -16,7 +18,7 @@ export type Ending = {
   readonly early: boolean;
 } & ({ readonly kind: Target } | { readonly kind: 'fault-point'; readonly point: FaultPoint });
 
-/** The end of workers: what it was, and when, by `performance.now()`. */
+/** The end of workers: its kind, and its time by `performance.now()`. */
 export interface WorkersEnd {
   readonly how: string;
   readonly at: number;

@@ -20,7 +20,7 @@ async function asOrdinaryUser<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-test('a folder that cannot be read makes a count incomplete, so that hiding files is no way around a quota', async (t) => {
+test('a folder that cannot be read makes a count incomplete, so hiding files does not evade a quota', async (t) => {
   const root = temporaryDirectory(t);
   const hidden = join(root, 'hidden');
   mkdirSync(join(root, 'seen'));

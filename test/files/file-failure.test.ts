@@ -3,7 +3,7 @@ import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import { fileFailure } from '#src/files/file-failure.ts';
 
-/** Errors of the system that a test cannot bring about as every user, and what the caller is told. */
+/** Errors of the system that a test cannot cause as every user, and the error that the caller gets. */
 const MEANINGS: Readonly<Record<string, readonly [status: number, code: string]>> = {
   EACCES: [409, 'file_inaccessible'],
   EPERM: [409, 'file_inaccessible'],

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz:databases [-- --databases N] [-- --minutes M] [-- --seed S]` has notebooks of a server query N hostile
- * databases (10,000), in rounds with a new server each, until M minutes (60) have passed. It prints what came of the
- * statements, and ends with exit code 1 when a round fails; its seed is printed first.
+ * `npm run fuzz:databases [-- --databases N] [-- --minutes M] [-- --seed S]` has notebooks of a server query N hostile databases
+ * (10,000), in rounds with a new server each, until M minutes (60) have passed. It prints its seed first, then the outcomes of
+ * the statements, and ends with exit code 1 when a round fails.
  */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';

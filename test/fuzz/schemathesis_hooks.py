@@ -1,12 +1,11 @@
-"""What schemathesis sends beside what it makes up, and what came of it.
+"""Changes the requests that schemathesis generates, and counts the results.
 
-Most generated ids become those of things that are there, the newest that an answer has named: a request for nothing is
-answered 404 and tries little. uWebSockets.js takes a header name of other characters than these, or a control character
-in a value, for a head that is not over yet, and ends the connection when nothing follows within ten seconds: such
-headers are left out.
+Most generated ids are replaced by ids of existing objects, the newest that an answer has named: a request for an unknown object
+gets a 404 and tests little. When a header has a name with other characters than these, or a control character in its value,
+uWebSockets.js waits for the rest of the head and ends the connection after ten seconds: such headers are left out.
 
-FUZZ_FIRST: what is there at the start, {kind: [id]}. FUZZ_SPARED: ids, separated by spaces, without which nothing could go
-on. FUZZ_REPORT: the file that gets the counts, {"cases", "failed", "statuses": {operation: {status: count}}}.
+FUZZ_FIRST: the objects that exist at the start, {kind: [id]}. FUZZ_SPARED: ids, separated by spaces, of the objects that every
+test needs. FUZZ_REPORT: the file that gets the counts, {"cases", "failed", "statuses": {operation: {status: count}}}.
 """
 
 import atexit
@@ -41,7 +40,7 @@ def before_call(context, case, kwargs):
         for name, value in list(values.items()):
             chance = zlib.crc32(repr(value).encode("utf-8", "replace"))
             ids = find_ids(context, name)
-            # what was deleted is missed by all that follows
+            # a deleted object is missing for all later requests
             is_spared = isinstance(value, str) and value in SPARED  # schemathesis knows ids of its own
             if is_spared or (ids and (chance % 4 if case.method != "DELETE" else chance % 16 == 0)):
                 values[name] = ids[chance // 16 % len(ids)] if ids else "spared"

@@ -226,7 +226,7 @@ test('outputs that are made to take long are shown in time in proportion to thei
   );
 });
 
-test('an output that is no data URL after all is kept as it is', () => {
+test('an output that turns out not to be a data URL is kept unchanged', () => {
   const kept: string[] = [];
   const options: ShowOptions = {
     ...optionsFor(80, false),

@@ -34,7 +34,7 @@ test('every kind of reply arrives as it was made', async (t) => {
   assert.deepEqual(await shown('/late'), [200, 'application/json', undefined, '{"late":true}']);
 });
 
-test('every answer has a request id: the one that was sent if it is sane, else a new one', async (t) => {
+test("every answer has a request id: the client's if it is valid, else a new one", async (t) => {
   const server = await serve(t, [thingRoute(() => ok({}))]);
   const idOf = async (sent: string | undefined, path = '/thing') => {
     const { headers } = await send(server, path, {

@@ -9,7 +9,7 @@ import { deferred, GOOD, RawConnection, send, serve } from './test-server.ts';
 const BEAT = '1\r\n \r\n';
 const REQUEST = `POST /late HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nservice-workspace-id: ws_1\r\n\r\n`;
 
-/** A server whose late answers show every 20 ms that they will come. */
+/** A server whose late answers send a heartbeat every 20 ms. */
 function serveLate(
   t: TestContext,
   handle: (exchange: AnyRouteRequest) => Reply | Promise<Reply>,
@@ -81,7 +81,7 @@ test('a request that is refused keeps its status', async (t) => {
   assert.deepEqual([answer.status, answer.code], [409, 'session_busy']);
 });
 
-test('a failure before the head has its own status, one after it is told in the body', async (t) => {
+test('a failure before the head has its own status, and a failure after it is in the body', async (t) => {
   const value = deferred<unknown>();
   let isPatient = false;
   const server = await serveLate(t, () => {
@@ -105,7 +105,7 @@ test('a failure before the head has its own status, one after it is told in the 
   );
 });
 
-test('an answer that cannot be kept, or is no JSON, is told in the body too', async (t) => {
+test('a failure to store or encode the answer is also in the body', async (t) => {
   let durable: Promise<void> = Promise.reject(new Error('disk full'));
   durable.catch(() => {});
   const values = [{ success: true }, { big: 1n }];
@@ -143,7 +143,7 @@ test('a late answer to a body in chunks is whole, and its connection ends with i
   const server = await serveLate(t, () => defer(value.promise, failed));
   const connection = new RawConnection(server);
   connection.write(REQUEST.replace('\r\n\r\n', '\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'));
-  setTimeout(() => value.resolve({ success: true }), 100); // in which others would have been told to wait
+  setTimeout(() => value.resolve({ success: true }), 100); // other answers would have sent heartbeats meanwhile
   await connection.closed;
   assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
   assert.match(connection.text, /\r\nconnection: close\r\n/i);

@@ -108,7 +108,7 @@ test('a returning client gets the snapshot, the missed events, and the end of th
   second.leave();
 });
 
-test('an ended stream ends its connections behind the last event', async (t) => {
+test('an ended stream ends its connections after the last event', async (t) => {
   const { connect, stream } = await serveStream(t);
   const raw = connect();
   await raw.until((sent) => sent.includes('session.replayed'));
@@ -230,7 +230,7 @@ test('streams can be ended by their caller, as when a token is revoked', async (
   raw.leave();
 });
 
-test('a caller who cannot be checked loses the stream, and the callers after it are checked', async (t) => {
+test('a caller that cannot be checked loses the stream, and the callers after it are checked', async (t) => {
   const { connect, server, stream } = await serveStream(t);
   const readers = [connect(), connect()];
   for (const raw of readers) await raw.until((sent) => sent.includes('session.replayed'));

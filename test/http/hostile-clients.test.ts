@@ -40,7 +40,7 @@ async function ended(raw: RawConnection): Promise<{ text: string; afterS: number
   return { text: raw.text, afterS: (performance.now() - startedAt) / 1000 };
 }
 
-test('nothing behind a request whose end is in doubt is answered', async (t) => {
+test('bytes after a request whose end is in doubt are not answered', async (t) => {
   const server = await serve(t, routes);
   for (const form of [
     'Content-Length: 2\r\nContent-Length: 2',

@@ -84,7 +84,7 @@ test('an unknown path is 404 and a known one with another method 405 with Allow'
   );
 });
 
-test('OPTIONS names the methods, HEAD answers as GET without the body', async (t) => {
+test('OPTIONS names the methods, and HEAD returns the head of a GET without the body', async (t) => {
   const server = await serve(t, thingRoutes);
   const options = await send(server, '/things/1', { method: 'OPTIONS', headers: {} });
   assert.deepEqual([options.status, options.headers.allow, options.text], [204, 'GET, HEAD, OPTIONS', '']);

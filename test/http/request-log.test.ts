@@ -169,7 +169,7 @@ test('wrong tokens are counted for the client that a trusted proxy names', async
   assert.equal((await send(server, '/things/a', { headers: from('192.0.2.8') })).status, 401);
 });
 
-test('a check of a server that is not ready is no refusal', () => {
+test('a readiness check of a server that is not ready is not counted as a refusal', () => {
   const { lines, log } = logOf(() => 0);
   const route = { method: 'GET', path: '/readyz' };
   log.replied(route, LOGGED, { ms: 0, status: 503, bytes: 2, mayTakeLong: false, hasLeft: false });

@@ -46,7 +46,7 @@ function fetchBody(server: Server, path: string, agent: http.Agent | false = fal
   });
 }
 
-/** A connection that has asked for the big answer and reads only when it is told to. */
+/** A connection that has asked for the big answer and reads it only when the test calls for it. */
 function stalledReader(server: Server): net.Socket {
   const socket = net.connect(server.port, server.host);
   socket.pause();

@@ -42,7 +42,7 @@ test('operators see actors move, refuse and end, as it happens', async () => {
   const moves = seen.filter((event) => event.type === 'actor.moved').map(({ data }) => data);
   const begun = moves.find(({ kind, id }) => kind === 'notebook-session' && id === notebook.id);
   assert.deepEqual([begun?.from, begun?.events[0]], [null, 'open'], 'what one turn did is one event');
-  // A kernel that is ready within a tenth of a second is told with it.
+  // If the kernel is ready within a tenth of a second, that is part of the same event.
   assert.match(begun?.to ?? '', /^live\.(starting\.forking|ready)$/);
   const running = moves.find(({ to }) => to === 'live.busy.running');
   assert.equal(running?.events.at(-1), 'execute');
@@ -70,7 +70,7 @@ test('a returning subscriber gets the missed events of the kind that it follows'
   const other = await openStream(server, path);
   await other.until('actors.replayed');
   await client.executionEnvironments.close(environmentId);
-  await other.until('"to":"closed"'); // it was told while the first one was away
+  await other.until('"to":"closed"'); // it was published while the first subscriber was away
   other.close();
   const notebook = await openNotebook(server, { a: '1' });
   const second = await openStream(server, path, { 'last-event-id': first.lastEventId });

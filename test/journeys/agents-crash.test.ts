@@ -56,7 +56,7 @@ test('after kill -9 during a tool call the next prompt is answered, nothing runs
     messages.slice(1).map(({ role }) => role),
     ['user'],
   );
-  assert.match(String(messages[1]?.content), /Not all of them ended in order: what these did is not known\./);
+  assert.match(String(messages[1]?.content), /Not all of them ended in order: their effects are not known\./);
   const [tool] = (next.output?.parts ?? []).filter((part) => part.type === 'tool-call');
   assert.deepEqual([tool?.status, tool?.output], ['completed', 'stdout:\nback']);
   assert.equal(readFileSync(marker, 'utf8'), 'x');

@@ -94,7 +94,7 @@ test('an answer that breaks off is requested again, and its first half never bec
   );
 });
 
-test('nonsense, an answer without an end and an error in mid-stream do not count as answers', async () => {
+test('nonsense, an answer without an end and an error in mid-stream count as failures of the model', async () => {
   for (const broken of [
     (exchange) => exchange.text('So').raw('data: {"choices": [{"del\n\n').stop(),
     (exchange) => exchange.text('So').stop(),

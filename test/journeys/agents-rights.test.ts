@@ -1,7 +1,4 @@
-/**
- * Rights in a shared conversation: whose rights its prompts have, who may change its settings, and who may know that it
- * exists.
- */
+/** Rights in a shared conversation: the rights of its prompts, changes of its settings, and secrecy of its existence. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { addMember } from '#test/support/members.ts';
@@ -67,7 +64,7 @@ test('only the owner of a conversation changes its model, instructions and datas
   assert.equal((await bob.client.waitForRun(runId)).status, 'completed');
 });
 
-test("a prompt reads no datasource that the member who chose it may not read, in anybody's conversation", async () => {
+test("a prompt reads no datasource that its sender may not read, in anybody's conversation", async () => {
   const { environmentId } = await bob.client.executionEnvironments.create();
   const { sessionId: id } = await bob.client.agentSessions.open({ environmentId, context });
   await bob.client.agentSessions.grant(id, 'ann');

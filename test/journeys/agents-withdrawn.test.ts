@@ -73,7 +73,7 @@ for (const [model, path] of Object.entries(MODELS)) {
     assert.deepEqual(outcomes((await client.agentSessions.get(sessionId)).entries), ['failed', null, null]);
   });
 
-  test(`${model} is told which cells a cancelled prompt changed, and not by whose words`, async () => {
+  test(`${model} learns which cells a cancelled prompt changed, but not that prompt's text`, async () => {
     const notebook = await openNotebook(server, { a: 'a = 1' });
     const { environmentId, id } = notebook;
     await client.agentSessions.open({ environmentId, notebookSessionId: id, config: { model } });

@@ -180,7 +180,7 @@ test('a misspelled tool call is returned to the model as an error, and the promp
       'failed',
       'There is no tool make_coffee. There are: run_python, read_notebook, read_cells, read_output, run_cells, list_datasources, describe_datasource, query_datasource.',
     ],
-    ['read_output', 'failed', 'The call of read_output was not carried out: its arguments are no JSON.'],
+    ['read_output', 'failed', 'The call of read_output was not carried out: its arguments are not JSON.'],
   ]);
   assert.equal((await model.asked(number + 1)).body.messages.filter(({ role }) => role === 'tool').length, 3);
 });

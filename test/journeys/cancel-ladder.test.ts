@@ -19,7 +19,7 @@ interface Begun {
   readonly runId: string;
 }
 
-/** A cell `a` that says `begun`, behind a cell `kept` whose variable tells whether the kernel lived on. */
+/** A cell `a` that prints `begun`, after a cell `kept` whose variable shows whether the kernel lived on. */
 async function begin(code: string): Promise<Begun> {
   const notebook = await openNotebook(server, { kept: 'kept = 7', a: `print("begun", flush=True)\n${code}` });
   await notebook.run(['kept']);
@@ -85,7 +85,7 @@ const STUBBORN = {
 };
 
 for (const [what, code] of Object.entries(STUBBORN)) {
-  test(`cancelling ${what} kills the kernel after three seconds, and the run says what was lost`, async () => {
+  test(`cancelling ${what} kills the kernel after three seconds, and the run names the lost variables`, async () => {
     const begun = await begin(code);
     const { run, tookMs, statuses } = await cancelled(begun);
     assert.equal(run.status, 'cancelled');

@@ -80,7 +80,7 @@ test('a cell that is deleted while its new code is checked is an unknown cell', 
   await notebook.close();
 });
 
-test('a close that is refused leaves nothing behind in the server', async (t) => {
+test("a close that is refused leaves nothing in the server's memory", async (t) => {
   let watchers = 0;
   const { watch } = NoticeBus.prototype;
   NoticeBus.prototype.watch = function (...args) {

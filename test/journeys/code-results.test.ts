@@ -6,7 +6,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test);
 const { client } = server;
-/** Shared by the calls that leave nothing behind. */
+/** Shared by the calls that do not change it. */
 const notebook = await openNotebook(server, { a: 'x = 41\nitems = [1]', b: 'y = x + 1' });
 await notebook.run(['a', 'b']);
 const run = (code: string) => callCode(client, notebook.id, code);
@@ -28,7 +28,7 @@ test('every call returns the same six members', async () => {
   });
 });
 
-test('code sees the variables of the notebook, leaves no names behind, and can change values in place', async () => {
+test('code sees the variables of the notebook, adds no names to it, and can change values in place', async () => {
   assert.equal((await run('items.append(x)\nx = 0\nnew = 1')).success, true);
   assert.equal((await run('print(x, y, items)')).stdout, '41 42 [1, 41]\n');
   assert.deepEqual((await run('new')).errors, [

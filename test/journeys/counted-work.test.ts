@@ -75,7 +75,7 @@ test('a run is two commits, its beginning and its end, and one transition of eac
   assert.deepEqual([run.transitionsOf('run'), run.transitionsOf('notebook-session')], [1, 2]);
 });
 
-test('a call of code is no commit, and a cancelled run only one more than another run: that of the audit', async () => {
+test('a call of code makes no commit, and a cancelled run one more than another run, for the audit', async () => {
   await callCode(client, notebook.id, '1 + 1');
   const ofCall = await commitsOf(() => callCode(client, notebook.id, '1 + 1'));
   // Other workers read from the store that the session is busy, and that it is ready again.

@@ -11,7 +11,7 @@ const first = await startChildServer(test);
 const written = await openNotebook(first, { a: 'print("this was " + "shown once")', b: 'kept = 7' });
 const before = await written.run(['a']);
 await first.end('SIGKILL');
-// It is in the record of the run and in that of what the cell has shown.
+// The text is in the record of the run and in the record of the cell's output.
 damage(join(first.dataDir, 'store', 'data.mdb'), 'this was shown once');
 const { client } = await first.again();
 const session = await client.notebookSessions.waitUntilReady(written.id);

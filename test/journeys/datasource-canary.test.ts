@@ -20,11 +20,13 @@ interface Kind {
 const { body: schema } = await server.request('GET', '/api/v3/datasource-connections/schema');
 const kinds: readonly Kind[] = Object(schema).oneOf;
 
-/** Nobody answers there. */
+/** No server listens there. */
 const NOWHERE = '127.0.0.1:1';
 const KEY = `-----BEGIN PRIVATE KEY-----\n${CANARY}\n-----END PRIVATE KEY-----`;
 
-/** The example of a kind, to an address of this machine where nobody answers, with the canary for each secret. */
+/**
+ * Returns the example of a kind, with an address of this machine where no server listens, and the canary in place of each secret.
+ */
 function connectionOf({ properties, examples }: Kind): Record<string, unknown> {
   const connection: Record<string, unknown> = { ...examples[0] };
   for (const name of Object.keys(connection)) {

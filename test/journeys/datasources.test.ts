@@ -86,7 +86,7 @@ for (const [what, connection, path] of [
   ['a missing member', { kind: 'postgres', connection_string: 'postgres://h/d' }, '/connection/schema'],
   ['a member of a wrong type', { ...nowhere(), schema: 7 }, '/connection/schema'],
 ] as const) {
-  test(`a connection with ${what} is refused with the place of the mistake, and quotes nothing`, async () => {
+  test(`a connection with ${what} is refused with the place of the mistake, and the error quotes no value`, async () => {
     const answer = await create('refused', { connection });
     assert.deepEqual(problem(answer), [400, 'invalid_request']);
     const paths = Object(answer.body).errors.map((violation: { path: string }) => violation.path);

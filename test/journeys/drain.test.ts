@@ -164,7 +164,7 @@ test('a server that was started by npm ends when npm receives a signal', async (
   await gone(children, LIMIT_MS);
 });
 
-test('a server that is told to stop goes on answering for the drain time, while it says that it is not ready', async (t) => {
+test('a draining server answers requests for the drain time, while readyz reports that it is not ready', async (t) => {
   const server = await startChildServer(t, { TROUPE_DRAIN_S: '2' });
   const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
   const ended = server.end('SIGTERM');

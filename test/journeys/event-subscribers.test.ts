@@ -45,7 +45,7 @@ test('a client that returns with its last event id continues there, and gets not
 });
 
 for (const way of ['header', 'query'] as const) {
-  test(`with the last event id as ${way} a stream is: snapshot, what was missed, the state, session.replayed`, async () => {
+  test(`with the last event id as ${way} a stream has: snapshot, missed events, the state, session.replayed`, async () => {
     const notebook = await openNotebook(server, { a: 'print("one"); 7' });
     const first = await openStream(server, eventsPath(notebook.id));
     await first.until('session.replayed');

@@ -226,7 +226,7 @@ test('the stream of a closed session is 204 and no stream, so that EventSource d
   assert.equal((await notebook.record()).status, 'closed');
 });
 
-test('a run of a hundred cells is told in as few events as it has states, and nothing twice', async (t) => {
+test('a run of a hundred cells publishes one event for each of its states, and none twice', async (t) => {
   const codes = Object.fromEntries(
     Array.from({ length: 100 }, (_, i) => [`c${i}`, i === 0 ? 'x0 = 0' : `x${i} = x${i - 1} + 1\nx${i}`]),
   );

@@ -81,7 +81,7 @@ test('a cell that fills the disk stops writes only, and they go on when the disk
   for (const id of load.created) assert.equal((await again.client.notebooks.get(id)).id, id);
 });
 
-test('a server that is told to stop while the disk is full says that the end of a run is lost, and exits with 1', {
+test('a server that stops while the disk is full reports that the end of a run is lost, and exits with 1', {
   skip: noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 48);
@@ -96,7 +96,7 @@ test('a server that is told to stop while the disk is full says that the end of 
   assert.deepEqual(await server.end('SIGTERM'), { code: 1, signal: null });
   assert.match(
     String(server.log.at(-1)?.msg),
-    /what the disk did not take is lost; nothing of it was acknowledged$/,
+    /changes that the disk did not take are lost; none of them was acknowledged$/,
   );
   rmSync(file);
   const again = await server.again();

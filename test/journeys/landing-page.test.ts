@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { startServer } from '#test/support/server-fixture.ts';
 
-test('the landing page says what the server is, how to begin and which operations there are', async (t) => {
+test('the landing page describes the server, the first steps and the operations', async (t) => {
   const server = await startServer(t);
   const { status, contentType, text } = await server.request('GET', '/', {
     headers: { accept: 'text/html' },

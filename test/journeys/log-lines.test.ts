@@ -34,7 +34,7 @@ test('an error that nobody caught ends the process with a line in the log', asyn
   const fatal = child.log.filter(({ level }) => level === 'fatal');
   assert.deepEqual(
     fatal.map(({ msg }) => msg),
-    ['The process ends because of a mistake in it; what it has acknowledged is stored.'],
+    ['The process ends because of an internal error; everything that it has acknowledged is stored.'],
   );
   assert.match(JSON.stringify(fatal), /reached/);
   assert.ok(!JSON.stringify(child.log).includes(OWNER.token));

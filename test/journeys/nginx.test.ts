@@ -17,7 +17,7 @@ async function startBehindNginx(owner: Owner, settings: Readonly<Record<string, 
   return { server, baseUrl: await startNginx(owner, `${ways} proxy_pass ${server.baseUrl};`) };
 }
 
-test('behind nginx, events arrive as they happen and a silent run is not cut off', {
+test('through nginx, events arrive as they happen and a silent run is not cut off', {
   skip,
 }, async (t) => {
   const { baseUrl } = await startBehindNginx(t, { TROUPE_HEARTBEAT_S: '0.3' });
@@ -44,7 +44,7 @@ test('behind nginx, events arrive as they happen and a silent run is not cut off
   assert.equal(events.types.at(-1), 'session.closed');
 });
 
-test('behind nginx, a response is byte for byte that of the server', { skip }, async (t) => {
+test('through nginx, a response is byte for byte that of the server', { skip }, async (t) => {
   const { server, baseUrl } = await startBehindNginx(t);
   const { client } = server;
   const { id } = await client.notebooks.create({

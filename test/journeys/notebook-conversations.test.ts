@@ -32,7 +32,7 @@ async function annsNotebook() {
   return { ...notebook, id, environmentId, open, runId };
 }
 
-test("an editor who binds another member's notebook conversation learns whom to ask, and nothing else of it", async () => {
+test("an editor who binds another member's notebook conversation learns whom to ask, and nothing else about it", async () => {
   const { id, open, runId } = await annsNotebook();
   const before = await client.agentSessions.get(id);
   const problem = await problemOf(open(bob.client));

@@ -142,7 +142,7 @@ test('a notebook that is open cannot be opened again, in the same environment or
   await notebook.close();
 });
 
-test('an unknown notebook or environment is not found, and the error says which of them', async () => {
+test('an unknown notebook or environment is not found, and the error says which of the two is unknown', async () => {
   const [notebookId, environmentId] = [await newNotebook(), await newEnvironment()];
   const unknown = 'nb_00000000000000000000000000';
   for (const [member, opening] of Object.entries({

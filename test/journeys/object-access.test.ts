@@ -1,7 +1,6 @@
 /**
- * Every operation that names a resource, from callers who may not know that it exists. The operations come from the
- * OpenAPI document, so a new one fails here until it is in the tables of this file, and after that if it reveals
- * anything.
+ * Every operation that names a resource, called by users who may not know that the resource exists. The operations come from the
+ * OpenAPI document: a new one fails here until it is in the tables of this file, and after that if it reveals anything.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -134,7 +133,7 @@ for (const [who, caller] of [
   ['a caller from another workspace', stranger],
   ['a member with whom nothing is shared', bob],
 ] as const) {
-  test(`no operation shows ${who} that what its path names exists, or changes it`, async () => {
+  test(`no operation reveals to ${who} that the object in its path exists, or changes that object`, async () => {
     const before = await everythingOfAnn();
     let count = 0;
     for (const one of operations) {
@@ -154,7 +153,7 @@ for (const [who, caller] of [
   });
 }
 
-/** Returns the answers to all reads of Ann's resources, to her. */
+/** Returns the answers that Ann gets for all reads of her own resources. */
 async function everythingOfAnn(): Promise<string[]> {
   const reads = operations.filter((one) => one.method === 'get' && objectsOf(one)?.private === 'yes');
   const finite = reads.filter(({ path }) => !path.endsWith('/events'));

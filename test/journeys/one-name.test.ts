@@ -1,4 +1,4 @@
-/** One thing has one name in all resources. Former names stay beside it. */
+/** A member has the same name in all resources. Former names are still accepted and sent. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

@@ -1,5 +1,6 @@
 /**
- * A server without a free file descriptor: it refuses requests that need one by name, answers the others, and recovers.
+ * A server without a free file descriptor: it refuses requests that need one with an error that names the cause, answers the
+ * others, and recovers.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

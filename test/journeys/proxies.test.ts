@@ -111,7 +111,7 @@ for (const name of NAMES) {
   });
 }
 
-test('HAProxy sends nothing to a server that drains, though that still answers', {
+test('HAProxy sends nothing to a draining server, although that still answers', {
   skip: lacks('haproxy'),
 }, async (t) => {
   const draining = await startChildServer(t, { TROUPE_DRAIN_S: '60' });
@@ -127,7 +127,7 @@ test('HAProxy sends nothing to a server that drains, though that still answers',
   assert.equal((await fetch(`${draining.baseUrl}/healthz`)).status, 200);
 });
 
-test('behind Caddy, a request that comes while the server restarts waits for it', {
+test('through Caddy, a request that arrives while the server restarts waits for it', {
   skip: lacks('caddy'),
 }, async (t) => {
   const before = await startChildServer(t, { TROUPE_PORT: String(await freePort()) });

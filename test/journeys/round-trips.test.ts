@@ -31,7 +31,7 @@ interface RoundTrip {
   readonly method: 'POST' | 'PATCH' | 'PUT';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Members that answers never have, or that have to differ. */
+  /** Members that answers never have, or whose value has to differ. */
   readonly more?: object;
 }
 

@@ -104,7 +104,7 @@ test('a server with workers names a port that is in use, too', async (t) => {
   assert.match(line, new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_PORT to`));
 });
 
-test('a keyring setting that names a directory has the same line when there is no store yet', async (t) => {
+test('a keyring setting that names a directory gets the same error line when there is no store yet', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'troupe-start-'));
   t.after(() => rmSync(root, { recursive: true, force: true }));
   const { code, line } = await failToStart(t, join(root, 'data'), { TROUPE_KEYRING_FILE: root });
@@ -180,7 +180,7 @@ for (const [what, spoil, expected] of [
   });
 }
 
-test('a missing store beside the credentials of an earlier one is refused, unless that is said to be meant', async (t) => {
+test('a missing store next to the credentials of an earlier one is refused, unless a setting confirms it', async (t) => {
   const dataDir = copyOfUsed(t);
   rmSync(join(dataDir, 'store'), { recursive: true });
   const { code, line } = await failToStart(t, dataDir);

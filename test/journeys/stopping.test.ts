@@ -1,4 +1,6 @@
-/** A server with many live sessions that is told to stop. `TROUPE_TEST_SESSIONS` says how many; each has a kernel of its own. */
+/**
+ * A server with many live sessions that is asked to stop. `TROUPE_TEST_SESSIONS` sets their number; each has a kernel of its own.
+ */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';

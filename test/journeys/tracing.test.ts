@@ -76,7 +76,7 @@ test('a trace goes from the request through the run to the kernel and its statem
   await notebook.close();
 });
 
-test('a prompt, its tools and its questions to the model belong to the trace, and the provider is told', async () => {
+test("a prompt, its tools and its questions to the model belong to the trace, and the provider gets the trace's id", async () => {
   const { client } = traced;
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
@@ -163,7 +163,7 @@ test('code that a request runs belongs to the trace of the request, and code aft
   await notebook.close();
 });
 
-test('a run that outlives its server by kill -9 ends with the span that its code was told', async (t) => {
+test('a run that outlives its server by kill -9 ends with the span whose id its code got', async (t) => {
   const before = await startChildServer(t, {
     TROUPE_OTLP_URL: receiver.url,
     TROUPE_TRACE_SAMPLE_PERCENT: '0',

@@ -138,7 +138,7 @@ test('waiting ends at once with the right to it, and the run goes on', async () 
   await notebook.close();
 });
 
-test('a waiting caller who loses the right to read the conversation does not get the prompt', async () => {
+test('a waiting caller that loses the right to read the conversation does not get the prompt', async () => {
   const sessionId = await conversation();
   await client.members.create({ userId: 'reader', role: 'editor' });
   const { token } = await client.accessTokens.create({
@@ -183,7 +183,7 @@ test('a client that leaves while it waits takes nothing with it: the run goes on
   await notebook.close();
 });
 
-test('a wait that is no number of seconds up to 300 is refused, and nothing runs', async () => {
+test('a wait that is not a number of seconds up to 300 is refused, and nothing runs', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const wait of [-1, 301, 0.5]) {
     assert.equal(await refusalOf(client.executions.run(notebook.id, ONE, { wait })), '400 invalid_request');

@@ -1,12 +1,12 @@
-"""What a kernel said about one command."""
+"""The result of one command of a kernel."""
 
 
 class KernelLost(Exception):
-    """The kernel's socket ended; args[0]: what it said last."""
+    """The kernel's socket ended; args[0] is the last message."""
 
 
 class Outcome:
-    """What one command did, folded from its messages."""
+    """The result of one command, folded from its messages."""
 
     def __init__(self, done, messages):
         self.done, self.messages, self.cells = done, messages, done["cells"]

@@ -1,4 +1,4 @@
-"""The server's side of the kernel host, as small as tests need it: a zygote, its kernels, and what they said."""
+"""The server's side of the kernel host, as small as tests need it: a zygote, its kernels, and their messages."""
 
 import contextlib
 import json
@@ -177,7 +177,7 @@ class Host:
         return done, self.wait_for("exited", id)
 
     def children(self):
-        """Pids of the guardian's children: the zygote, and what it has inherited."""
+        """Pids of the guardian's children: the zygote, and processes that the guardian has inherited."""
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]
 
@@ -284,7 +284,7 @@ class Kernel:
         return self.finish(self.start_scratchpad(code, revision, run_id))
 
     def evaluate(self, expression):
-        """What an expression is, as JSON, seen from the scratchpad."""
+        """Returns the value of an expression, as JSON, seen from the scratchpad."""
         return json.loads(self.scratchpad(f"import json as _json\nprint(_json.dumps({expression}))").printed)
 
     def interrupt(self, seq=None):

@@ -1,4 +1,4 @@
-"""What the kernel says about cells: which ran, which are stale, which cannot run, and why."""
+"""The kernel's reports about cells: which ran, which are stale, which cannot run, and why."""
 
 import textwrap
 import unittest
@@ -117,7 +117,7 @@ class Running(unittest.TestCase):
 class State(unittest.TestCase):
     CELLS = {"mo": "import marimo as mo", "s": "get, put = mo.state(0)"}
 
-    def test_cells_whose_state_is_set_run_again_and_so_does_what_depends_on_them(self):
+    def test_setting_a_state_reruns_its_cells_and_their_dependants(self):
         cells = {**self.CELLS, "show": "shown = get()\nshown", "next": "shown + 1", "set": "put(5)", "never": "get()"}
         kernel = host.open(cells)
         outcome = kernel.run("mo", "s", "show", "next", "set")
@@ -167,12 +167,12 @@ class Editing(unittest.TestCase):
 
 
 class Console(unittest.TestCase):
-    def test_what_cannot_be_encoded_is_shown_as_it_is_written(self):
+    def test_a_character_that_cannot_be_encoded_is_shown_as_its_escape(self):
         kernel = host.open({})
         self.assertEqual(kernel.scratchpad(r"print('\ud800')").printed, "\\ud800\n")
         self.assertEqual(kernel.scratchpad(r"raise ValueError('\ud800')").error_of(SCRATCH)["msg"], "\\ud800")
 
-    def test_what_a_child_process_has_printed_when_a_cell_ends_belongs_to_that_cell(self):
+    def test_output_of_a_child_process_belongs_to_the_cell_during_which_it_was_printed(self):
         kernel = host.open({})
         for number in range(50):
             self.assertEqual(kernel.scratchpad(f"import os\n_ = os.system('echo {number}')").printed, f"{number}\n")
@@ -215,7 +215,7 @@ builtins.found = (go, thread)"""
 
 
 class CodeMode(unittest.TestCase):
-    def test_a_block_edits_the_document_runs_cells_and_returns_what_it_did(self):
+    def test_a_block_edits_the_document_runs_cells_and_returns_its_changes(self):
         kernel = host.open({"a": "x = 1", "b": "y = x", "c": "z = y", "f": "1"})
         kernel.run("c")
         done = kernel.scratchpad(
@@ -295,7 +295,7 @@ print("errors", [error["cell_id"] for error in ctx.result.errors])"""
         self.assertNotIn("src/kernel/host", traceback)
         self.assertEqual(list(refused.cells), ["a"])
 
-    def test_the_scratchpad_sees_the_notebook_and_leaves_no_names_behind(self):
+    def test_the_scratchpad_sees_the_notebook_and_adds_no_names_to_it(self):
         kernel = host.open({"a": "x = 9"})
         kernel.run("a")
         seen = kernel.scratchpad('import sys\nkeep = x + 1\nprint("out"); print("err", file=sys.stderr)\nkeep')

@@ -27,7 +27,7 @@ class ControlGroups(unittest.TestCase):
     def zygote(self):
         return self.host.children()[0]
 
-    def test_what_all_processes_of_a_kernel_use_is_limited_together(self):
+    def test_the_use_of_all_processes_of_a_kernel_is_limited_together(self):
         code = (
             "import os, time\nfor _ in range(8):\n    if os.fork() == 0: own = b'x' * (96 << 20); time.sleep(60)\n"
             "while True: os.waitpid(-1, 0); break"

@@ -163,7 +163,7 @@ time.sleep(60)"""
         kernel = host.open({f"c{i}": f"v{i} = v{i - 1} + 1\nprint(v{i})" if i else "v0 = 0" for i in range(20)})
         for delay_ms in range(40):
             kernel.start_run(*kernel.codes)
-            time.sleep(delay_ms / 1000)  # the moment is what is tried
+            time.sleep(delay_ms / 1000)  # the delay chooses the moment
             kernel.interrupt()
             states = {}
             outcome = kernel.finish(kernel.seq)
@@ -320,7 +320,7 @@ class Console(unittest.TestCase):
         kernel = host.open({"a": "import sys\nfor i in range(3): print(i); print(i, file=sys.stderr)"})
         self.assertEqual(kernel.run("a").printed, "0\n0\n1\n1\n2\n2\n")
 
-    def test_what_subprocesses_print_arrives_whole_also_when_reads_split_a_character(self):
+    def test_output_of_subprocesses_arrives_whole_also_when_reads_split_a_character(self):
         kernel = host.open(
             {"a": "import subprocess\nr = subprocess.run(['sh', '-c', 'yes ä€😀 | head -c 200000; echo; echo end'])"}
         )

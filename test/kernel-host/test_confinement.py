@@ -1,8 +1,7 @@
-"""Confinement, proved from inside cells: what must work works, what must not does not, and nothing survives its
-session.
+"""Confinement, proved from inside cells: permitted operations work, forbidden ones fail, and nothing survives its session.
 
-Every promise of the start-up line is tried on this machine, with each layer missing in turn, and what it says is not
-covered is found to be open: a line that promises too little would be as wrong as one that promises too much.
+Every promise of the start-up line is tried on this machine, with each layer missing in turn, and every attack that the line calls
+uncovered must succeed: a line that promises too little would be as wrong as one that promises too much.
 """
 
 import json
@@ -198,7 +197,7 @@ pid, status = os.wait()
 
 
 def tell(outcome):
-    """What a cell printed after the word ANSWER."""
+    """Returns the text that a cell printed after the word ANSWER."""
     assert "ANSWER" in outcome.printed, (outcome.printed[-2000:], outcome.outputs)
     return json.loads(outcome.printed.split("ANSWER")[1])
 

@@ -1,5 +1,5 @@
-"""What of the disk a kernel sees when hidden, readable and writable paths lie in each other, whose its files are, and
-how many processes it may have."""
+"""A kernel's view of the disk when hidden, readable and writable paths lie in each other, the owner of its files, and the number
+of its processes."""
 
 import glob
 import json
@@ -107,7 +107,7 @@ class Paths(unittest.TestCase):
         return os.path.join(self.base, path)
 
     def tried(self, kernel, *attempts):
-        """What came of reading, or with "w" of writing, each of these paths."""
+        """Returns the result of reading, or with "w" of writing, each of these paths."""
         attempts = [(self.at(path), *mode) for path, *mode in attempts]
         return json.loads(kernel.scratchpad(TRY.format(attempts=attempts)).printed)
 
@@ -143,7 +143,7 @@ class Paths(unittest.TestCase):
         for without in ("", "landlock", "namespaces", "seccomp"):
             with self.subTest(without=without):
                 host, _ = self.start(without)
-                os.mkfifo(self.at("shared/inner/zone"))  # who opens it waits for a writer
+                os.mkfifo(self.at("shared/inner/zone"))  # opening it waits for a writer
                 confine = {"hidden": [self.at("shared/inner")], "read": [self.at("shared")]}
                 kernel = host.open({}, cwd=self.at("data/work"), env={"TZ": ":" + self.at("shared/inner/zone")}, confine=confine)
                 self.assertEqual(kernel.evaluate("__import__('os').environ['TZ'][0]"), ":")

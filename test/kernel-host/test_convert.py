@@ -62,7 +62,7 @@ class Converting(unittest.TestCase):
         )
         self.assertEqual([cell["cell_id"] for cell in back["cells"]], ["setup", "Hbol", "MJUe", "vblA", "bkHC"])
 
-    def test_what_stands_above_a_notebook_is_kept(self):
+    def test_text_above_a_notebook_is_kept(self):
         header = '# Copyright us\n# /// script\n# requires-python = ">=3.11"\n# dependencies = ["polars"]\n# ///\n\n"""About it"""'
         content = header + "\n\n" + self.write("py")
         back = self.read("py", content)["serialization"]

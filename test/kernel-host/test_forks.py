@@ -1,4 +1,4 @@
-"""What cells fork, and what they print past Python's stdout."""
+"""Forks of cells, and text that is printed past Python's stdout."""
 
 import unittest
 
@@ -46,13 +46,13 @@ class Forks(unittest.TestCase):
         outcome = self.kernel.run(a=FORK.format(then=then) + "\n'ours'")
         self.assertEqual([op["output"]["text"] for op in outcome.messages if op.get("output")], ["'ours'"])
 
-    def test_what_processes_of_a_pool_print_is_shown(self):
+    def test_printed_text_of_pool_processes_is_shown(self):
         code = "import multiprocessing as mp\np = mp.get_context('fork').Process(target=print, args=('from it',))\np.start(); p.join()"
         self.assertEqual(self.kernel.run(a=code).printed, "from it\n")
 
 
 class Buffers(unittest.TestCase):
-    def test_what_is_in_the_buffers_of_the_first_stdout_and_of_c_belongs_to_the_cell(self):
+    def test_buffered_text_of_the_first_stdout_and_of_c_belongs_to_the_cell(self):
         kernel = host.open({})
         for code in (
             "import sys\nsys.__stdout__.write('late\\n'); None",

@@ -1,4 +1,4 @@
-"""What notebook code does to the processes above it where no namespaces keep them apart: they go on serving others."""
+"""Attacks of notebook code on the processes above it where no namespaces separate them: these go on serving others."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from support import HOST, Host, find_marked, is_alive, wait_until
 
 import processes  # isort: skip
 
-# no layer at all: what a child may do to its parent then, it can do everywhere
+# no layer at all: an attack that fails here fails everywhere
 BARE = {"TROUPE_CONFINE_WITHOUT": "namespaces,landlock,seccomp"}
 CALLS = """
 import ctypes, os, signal, time
@@ -115,7 +115,7 @@ class HostileChildren(unittest.TestCase):
         self.assert_serves(host)
         self.assertEqual(kernel.finish(seq, before).status("a"), "success")
 
-    def test_hundreds_of_processes_that_a_kernel_leaves_behind_are_killed_while_others_are_served(self):
+    def test_hundreds_of_processes_left_by_a_kernel_are_killed_while_others_are_served(self):
         host = self.start()
         (zygote,) = host.children()
         kernel = host.open({"a": LEFT_BEHIND})
@@ -138,7 +138,7 @@ class HostileChildren(unittest.TestCase):
         kernel.start_run("b")
         wait_until(lambda: not find_marked(mark), "their end")
 
-    def test_the_parent_of_a_process_is_found_whatever_its_name(self):
+    def test_the_parent_of_a_process_is_found_for_every_process_name(self):
         pid = os.fork()
         if pid == 0:
             import ctypes

@@ -1,4 +1,4 @@
-"""How the zygote reads orders: in linear time, within a bound, and leaving nothing behind."""
+"""The zygote reads orders in linear time and bounded memory, and keeps nothing of them."""
 
 import os
 import unittest

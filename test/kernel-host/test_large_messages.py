@@ -1,4 +1,4 @@
-"""What a kernel does with messages for which the server would end it."""
+"""Messages so large that the server would end the kernel for them."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ENOUGH = Limits(bytes=10_000, values=1_000, depth=64)
 
 
 class AnsweringSocket:
-    """Keeps what is sent over it, as JSON, and answers each call at once."""
+    """Keeps the JSON that is sent over it, and answers each call at once."""
 
     def __init__(self):
         self.sent = []
@@ -38,7 +38,7 @@ class AnsweringSocket:
 
 
 class Bounds(unittest.TestCase):
-    def test_what_strings_contain_is_neither_a_value_nor_a_level(self):
+    def test_the_content_of_strings_counts_neither_as_values_nor_as_levels(self):
         for text in (",[{" * 10, '",[', '\\",[', "\\", '\\\\"[,{', "ä,😀["):
             body = json.dumps([text, text]).encode()
             self.assertIsNone(find_excess(body, Limits(1_000, values=2, depth=1)), body)
@@ -60,7 +60,7 @@ class Statements(unittest.TestCase):
         self.addCleanup(channel.provide, None)
 
     def ask_within(self, limits):
-        """Provides notebook code with a server that takes so much, and returns what is sent to it."""
+        """Provides notebook code with a server that has these limits, and returns the list of messages sent to it."""
         sock = AnsweringSocket()
         sock.calls = Calls(Outbox(sock, limits))
         channel.provide(sock.calls.ask)

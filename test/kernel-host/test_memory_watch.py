@@ -11,7 +11,7 @@ from test_confinement import USED, USES, tell
 from confinement.detect import detect  # isort: skip
 
 LIMIT = 512 << 20
-# from over the limit to the report of the end: one pause, one look, and what a busy machine adds
+# from exceeding the limit to the report of the end: one pause, one look, and the delay of a busy machine
 BOUND_S = 5
 GROWTHS = {
     "a shared map": "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor at in range(0, 1 << 30, 4096): m[at] = 1",
@@ -88,7 +88,7 @@ class MemoryWatched(unittest.TestCase):
         self.assertEqual([line for line in host.lines if line["op"] == "exited"], [], "what is alone goes on")
 
     @unittest.skipUnless(detect().namespaces, "no namespaces here: no /tmp of its own")
-    def test_what_a_session_keeps_in_its_tmp_and_shm_counts(self):
+    def test_files_of_a_session_in_tmp_and_shm_count(self):
         host = self.start()
         for what, code in KEPT.items():
             with self.subTest(what=what):

@@ -72,7 +72,7 @@ class Loading(unittest.TestCase):
         kernel.end()
         self.assertEqual([line for line in gate.host.lines if line["op"] == "preloaded"], [])
 
-    def test_the_import_takes_what_processor_time_others_leave_and_kernels_do_not(self):
+    def test_the_import_uses_processor_time_that_others_leave_and_kernels_do_not(self):
         gate = Gate(self)
         pid = next_generation(gate.host)
         tasks = wait_until(lambda: len(tasks := os.listdir(f"/proc/{pid}/task")) == 2 and tasks, "the thread")

@@ -1,4 +1,4 @@
-"""What cells show: whatever notebook code gives, the kernel sends only what the server takes, and lives."""
+"""Outputs of cells: for every value that notebook code gives, the kernel sends only fields that the server takes, and lives."""
 
 import base64
 import os
@@ -102,7 +102,7 @@ class Admission(unittest.TestCase):
         self.assertEqual((outcome.status("a"), message[:3]), ("exception", "xxx"))
         self.assertLess(len(message), 1_000_000)
 
-    def test_what_the_server_does_not_read_is_not_sent(self):
+    def test_fields_that_the_server_does_not_read_are_not_sent(self):
         code = "import json\nx = {}\nfor _ in range(200):\n    x = {'x': x}\n"
         code += "from marimo._messaging.notification import DatasetsNotification\n"
         code += "from marimo._messaging.notification_utils import broadcast_notification\n"

@@ -1,4 +1,4 @@
-"""Kernel processes: what they are given, how they end, and that nothing outlives them."""
+"""Kernel processes: their environment and their end, and that nothing outlives them."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class Surroundings(unittest.TestCase):
         cls.host = Host(env={"SECRET": "hunter2"})
         cls.addClassCleanup(cls.host.stop)
 
-    def test_the_environment_is_exactly_what_the_order_gives(self):
+    def test_the_environment_is_exactly_that_of_the_order(self):
         kernel = self.host.fork(env={"TZ": "Asia/Tokyo", "MINE": "ä"})
         environment = kernel.evaluate("dict(__import__('os').environ)")
         expected = {
@@ -75,7 +75,7 @@ class Surroundings(unittest.TestCase):
 
         wait_until(is_at_rest, "a kernel that leaves nothing open")
 
-    def test_the_report_of_an_end_has_what_a_kernel_printed_before_it_began_and_nothing_later(self):
+    def test_the_report_of_an_end_has_the_text_printed_before_it_began_and_nothing_later(self):
         nowhere = {"path": "/nowhere/" + "s" * 90, "token": "t"}
         for confine in (None, {}):
             self.host.tell(op="fork", id="d", connection=nowhere, confine=confine)
@@ -163,7 +163,7 @@ class Endings(unittest.TestCase):
         self.assertEqual(self.host.wait_for("exited", kernel.id)["signal"], 9)
         wait_until(lambda: not find_marked(mark), "the end of what the cells started", 2)
 
-    def test_what_a_dead_kernel_left_behind_is_killed(self):
+    def test_processes_left_by_a_dead_kernel_are_killed(self):
         for end in ("kill", "exit"):
             kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark())), "b": "import os as o\no._exit(3)"})
             kernel.run("a")
@@ -200,7 +200,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 class Deaths(unittest.TestCase):
-    """Whoever dies, no kernel process is left, nor anything that a cell started."""
+    """Whichever process dies, no kernel process is left, nor any process that a cell started."""
 
     def start(self, **options):
         host = Host(**options)

@@ -1,4 +1,4 @@
-"""The faster scans of the graph answer what marimo's own would."""
+"""The faster scans of the graph return the results of marimo's own."""
 
 import itertools
 import unittest

@@ -1,5 +1,5 @@
-"""What a kernel reaches of the system around it: no socket of another program, no file that is closed to others, and it
-leaves nothing behind that gives its user's rights to somebody else."""
+"""A kernel's reach in the system around it: no socket of another program, no file that is closed to others, and no file left that
+gives its user's rights to somebody else."""
 
 import json
 import os
@@ -151,7 +151,7 @@ class SystemFiles(unittest.TestCase):
         read = json.loads(kernels[1].scratchpad(READ.format(paths=paths)).printed)
         self.assertEqual(read, paths[1:])
 
-    def test_no_set_id_file_can_be_left_behind(self):
+    def test_a_kernel_cannot_create_a_set_id_file_that_outlives_it(self):
         for without in ("", "namespaces"):
             kernel = self.start(without)
             self.assertEqual(json.loads(kernel.scratchpad(SET_ID).printed or "null"), [])
@@ -186,7 +186,7 @@ class SystemFiles(unittest.TestCase):
                 kernel.end()
         self.assertEqual(os.listdir(elsewhere), [])
 
-    def test_a_path_is_mounted_after_the_folder_that_it_lies_in_whatever_its_name(self):
+    def test_a_path_is_mounted_after_the_folder_that_contains_it_for_every_name(self):
         steps = views.plan({"/a", "/a-b", "/c"}, {"/a/x", "/c/y"})
         self.assertEqual([path for path, _ in steps], ["/a", "/a/x", "/a-b", "/c", "/c/y"])
         self.assertEqual(views.find_bare(steps, {"/a", "/a-b", "/c"}), ["/a-b"])

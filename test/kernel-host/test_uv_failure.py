@@ -1,4 +1,4 @@
-"""What people are told of failures of uv."""
+"""The messages to people about failures of uv."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""The zygote: what it says of itself, what it refuses, and what its kernels get from it."""
+"""The zygote: its first report, the orders it refuses, and the state that its kernels inherit."""
 
 import os
 import signal

@@ -45,7 +45,7 @@ test('a host that uses processor time gets longer before it is silent or lost, b
   assert.deepEqual(said, ['silent', 'lost']);
 });
 
-test('a host that answers is back, and is counted anew', () => {
+test('a host that answers counts as alive, and its misses are counted from zero', () => {
   const { heartbeat, beat, said } = watched(() => undefined);
   beat(8);
   heartbeat.answered();

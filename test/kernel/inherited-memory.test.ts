@@ -1,6 +1,6 @@
 /**
- * Data of other workspaces in the memory of its own process, which is a copy of the kernel host's, and
- * what an opening costs the kernel host.
+ * Searches a kernel's memory, a copy of the kernel host's, for data of other workspaces, and measures the cost of an opening to
+ * the kernel host.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -63,7 +63,7 @@ async function startMarkedHost(t: TestContext, options: Partial<KernelHostOption
   return { ...host, folder, sockets };
 }
 
-/** The launch of a workspace that is all marks, and their digits by what they mark. */
+/** Returns the launch of a workspace in which every value is a mark, and the digits of the marks by the name of their value. */
 function markedLaunch(folder: string) {
   const digits: Record<string, string> = {};
   const mark = (name: string) => {

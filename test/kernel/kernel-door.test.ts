@@ -108,7 +108,7 @@ test('a process other than the reported one is refused even with the right token
   assert.equal(admitted.length, 0);
 });
 
-test('the reported process is told by its credentials', async (t) => {
+test('the reported process is identified by its credentials', async (t) => {
   const { door, isAdmitted, guest } = await openDoor(t, await loadPeerProcess());
   door.expect(process.pid);
   guest(GREETING);

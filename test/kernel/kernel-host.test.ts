@@ -72,7 +72,7 @@ test('a marimo that does not fit is refused with the names that it lacks', async
   await assert.rejects(startTestHost({ hostScript }), /exit code 1\): ModuleNotFoundError/);
 });
 
-test('a Python without marimo is told so', async (t) => {
+test('a Python without marimo is refused with an error that says so', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-python-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const python = join(folder, 'python');
@@ -80,7 +80,7 @@ test('a Python without marimo is told so', async (t) => {
   await assert.rejects(startTestHost({ python }), { code: 'marimo_unsupported' });
 });
 
-test('a run directory whose path is too long for sockets is no obstacle', async (t) => {
+test('a run directory whose path is too long for sockets works', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-long-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const runDir = join(folder, 'x'.repeat(120));
@@ -215,7 +215,7 @@ test('disposing ends every process and refuses new kernels', async () => {
   assert.equal((await new TestKernel(host, { a: '1' }).exited).cause, 'kernel_start_failed');
 });
 
-test('a server that is killed leaves no kernel behind', async (t) => {
+test('a server that is killed leaves no kernel running', async (t) => {
   const server = spawn(process.execPath, [join(import.meta.dirname, 'doomed-server.js')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TROUPE_PYTHON: PYTHON },

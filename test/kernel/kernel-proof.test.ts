@@ -17,7 +17,7 @@ const PATIENCE_MS = 60_000;
 const eventually: typeof within = (what, fact) => within(what, fact, PATIENCE_MS);
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 
-test('the host proves that kernels start, and leaves nothing behind', async () => {
+test('the host proves that kernels start, and leaves no process', async () => {
   await using fixture = await startTestHost({ proves: true });
   const { host, runDir } = fixture;
   await host.proven();

@@ -61,7 +61,7 @@ for (const [name, bytes, reason] of [
   ['an empty frame', Buffer.alloc(5), 'an empty frame'],
   ['a message the reader refuses', encodeFrame(0, 'refuse me'), 'nonsense'],
 ] as const) {
-  test(`${name} ends the connection after what was good`, async (t) => {
+  test(`${name} ends the connection after the valid messages`, async (t) => {
     const { path, events, closed } = await listen(t, (value) => value === 'refuse me');
     connect(path)
       .on('error', () => {})

@@ -1,4 +1,4 @@
-/** What a kernel does with what it is asked. */
+/** A kernel and its commands. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '#test/support/processes.ts';
@@ -41,7 +41,7 @@ test('opening runs nothing, and reports stale cells and structural errors', asyn
   kernel.kernel.kill();
 });
 
-test('a run answers with the exact verdict of every cell', async () => {
+test('a run returns the exact verdict of every cell', async () => {
   const kernel = await openKernel(host, {
     a: 'x = 1',
     b: '1 / 0\ny = x',

@@ -1,4 +1,7 @@
-/** llama.cpp itself, with a model file of our own. It needs what `troupe models add-local` installs, and is skipped without; but not in CI. */
+/**
+ * llama.cpp itself, with a model file that the test makes. Outside of CI it is skipped without the package that `troupe models
+ * add-local` installs.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -121,7 +124,7 @@ test('llama.cpp killed in mid-answer breaks the answer off, and the next questio
   assert.equal((await ask(model)).answer.finish, 'length');
 });
 
-test('a file that is no model is refused in one line', { skip }, async (t) => {
+test('a file that is not a model is refused in one line', { skip }, async (t) => {
   const message = /^llama\.cpp does not take .*tiny\.gguf: it is no GGUF file/;
   const { model } = await tinyModel(t, Buffer.from('no model'));
   await assert.rejects(model.start(), { message });

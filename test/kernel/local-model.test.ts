@@ -102,7 +102,7 @@ test('a model that dies breaks its answer off, and the next question starts it a
   assert.deepEqual(await ask(model, 'Hello'), { heard: '64 at tiny.gguf', finish: 'stop' });
 });
 
-test('a file that is no model says why it cannot be loaded, each time it is asked', async (t) => {
+test('each request to a file that is not a model gets the reason why it cannot be loaded', async (t) => {
   const { model } = await localModel(t, 'broken.gguf');
   for (let attempt = 0; attempt < 2; attempt++) {
     await assert.rejects(model.start(), { message: 'not a GGUF file' });

@@ -1,5 +1,5 @@
-"""In place of llama.cpp: what src/kernel/host/local_model.py promises, without a model. It says its key's length, slowly
-when it is asked to, and does not start for a file whose name says so. Asked to `try` an expression it says what came of it."""
+"""Stands in for llama.cpp and keeps the promises of src/kernel/host/local_model.py, without a model. It reports the length of its
+key, slowly when asked to, and does not start for a file whose name says so. Asked to `try` an expression, it reports the result."""
 
 import json
 import os

@@ -96,7 +96,7 @@ test('a kernel host that hangs keeps no question from its answer', async (t) => 
   assert.equal(await judge.allParse(['x = 1']), true);
 });
 
-test('a closed judge answers that unknown notebooks are not valid', async (t) => {
+test('a closed judge returns false for notebooks that it has not judged', async (t) => {
   const { judge } = await startJudge(t);
   const asked = judge.allParse(['x = 1']);
   judge[Symbol.dispose]();

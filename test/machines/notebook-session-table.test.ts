@@ -257,11 +257,11 @@ for (const state of STATES) {
   });
 }
 
-test('the table has a row for every state of the chart but the one that is left at once', () => {
+test('the table has a row for every state of the chart except the one that is left at once', () => {
   assert.deepEqual(leavesOf(notebookSessionMachine), [...STATES, 'closing'].sort());
 });
 
-test('an agent of another environment is refused while the session is open, and told to wait when it is not', (t) => {
+test('an agent of another environment is refused while the session is open, and gets notebook_not_ready while it is closing or closed', (t) => {
   const other = shareEnvironment('env_2');
   const refusals = STATES.map((state) => {
     const s = startSession(t);

@@ -61,7 +61,7 @@ test('a kernel that was killed for a cancellation is replaced, and the work is c
   assert.equal(s.state(), 'live.ready');
 });
 
-test('a kernel that answers after it was told to die is given no more work', (t) => {
+test('a kernel that answers after the order to kill it gets no more work', (t) => {
   const s = startSession(t);
   WAY['live.busy.killing'](s);
   s.send(done());

@@ -91,7 +91,7 @@ test('a bound conversation closes when its session begins to close, not when the
   }
 });
 
-test('a session that is told to close closes even when its kernel cannot be told', (t) => {
+test('a session that gets `close` closes even when the order to its kernel fails', (t) => {
   const s = startSession(t);
   s.send(open, ready);
   s.kernel.breaks = 'order';
@@ -135,7 +135,7 @@ test('the third early death in a row fails the session', (t) => {
   assert.deepEqual([s.kernel.starts, s.kernel.stops], [3, 3]);
 });
 
-test('the end of the kernel host is no death of the session: it neither counts nor forgives', (t) => {
+test('the end of the kernel host does not count as a crash of the session, and does not reset the count', (t) => {
   const s = startSession(t);
   const lost: SessionEvent = {
     type: 'kernel.exited',

@@ -52,7 +52,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
         receive((order) => {
           if (kernel.breaks === 'order') {
             kernel.breaks = null;
-            kernel.stops++; // an actor that throws is not told to stop: it has to let go by itself
+            kernel.stops++; // XState does not stop an actor that throws, so it has to release its resources itself
             throw new Error('write EPIPE');
           }
           kernel.orders.push(order);

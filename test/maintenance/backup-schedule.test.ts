@@ -173,7 +173,7 @@ test('restores within a day, one after the other, delete no backup from which th
   const backups = () => readdirSync(directory).filter((name) => name.endsWith('Z'));
   const made: string[] = [];
   for (const minute of ['01', '02', '03', '04', '05']) {
-    // As after a restore: what the file has is the state of a backup, and it is another file.
+    // As after a restore: the file has the state of a backup, and it is another file.
     cpSync(path, `${path}.restored`, { recursive: true });
     rmSync(path, { recursive: true });
     renameSync(`${path}.restored`, path);

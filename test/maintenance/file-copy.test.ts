@@ -94,7 +94,7 @@ test('a backup of an earlier release, whose manifest has no folders and no times
   assert.equal(readFileSync(join(other, 'workspaces', 'ws_1', 'files', 'table.csv'), 'utf8'), '1');
 });
 
-test('a file that is larger than what it takes of the disk takes no more in a backup and when it is restored', async (t) => {
+test('a sparse file takes no more disk space in a backup and after a restore than before', async (t) => {
   const { dataDir, files, backup, other } = await emptyDirectory(t);
   writeFileSync(join(files, 'sparse'), 'begin');
   truncateSync(join(files, 'sparse'), 64 * MIB);

@@ -100,7 +100,7 @@ test('each increment restores exactly the records that were committed when it wa
       });
       await store.durable();
     }
-    if (round % 3 === 2) chain = writer(); // it reads what a server that has died has left
+    if (round % 3 === 2) chain = writer(); // it reads the files that a dead server has left
     const added = await chain.add();
     assert.equal(added?.number, round + 1);
     const { createdAt } = readChain(backup).increments.at(-1)!.manifest;
@@ -168,7 +168,7 @@ test('an increment made while others are committed is one of their states, and n
 
 test('increments have the files that were written, moved and removed, and only those', async (t) => {
   const { files, writer, restored, backup } = await backedUp(t);
-  await new Promise((resolve) => setTimeout(resolve, 2_100)); // until the files of the beginning are told from later ones by their time
+  await new Promise((resolve) => setTimeout(resolve, 2_100)); // a file's time counts as settled two seconds after its change
   const chain = writer();
   await chain.add();
   writeFileSync(join(files, 'new.txt'), 'new');
@@ -252,7 +252,7 @@ test('a store that was replaced, or set back, gets another backup instead of an 
     await again.durable();
     await chain.add();
   });
-  // The same file, with what was in it.
+  // The same file, with its earlier content.
   writeFileSync(join(path, 'data.mdb'), readFileSync(before));
   rmSync(join(path, 'lock.mdb'), { force: true });
   assert.equal(await opened(({ canGrow }) => canGrow), false, 'a store that was set back');
@@ -260,7 +260,7 @@ test('a store that was replaced, or set back, gets another backup instead of an 
   assert.equal(await opened(({ canGrow }) => canGrow), false, 'a store that was compacted');
 });
 
-test('a damaged, missing or foreign increment is named, and what was stored before it can be restored', async (t) => {
+test('a damaged, missing or foreign increment is named, and the records stored before it can be restored', async (t) => {
   const { store, backup, writer, restored } = await backedUp(t);
   const chain = writer();
   for (const id of ['one', 'two', 'three']) {
@@ -288,7 +288,7 @@ test('a damaged, missing or foreign increment is named, and what was stored befo
   assert.equal(existsSync(join(backup, '..', 'restored-1')), false, 'nothing is written of a damaged backup');
 });
 
-test('a backup with increments can be restored after its server was killed at any moment, with what was added before', async (t) => {
+test('a backup with increments can be restored after its server was killed at any moment, with the records added before', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const random = new SeededRandom(11);

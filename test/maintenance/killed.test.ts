@@ -1,4 +1,4 @@
-/** What maintenance leaves when its process is killed in the middle of its work. */
+/** The files that maintenance leaves when its process is killed in the middle of its work. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ async function killWhenCopying(
   assert.equal(exitCode, null, 'it was killed before its end');
 }
 
-test('no server starts on what a killed restore has left, and the next restore completes it', async (t) => {
+test('no server starts on the remains of a killed restore, and the next restore completes it', async (t) => {
   const dataDir = await directoryOfManyFiles(t);
   const to = join(dataDir, '..', 'backup');
   await backUp({ dataDir, to });
@@ -68,7 +68,7 @@ test('no server starts on what a killed restore has left, and the next restore c
   assert.match((await shell.troupe(['restore', to], { env })).err, /Another Troupe server|exists: a backup/);
 });
 
-test('what a killed backup has left is not called sound, and keeps no backup from being made', async (t) => {
+test('the remains of a killed backup are not called sound, and prevent no later backup', async (t) => {
   const dataDir = await directoryOfManyFiles(t);
   const shell = new Shell(t);
   const [to, env] = [join(shell.cwd, 'backup'), { TROUPE_DATA_DIR: dataDir }];
@@ -84,7 +84,7 @@ test('what a killed backup has left is not called sound, and keeps no backup fro
   const left = draft()!;
   const verified = await shell.troupe(['verify', left]);
   assert.equal(verified.exitCode, 1);
-  assert.match(verified.err, /is no complete backup: it is being made, or was interrupted\. Delete it/);
+  assert.match(verified.err, /is not a complete backup: it is being made, or was interrupted\. Delete it/);
   const restored = await shell.troupe(['restore', left], {
     env: { TROUPE_DATA_DIR: join(shell.cwd, 'other') },
   });

@@ -52,7 +52,7 @@ test('each state of a cell is one event, with all that is new in it', () => {
   ]);
 });
 
-test('what changes nothing is not told, in the same batch or later', () => {
+test('an operation without a change is not published, in the same batch or later', () => {
   const { batch, view, feed, told } = follow();
   batch(cellOp('a', { status: 'idle', staleInputs: false }));
   assert.deepEqual(batch(cellOp('a', { staleInputs: false }), cellOp('a', { status: 'idle' })), []);
@@ -62,7 +62,7 @@ test('what changes nothing is not told, in the same batch or later', () => {
   assert.deepEqual(told(), []);
 });
 
-test('an output that goes away is told, also one from before the session', () => {
+test('the removal of an output is published, also of one from before the session', () => {
   const { batch, feed } = follow();
   feed.hasOutput('b');
   const nothing = output('text/plain', '');
@@ -84,7 +84,7 @@ test('a cell that runs twice in one batch shows both runs', () => {
   assert.deepEqual(statuses, ['queued', 'running', 'stale', 'queued', 'running', 'stale']);
 });
 
-test('a scratchpad has no state but what the kernel says of it', () => {
+test('a scratchpad has only the state that the kernel reports', () => {
   const { feed, told } = follow();
   feed.take(cellOp('__scratch__', { status: 'running' }), undefined);
   feed.take(cellOp('__scratch__', { console: [stdout('1')] }), undefined);

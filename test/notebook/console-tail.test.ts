@@ -6,7 +6,7 @@ import { stderr, stdout } from './kernel-messages.ts';
 
 const LIMIT = MAX_CONSOLE_END_CHARS;
 
-test('what fits is kept whole, neighbours of one channel as one entry', () => {
+test('text within the limit is kept whole, neighbours of one channel as one entry', () => {
   const tail = tailOf(stdout('a'), stdout('b'), stderr('c'), stdout('d'));
   assert.deepEqual([tail.entries(), tail.omitted], [[stdout('ab'), stderr('c'), stdout('d')], 0]);
 });
@@ -41,7 +41,7 @@ test('twice the limit is kept to the last character', () => {
   assert.deepEqual([textOf(tail), tail.omitted], [text, 0]);
 });
 
-test('one character more costs the one behind the beginning', () => {
+test('one character more drops the entry after the beginning', () => {
   const tail = tailOf(stdout(`${'h'.repeat(LIMIT)}!${'t'.repeat(LIMIT)}`));
   assert.deepEqual([textOf(tail), tail.omitted], ['h'.repeat(LIMIT) + 't'.repeat(LIMIT), 1]);
 });
@@ -51,7 +51,7 @@ test('one text that is split at the limit is one entry again', () => {
   assert.deepEqual(tail.entries(), [stdout(`${'h'.repeat(LIMIT - 1)}abc`)]);
 });
 
-test('of a long story the beginning and the end are told, and how much is missing', () => {
+test('of a long console the beginning and the end are kept, and the number of missing characters', () => {
   const tail = tailOf(
     stdout('h'.repeat(LIMIT)),
     stdout('m'.repeat(10 * LIMIT)),
@@ -73,18 +73,18 @@ test('a great many small pieces are kept and left out as one big one would be', 
   assert.equal(tail.omitted, pieces - 2 * LIMIT);
 });
 
-test('what was left out leaves no empty entry behind', () => {
+test('dropped text leaves no empty entry', () => {
   const tail = tailOf(stdout('h'.repeat(LIMIT)), stderr('!'), stdout('t'.repeat(LIMIT)));
   assert.deepEqual(tail.entries(), [stdout('h'.repeat(LIMIT) + 't'.repeat(LIMIT))]);
 });
 
-test('order is kept when something small follows what was too large for the beginning', () => {
+test('the order is kept when a small entry follows one that was too large for the beginning', () => {
   const image: CellOutput = { channel: 'media', mimetype: 'image/png', data: 'i'.repeat(20), timestamp: 1 };
   const head = stdout('h'.repeat(LIMIT - 10));
   assert.deepEqual(tailOf(head, image, stdout('abc')).entries(), [head, image, stdout('abc')]);
 });
 
-test('a thousand entries are kept at each end, and one more costs the one behind the beginning', () => {
+test('a thousand entries are kept at each end, and one more drops the one after the beginning', () => {
   for (const text of ['', 'x']) {
     const alternating = Array.from({ length: 2000 }, (_, n) => (n % 2 ? stderr(text) : stdout(text)));
     const full = tailOf(...alternating);

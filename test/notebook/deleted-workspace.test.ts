@@ -1,4 +1,4 @@
-/** What is new in a workspace that was deleted after the request for it had been admitted. */
+/** Creations in a workspace that is deleted after their request has been admitted. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { FrontEndFiles, type Installed } from '#src/notebook/front-end-files.ts';
 
-/** A folder as marimo's package has it, beside a file that is nobody's business. */
+/** A folder like that of marimo's package, next to a file that must not be served. */
 function install(t: TestContext): Installed {
   const directory = mkdtempSync(join(tmpdir(), 'troupe-marimo-'));
   t.after(() => rmSync(directory, { recursive: true }));

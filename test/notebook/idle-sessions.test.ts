@@ -5,7 +5,7 @@ import { IdleSessions, type IdleSessionsOptions } from '#src/notebook/idle-sessi
 
 const LONG_AGO = Number.NEGATIVE_INFINITY;
 
-/** Sweeps once over a session that nobody uses, and returns what was done to it. */
+/** Sweeps once over an unused session, and returns the calls made on it. */
 function sweep(t: TestContext, { isLive, isResident }: { isLive: boolean; isResident: boolean }): string[] {
   const done: string[] = [];
   const notebook = {

@@ -1,4 +1,4 @@
-/** What a kernel says, as short as a test can say it. */
+/** Short constructors for messages of a kernel. */
 import type {
   BridgeDone,
   CellError,

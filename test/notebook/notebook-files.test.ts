@@ -15,7 +15,7 @@ import { addWorkspaces } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 
-/** Saved notebooks in a real store, and files by a converter that answers what it is told to. */
+/** Saved notebooks in a real store, and files by a converter with prepared answers. */
 async function open(t: TestContext, answer: (request: ConvertRequest) => ConvertResult) {
   const path = mkdtempSync(join(tmpdir(), 'troupe-files-'));
   const store = await openStore(join(path, 'store'), (error) => {
@@ -88,7 +88,7 @@ test('a converter that does not survive a file blames the file', async (t) => {
 
 const GONE = {
   code: 'unavailable',
-  detail: 'What reads and writes notebook files is being started.',
+  detail: 'The process that reads and writes notebook files is starting.',
   errors: undefined,
   headers: { 'retry-after': '2' },
 };
@@ -118,7 +118,7 @@ test('a host that ends during a conversion is not the fault of the file', async 
   assert.deepEqual(await refusal(cut.files.import(HOME, { format: 'py', content: '' })), GONE);
 });
 
-test('what was read is saved as a new notebook is, up to ten thousand cells', async (t) => {
+test('a notebook read from a file is saved like a new one, up to ten thousand cells', async (t) => {
   let count = 10_000;
   const { files, notebooks } = await open(t, () => ({
     ok: true,

@@ -30,7 +30,7 @@ test('a session is opened later than all that are committed, also by a worker wh
   assert.ok(second > first, 'those that are decided before the next commit are in order as well');
 });
 
-test('a reader who follows the list of sessions misses none that two workers open in one millisecond', async (t) => {
+test('paging the sessions misses none that two workers open in one millisecond', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const workers = await twoWorkers(t);
   const [{ store: reader }] = workers;

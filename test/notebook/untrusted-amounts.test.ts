@@ -63,7 +63,7 @@ function viewWithRoom(chars: number): NotebookView {
   return view;
 }
 
-test('what an output is as text and its table count, and so do the objects in it', () => {
+test('the text and table of an output count towards its size, and so do the objects in it', () => {
   const data = { list: [[], []] };
   const table = { columns: [{ name: 'n', type: 't' }], rows: [[1]], rowCount: 1, columnCount: 1 };
   const shown = { ...output('application/json', data), text: 'x', table };
@@ -77,7 +77,7 @@ test('what an output is as text and its table count, and so do the objects in it
   }
 });
 
-test('structural errors count as what a notebook shows, until the cell has others', () => {
+test("structural errors count towards the size of a notebook's outputs, until the cell has others", () => {
   const errors = [{ type: 'cycle', msg: 'x'.repeat(MIB) }];
   const chars = charsOfValue(errors);
   const full = viewWithRoom(chars - 1);
@@ -93,7 +93,7 @@ test('structural errors count as what a notebook shows, until the cell has other
   assert.equal(String(shown?.output?.data).length, chars);
 });
 
-test('a kernel whose variables there is no room for has none', () => {
+test('a kernel has no variables when there is no room for them', () => {
   const variables = [{ name: 'x'.repeat(1000), declaredBy: ['a'], usedBy: ['b', 'b'] }];
   const chars = 100 + 1000 + 3 * (20 + 1);
   for (const [room, known] of [
@@ -106,7 +106,7 @@ test('a kernel whose variables there is no room for has none', () => {
   }
 });
 
-test('what cells print counts as what a notebook shows, and each entry as 256 characters more', () => {
+test("printed text counts towards the size of a notebook's outputs, and each entry as 256 characters more", () => {
   const three = cellOp('b', { console: [stdout('1'), stderr('2'), stdout('3')] });
   const printed = ({ console }: ViewCell) => [console.entries().length, console.omitted];
   const full = viewWithRoom(3 * 257 - 1);

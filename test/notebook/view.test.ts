@@ -21,7 +21,7 @@ test('a cell begins stale, without output, and has not run', () => {
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);
 });
 
-test('an operation on a cell changes what it names and leaves what is null', () => {
+test('an operation on a cell changes the members it names and keeps those that are null', () => {
   const view = viewOf('a');
   view.applyCellOp(cellOp('a', { status: 'running' }));
   view.applyCellOp(cellOp('a', { staleInputs: false }));
@@ -149,7 +149,7 @@ test('when the kernel is lost outputs stay, and every cell is stale and idle', (
   assert.deepEqual([view.variables, [...view.ancestors(['b'])]], [[], ['b']]);
 });
 
-test('the ancestors of cells are what they use, directly or not, themselves included, in document order', () => {
+test('the ancestors of cells are the cells they depend on, directly or not, and themselves, in document order', () => {
   const view = viewOf('d', 'a', 'b', 'c', 'e');
   view.setVariables([
     { name: 'x', declaredBy: ['a'], usedBy: ['b'] },

@@ -132,7 +132,7 @@ test('the document opens the schemas of responses and closes those of requests',
   }
 });
 
-test('a connection is the union of all kinds, told apart by kind', () => {
+test('a connection is the union of all kinds, with `kind` as discriminator', () => {
   const { discriminator, oneOf } = asObject(schemas.DatasourceConnection);
   const kinds = CONNECTORS.map(({ kind }) => kind);
   assert.deepEqual(Object.keys(asObject(asObject(discriminator).mapping)), kinds);

@@ -1,4 +1,4 @@
-/** What the oracle tests run on two servers, and how they make the results comparable. */
+/** The code that the oracle tests run on two servers, and the functions that make the results comparable. */
 
 /** The code of each cell by its id. The cells have run when the situation begins. */
 export type Cells = Readonly<Record<string, string>>;

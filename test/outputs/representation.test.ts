@@ -51,7 +51,7 @@ test('a table of which not even one row fits is shown from its data', () => {
   assert.deepEqual([kind(0), kind(1)], ['table', 'data']);
 });
 
-test('errors are lines, whatever came as errors', () => {
+test('errors are shown as lines, in every shape in which they come', () => {
   const key = { type: 'exception', exception_type: 'KeyError', msg: "'x'" };
   assert.equal(errorsText([key]), "KeyError: 'x'");
   assert.equal(errorsText(JSON.stringify([key])), "KeyError: 'x'");

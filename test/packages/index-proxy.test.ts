@@ -37,7 +37,7 @@ test('a request without the password is refused, and no name is resolved for it'
   assert.deepEqual(asked, []);
 });
 
-test('a target that is no address is refused', async (t) => {
+test('a target that is not an address is refused', async (t) => {
   const { proxy, asked, key } = await openProxy(t);
   for (const target of ODD_TARGETS)
     assert.match(

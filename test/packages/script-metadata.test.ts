@@ -48,7 +48,7 @@ async function open({ client }: Pick<TestServer, 'client'>, dependencies: readon
   return { notebook, environmentId };
 }
 
-/** Opens such a notebook and runs it. Returns what it printed. */
+/** Opens such a notebook and runs it. Returns its printed text. */
 async function run(on: TestServer, dependencies: readonly string[], code: string): Promise<string> {
   const { notebook, environmentId } = await open(on, dependencies, code);
   const session = await on.client.notebookSessions.waitUntilReady(notebook.id);

@@ -60,7 +60,7 @@ test('a set that another worker uses stays, and goes once it does not', async (t
   assert.deepEqual(readdirSync(root).sort(), ['key-of-new', 'key-of-newer']);
 });
 
-test('packages that do not fit beside those that sessions use are refused, and nothing of them stays', async (t) => {
+test('packages that conflict with those that sessions use are refused, and none of their files stay', async (t) => {
   const root = temporaryDirectory(t);
   const first = setsOf(root, 1);
   const used = await first.obtain(wish('old'), ignore);

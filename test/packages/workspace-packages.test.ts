@@ -32,7 +32,7 @@ const removeAll = async () => {
 };
 test.afterEach(removeAll);
 
-/** Opens a notebook of one cell in the script metadata of which these are, runs it and closes it. Returns what it shows. */
+/** Opens a notebook of one cell with these dependencies in its script metadata, runs it and closes it. Returns its output. */
 async function run(code: string, dependencies: readonly string[] = []): Promise<string> {
   const header = `# /// script\n# dependencies = ${JSON.stringify(dependencies)}\n# ///\n`;
   const body = code.split('\n').map((line) => `    ${line}`);

@@ -92,7 +92,7 @@ test('the runs of a session that was deleted are removed from every list, also o
     assert.deepEqual([...store.listKeys(kind, HOME, [], 10)], [], kind.name);
 });
 
-test('what keeps runs from being deleted is reported, and entries of the audit are deleted all the same', async (t) => {
+test('damage that keeps runs from being deleted is reported, and entries of the audit are still deleted', async (t) => {
   const { store, sweep, faults } = await open(t);
   const audited = { userId: 'ada', tokenId: '', target: '', detail: null, address: '', requestId: '' };
   const record = { ...audited, at: '', action: 'member.add', outcome: 'done' } as const;

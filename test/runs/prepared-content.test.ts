@@ -16,7 +16,7 @@ for (const [name, text] of Object.entries({
   'an image whose base64 has lines': `data:image/png;base64,${IMAGE.replace(/.{76}/g, '$&\n')}`,
   'an image that goes on after its end': `data:image/png;base64,${IMAGE}${IMAGE}`,
 }))
-  test(`the content of ${name} that was prepared is what it would be otherwise`, () => {
+  test(`the prepared content of ${name} equals the content encoded at once`, () => {
     const output = { data: text };
     const expected = new OutputContents().of(text);
     using _prepared = atOnce(prepareContent(text)) ?? { [Symbol.dispose]: () => undefined };
@@ -47,7 +47,7 @@ test('a content is prepared in small steps, and is forgotten unless an output is
   assert.equal(contents.known(LONG), undefined);
 });
 
-test('short outputs and those that are no text are left alone', () => {
+test('short outputs and outputs that are not text are not prepared', () => {
   for (const data of ['short', { json: LONG }, null, 1])
     assert.equal(atOnce(prepareContent(data)), undefined);
 });

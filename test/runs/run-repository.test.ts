@@ -105,7 +105,7 @@ test('cancelling an active run stops its work, and can be repeated until the run
   assert.throws(() => book.cancel(WORKSPACE, 'run_0' as RunId, assert.fail), refusedWith('not_found'));
 });
 
-test('what operators see of a run after a restart is in its record: it has no snapshot', async (t) => {
+test("the operators' view of a run after a restart comes from its record: it has no snapshot", async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const runId = book.begin(WORKSPACE, SESSION, 'agent', {});
@@ -142,7 +142,7 @@ test('a run of an earlier server process is stale, also after it was read, and o
   assert.deepEqual(notices, ['cancelled']);
 });
 
-test('who waits for a run learns of its end once that is on disk, or that the time is over or they have left', async (t) => {
+test('a wait for a run ends once its end is on disk, when the time is over, or when the client leaves', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});

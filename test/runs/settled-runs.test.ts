@@ -39,7 +39,7 @@ async function startWorkers(t: TestContext, size: number) {
   return Promise.all(testCluster(size, () => 0).map(open));
 }
 
-test('a reader who follows the runs of a workspace misses none of those that three workers begin', async (t) => {
+test('paging the runs of a workspace misses none that three workers begin', async (t) => {
   const workers = await startWorkers(t, 3);
   const begun: RunId[] = [];
   let isOver = false;

@@ -1,4 +1,6 @@
-/** What V8 has compiled of a bundled program is used when it fits, and a program starts whatever lies in its place. */
+/**
+ * V8's compiled code of a bundled program is used when it fits, and a program also starts with damaged or foreign compiled code.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +23,7 @@ const WITNESS = `data:text/javascript,${encodeURIComponent(`
     }
   };`)}`;
 
-/** Runs a program and returns what became of its compiled code, and what it printed. */
+/** Runs a program. Returns how V8 took its compiled code, and the printed text. */
 function run(main: string, args: readonly string[] = [], options: readonly string[] = []): [Use, string] {
   const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   const command = [...options, '--import', WITNESS, main, ...args];
@@ -29,7 +31,7 @@ function run(main: string, args: readonly string[] = [], options: readonly strin
   return [use as Use, printed.join('\n').trim()];
 }
 
-/** Returns a bundled program that prints the sum of 1 and 2, and what was compiled of it. */
+/** Returns a bundled program that prints the sum of 1 and 2, and its compiled code. */
 async function adder(t: TestContext) {
   const { root, write } = checkout(t);
   write('dist/src/main.js', "import { add } from './add.js';\nconsole.log(add(1, 2));\n");

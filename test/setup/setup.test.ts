@@ -149,7 +149,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('when python3 or its venv module is missing, one line says what to install', (t) => {
+test('when python3 or its venv module is missing, one line names the package to install', (t) => {
   const { root, write } = checkout(t);
   rmSync(join(root, '.venv'), { recursive: true });
   const debian = 'On Debian or Ubuntu: apt install python3 python3-venv';
@@ -199,7 +199,7 @@ test('the error of a native binary is reduced to one line', async () => {
   );
 });
 
-test('a system or a Node.js for which uWebSockets.js has no binary is named, with what works', async () => {
+test('a system or a Node.js for which uWebSockets.js has no binary is named, with those that work', async () => {
   const { unloadable } = await importSetup('node-packages');
   const general = 'Error: This version of uWS.js supports only Node.js versions 16, 18, 20\n\n';
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime: string } };

@@ -9,8 +9,8 @@ import type { GrowthLimit, Sample } from './slopes.ts';
 const MIB = 1024 * 1024;
 
 /**
- * The limits of growth. Memory may grow by the traces of deleted things (the last thousand actors, the audit, recorded
- * answers of a day), which a run of minutes sees as growth; counts of things must not grow at all.
+ * The limits of growth. Memory may grow by the traces of deleted objects (the last thousand actors, the audit, recorded answers
+ * of a day), which look like growth in a run of minutes; the numbers of objects must not grow at all.
  */
 export const LIMITS: Readonly<Record<string, GrowthLimit>> = {
   anonymousBytes: { perDay: 256 * MIB, noise: 48 * MIB },

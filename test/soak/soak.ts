@@ -13,7 +13,7 @@ export interface SoakOptions {
   readonly minutes: number;
   /** Rounds at the same time. */
   readonly lanes: number;
-  /** Each lane has at least so many rounds, whatever time they take. */
+  /** Each lane has at least this many rounds, however long they take. */
   readonly minRounds: number;
   readonly say: (line: string) => void;
 }

@@ -18,7 +18,7 @@ test('equal assets of a notebook have their bytes once, until the last of them i
     await store.durable();
     return [...store.listKeys(blobRecords, 'ws_a', [], 10)].length;
   };
-  // In one turn as in several: what is not committed counts as well.
+  // Uses are counted the same in one turn as in several, because uncommitted ones count as well.
   store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_1', 'one'));
   store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_2', 'two'));
   store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_b', 'run_1', 'one'));

@@ -63,7 +63,7 @@ test('a member that is undefined is left out', () => {
   assert.deepEqual(decodeRecord(kind, encodeRecord(kind, { a: undefined, b: 1 })), { b: 1 });
 });
 
-test('a record of an older version is upgraded, told from which', () => {
+test('the upgrade of a record of an older version gets that version', () => {
   assert.deepEqual(decodeRecord(third, encodeRecord(first, { name: 'Tom' })), {
     name: 'Tom of version 1',
     legs: 4,
@@ -88,7 +88,7 @@ test('an older record without a way to upgrade it is refused', () => {
   );
 });
 
-test('bytes that are no record are damage', () => {
+test('bytes that are not a record are reported as damage', () => {
   for (const damage of [encode({ name: 'Tom' }), encode(['1', {}]), encode([])]) {
     assert.throws(() => decodeRecord(first, damage), {
       message: 'A stored pet is damaged: it has no version.',

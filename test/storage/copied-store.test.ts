@@ -19,7 +19,7 @@ test('a copy of a store that was made page by page while a server wrote it is re
     await store.durable();
   };
   await write(0);
-  // `cp` reads the head first: what it reads later belongs to commits that the head does not know.
+  // `cp` reads the head first: the pages it reads later belong to commits that the head does not know.
   const early = join(temporaryDirectory(t), 'early');
   copyFileSync(join(path, DATA_FILE), early);
   for (let round = 1; round < 5; round++) await write(round);

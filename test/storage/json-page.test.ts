@@ -35,7 +35,7 @@ test('a page reads only one entry more than it contains', () => {
   assert.equal(read, 4);
 });
 
-test('a page passes over a bounded number of entries that are no items, and its cursor leads on', () => {
+test('a page skips a bounded number of entries that are not items, and its cursor leads on', () => {
   let read = 0;
   const entries = function* () {
     for (;;) yield { id: `e${read++}`, value: null };

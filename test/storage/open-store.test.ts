@@ -156,7 +156,7 @@ test('no program that the server starts inherits the store, its lock or the clai
     try {
       return [readlinkSync(`/proc/self/fd/${name}`)];
     } catch {
-      return []; // the one that read the list
+      return []; // the descriptor that has read the list
     }
   });
   for (const file of ['data.mdb', 'lock.mdb', 'claim'])

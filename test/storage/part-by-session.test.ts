@@ -119,7 +119,7 @@ function checkConverted(store: Store): void {
   assert.equal([...store.listKeys(oldRemovals, SYSTEM, [], 10)].length, 4);
 }
 
-test('what notebooks and conversations of an older store had together is parted among them', async (t) => {
+test('lists that notebooks and conversations of an older store shared are split between them', async (t) => {
   const path = temporaryDirectory(t);
   const old = await openStore(path, assert.fail, FORMAT_4);
   writeOld(old);

@@ -24,7 +24,7 @@ function putElsewhere(path: string, id: string): void {
   assert.equal(status, 0, String(stderr));
 }
 
-test('a read sees what another process has committed once the store is refreshed, and a range that is being read stays', async (t) => {
+test("a read sees another process's commits once the store is refreshed, and a range that is being read does not change", async (t) => {
   const { store, path } = await temporaryStore(t);
   store.write((tx) => tx.put(sharedThings, Buffer.from('a'), 'ws_1', 'a'));
   await store.durable();
@@ -88,7 +88,7 @@ test('a store that nobody has prepared cannot be shared', async (t) => {
   );
 });
 
-test('two workers on a full disk wait for space, and neither loses what it has acknowledged', {
+test('two workers on a full disk wait for space, and neither loses an acknowledged write', {
   skip: noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 32);

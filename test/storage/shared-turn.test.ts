@@ -21,7 +21,7 @@ async function twoStores(t: TestContext): Promise<{ first: Store; second: Store;
 const read = (store: Store, id: string) => store.get(numbers, 'ws_1', id);
 const put = (store: Store, id: string, value: number) =>
   store.write((tx) => tx.put(numbers, value, 'ws_1', id));
-/** Runs a decision in a shared turn and resolves with what it returned. */
+/** Runs a decision in a shared turn and resolves with its result. */
 const decided = <T>(store: Store, decision: () => T) =>
   new Promise<T>((resolve) => store.decide(() => resolve(decision())));
 
@@ -42,7 +42,7 @@ test('a process that dies in a shared turn leaves nothing of it, and others go o
   assert.equal(await decided(first, () => read(first, 'n')), 10);
 });
 
-test('a shared turn reads what another worker has committed, without a refresh', async (t) => {
+test('a shared turn reads the commits of other workers, without a refresh', async (t) => {
   const { first, second } = await twoStores(t);
   const later = decided(first, () => read(first, 'a'));
   put(second, 'a', 1);
@@ -53,7 +53,7 @@ test('a shared turn reads what another worker has committed, without a refresh',
   assert.equal(await decided(first, () => read(first, 'a')), 2);
 });
 
-test('a shared turn is one commit with what its process wrote before, and one that only reads is none', async (t) => {
+test('a shared turn is one commit with the earlier writes of its process, and makes none when it only reads', async (t) => {
   const { first } = await twoStores(t);
   const times: number[] = [];
   first.onFlushed((ms) => times.push(ms));
@@ -66,7 +66,7 @@ test('a shared turn is one commit with what its process wrote before, and one th
   assert.equal(times.length, 1);
 });
 
-test('a shared turn sees and lists what its own process wrote before, in whatever turn', async (t) => {
+test('a shared turn reads and lists the earlier writes of its own process, of any turn', async (t) => {
   const { first } = await twoStores(t);
   put(first, 'a', 1);
   await turnOver(); // its commit is under way
@@ -82,7 +82,7 @@ test('a shared turn sees and lists what its own process wrote before, in whateve
   assert.deepEqual(await seen, [1, 2, 3, ['a', 'b', 'c']]);
 });
 
-test('what a shared turn decides is in one commit with what the turn wrote that asked for it', async (t) => {
+test('the writes of a shared turn are in one commit with those of the turn that asked for it', async (t) => {
   const { first, second } = await twoStores(t);
   put(first, 'a', 1);
   const decision = decided(first, () => put(first, 'b', 2));
@@ -105,7 +105,7 @@ test('a decision that is asked for within a shared turn is taken in it', async (
   assert.deepEqual(order, ['outer', 'inner', 'outer again']);
 });
 
-test('actors and other hooks save what a shared turn has moved in its commit', async (t) => {
+test('actors and other hooks save their changes of a shared turn in its commit', async (t) => {
   const { first, second } = await twoStores(t);
   let moved: number | undefined;
   first.beforeCommit(() => {
@@ -133,7 +133,7 @@ test('in a store of one process the present turn is the shared turn', async (t) 
   await store.durable();
 });
 
-test('a decision that throws is reported, and costs neither the store nor what others have decided', async (t) => {
+test('a decision that throws is reported, and harms neither the store nor the other decisions', async (t) => {
   const { first, second } = await twoStores(t);
   const { store: alone } = await temporaryStore(t);
   for (const store of [first, alone]) {

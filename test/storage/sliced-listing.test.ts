@@ -76,7 +76,7 @@ test('slices end at the limit of their page with a cursor that leads on, and at 
   assert.deepEqual(await list('4', 5), { items: [], nextCursor: null });
 });
 
-test('slices together pass over as many entries that are no items as one page may, or over any number', async () => {
+test('slices together skip as many entries that are not items as one page may, or any number', async () => {
   const page = (maxPassed?: number) => {
     const list = numbers(3 * MAX_PASSED_ENTRIES);
     const only = 3 * MAX_PASSED_ENTRIES - 1;
@@ -97,7 +97,7 @@ test('slices together pass over as many entries that are no items as one page ma
   assert.deepEqual(all, { items: [3 * MAX_PASSED_ENTRIES - 1], nextCursor: null });
 });
 
-test('a page of several slices is told when what it has read is on disk, and nobody reads on for a client that has left', async () => {
+test('a page of several slices learns when everything it read is on disk, and reading stops when the client has left', async () => {
   let commit = () => {};
   const committed = new Promise<void>((resolve) => {
     commit = resolve;

@@ -73,7 +73,7 @@ test('a full disk leaves the store its reserve, and nothing new is accepted unti
   const { disk, store, room, put, until } = await open(t, 8);
   assert.deepEqual([room.state.level, room.isFull], ['ample', false]);
   const everything = fillDisk(disk);
-  for (let n = 0; n < 30; n++) await put(`t${n}`, 100_000); // what goes on has room
+  for (let n = 0; n < 30; n++) await put(`t${n}`, 100_000); // work that has begun has room
   await until(({ level }) => level === 'full');
   assert.equal(store.isFull, true);
   assert.equal(room.state.stalled, false);

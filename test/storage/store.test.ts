@@ -243,13 +243,13 @@ function read(store: Store, ...ids: string[]): (string | undefined)[] {
   return ids.map((id) => store.get(pets, 'ws_1', id));
 }
 
-/** What is committed. */
+/** Returns the committed records. */
 function listed(store: Store): Record<string, string> {
   const entries = [...store.list(pets, 'ws_1', [], { limit: 1_000 })];
   return Object.fromEntries(entries.map(({ id, value }) => [id, value]));
 }
 
-/** A database that commits only when it is told to. */
+/** A database that commits only on request. */
 function slowDisk() {
   const values = new Map<string, Buffer>();
   const waiting: (() => void)[] = [];

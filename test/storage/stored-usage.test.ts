@@ -29,7 +29,7 @@ test('the records of a workspace are counted some in each turn, and the count is
   assert.equal(await counter.of(WORKSPACE), usage);
 });
 
-test('a count that takes long is not waited for: what was counted so far is shown, then all of it', async () => {
+test('a long count is not waited for: the part counted so far is shown, then the whole', async () => {
   let isOver = false;
   const listSizes = function* (partition: string) {
     while (!isOver) yield { key: [partition, 'run', 'run_1'] as Key, bytes: 10 };

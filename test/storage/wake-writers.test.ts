@@ -32,7 +32,7 @@ test('a writer whose wake-up was lost with another process goes on when that has
   store.write((tx) => tx.put(sharedThings, Buffer.from('a'), 'ws_1', 'a'));
   const durable = store.durable();
   await eventually('the writer waits', () => readLock() === (SOMEBODY | HAS_WAITERS) >>> 0);
-  // The lock is free, and nobody is left who would wake the writer.
+  // The lock is free, and no process is left that would wake the writer.
   setLock(0);
   await nextTurn();
   assert.equal(readLock(), 0, 'the writer sleeps');

@@ -7,7 +7,7 @@ export interface AnswerWatch {
   readonly fetch: typeof fetch;
   /** Throws when the document does not allow the response. */
   check(answer: Answer): void;
-  /** Faults of events, for which there is no caller to throw at. */
+  /** Faults of events; no caller waits for these, so they cannot be thrown. */
   readonly complaints: readonly string[];
   /** Makes all further requests fail, because the server will not start again. */
   end(): void;

@@ -114,7 +114,7 @@ export class TestBrowser {
   }
 }
 
-/** Chromium also reports answers that refuse a request, which is how refusals look. */
+/** Chromium also reports refused requests as errors, and tests cause some on purpose. */
 function isAnswer(text: string): boolean {
   return text.startsWith('Failed to load resource: the server responded with a status of');
 }

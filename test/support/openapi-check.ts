@@ -6,7 +6,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { OpenApiDocument } from '#src/http/openapi/document.ts';
 
-/** A response, and the request that it answers. */
+/** A response, and its request. */
 export interface Answer {
   readonly method: string;
   /** The requested path; its query is ignored. */

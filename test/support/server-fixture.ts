@@ -179,7 +179,7 @@ async function makeStranger(owner: Client, clientOf: (caller: Caller) => Client)
   return { token, workspaceId };
 }
 
-/** Returns the setting for the interpreter that `npm test` was told to use, if there is one. */
+/** Returns the setting for the interpreter that `npm test` uses, if one is set. */
 export function pythonOfTests(): Overrides {
   const python = process.env.TROUPE_PYTHON;
   return python === undefined || python === '' ? {} : { TROUPE_PYTHON: python };

@@ -1,6 +1,6 @@
 /**
- * A process that answers with its number on the socket that it has inherited as descriptor 4. It says `ready`, and on the message
- * `stop` it stops listening and says how many connections it has accepted in one turn of its event loop at most.
+ * A process that answers with its number on the socket that it has inherited as descriptor 4. It says `ready`. On the message
+ * `stop` it stops listening and reports the largest number of connections that it has accepted in one turn of its event loop.
  */
 import { listenOn, loadUws } from '#src/http/uws.ts';
 

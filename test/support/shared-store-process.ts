@@ -1,5 +1,5 @@
 /**
- * Another process that has the store of its first argument open, as a worker has. Its second argument says what it does:
+ * Another process that has the store of its first argument open, as a worker has. Its second argument names its task:
  *
  *   put <id>          writes a record and ends
  *   read              begins to read a range, prints `reading`, and stays in it

@@ -8,7 +8,7 @@ export interface TestWorker extends Cluster {
   holdAnswer(topic: Topic): { answer(): void };
   /** Gives the worker all workspaces, as when the others have died. */
   takeAll(): void;
-  /** Ends the worker: the others are told, and it answers nothing any more. */
+  /** Ends the worker: the others are notified, and it answers nothing any more. */
   die(): void;
   /** Starts the worker, which others then know, after it had died. */
   start(): void;

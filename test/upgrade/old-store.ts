@@ -1,4 +1,4 @@
-/** A data directory whose store has format 1, with many runs: what the first release would have left behind. */
+/** A data directory whose store has format 1 and many runs, as the first release would have left it. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { assetRecords } from '#storage/assets.ts';

@@ -35,7 +35,7 @@ test('a rehearsal converts a copy, says how long it took, and leaves the store a
   await checkConvertedStore(dataDir, 500);
 });
 
-test('a server refuses the store of a newer release by name, and says what to do', async (t) => {
+test('a server refuses the store of a newer release, names that release and gives advice', async (t) => {
   const dataDir = temporaryDirectory(t);
   await writeOldStore(dataDir, 1);
   const newer = CURRENT_FORMAT.version + 1;

@@ -55,8 +55,8 @@ export interface AnswerLimits {
   /** Blocks of text, blocks of reasoning and calls together. */
   readonly blocks: number;
   /**
-   * All bytes that are received. `chars` alone is no limit, because events have other members than text, and some have
-   * no text.
+   * The size of everything received. `chars` alone is not a limit, because events have other members than text, and some have no
+   * text.
    */
   readonly bytes: number;
 }
@@ -241,7 +241,7 @@ async function collect(
           part: { type: 'tool-call', callId, name, input: input === undefined ? part.input : input },
           provider: providerData(providerMetadata),
         });
-        if (input === undefined) invalid.set(callId, 'its arguments are no JSON');
+        if (input === undefined) invalid.set(callId, 'its arguments are not JSON');
         break;
       }
       case 'finish':

@@ -46,7 +46,7 @@ export function notebookTools({
     }),
     defineTool({
       name: 'read_cells',
-      description: 'The whole code of some cells, with what they printed and show.',
+      description: 'The whole code of some cells, with their printed text and their outputs.',
       schema: Type.Object({ cellIds }, closed),
       run: async ({ cellIds: asked }) =>
         ofCells(await cells(), asked, async (found) =>
@@ -55,7 +55,7 @@ export function notebookTools({
     }),
     defineTool({
       name: 'read_output',
-      description: 'What one cell shows: tables as text, pictures as pictures.',
+      description: 'The output of one cell: tables as text, pictures as pictures.',
       schema: Type.Object({ cellId: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
       run: async ({ cellId }) =>
         ofCells(await cells(), [cellId], ([cell]) => {

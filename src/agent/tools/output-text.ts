@@ -22,7 +22,7 @@ const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
 const SEEN = /^image\/(png|jpeg|gif|webp)$/;
 /** Pictures within HTML, as data URLs. */
 const EMBEDDED = /data:image\/[\w.+-]{1,40};base64,[^"'\\\s<>&]*/gi;
-/** What replaces such a picture while the HTML is read; the number says which picture it was. */
+/** The placeholder for a picture while the HTML is read; its number identifies the picture. */
 const PLACEHOLDER = /^data:image;(\d{1,9})$/;
 const HTML = new Set(['text/html', 'text/markdown', 'application/vnd.marimo+traceback']);
 
@@ -43,7 +43,7 @@ function hasPictures({ mimetype, data }: ShownValue): boolean {
 }
 
 function shownHtml(html: string): ShownOutput {
-  // Pictures are taken out first, because they may be larger than what is read of the HTML.
+  // Pictures are taken out first, because they may be longer than the part of the HTML that is read.
   const urls: string[] = [];
   const images: ToolImage[] = [];
   const short = html.replace(EMBEDDED, (url) => `data:image;${urls.push(url) - 1}`);

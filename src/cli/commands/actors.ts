@@ -45,7 +45,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
     )
     .option('--ended', 'also those that ended lately')
     .option('--limit <count>', 'at most this many', positive, DEFAULT_LIMIT)
-    .option('--watch', 'print what happens to them, as it happens, in place of the list')
+    .option('--watch', 'print their events as they happen, in place of the list')
     .action(async ({ find: q, limit, watch, ...filters }: ListOptions, command) => {
       if (watch === true) {
         const { kind, state } = filters;
@@ -75,7 +75,9 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
 
   const show = group
     .command('show')
-    .description('show what an actor is doing, what it takes and refuses, and its last events; wakes nothing')
+    .description(
+      'show the state of an actor, the events that it takes and refuses, and its last events; wakes nothing',
+    )
     .argument('<kind>', 'environment, notebook-session, agent-session or run')
     .argument('<id>', 'id of the actor')
     .action(async (kind: string, id: string, _, command) => {

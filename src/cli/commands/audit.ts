@@ -32,10 +32,10 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
   const command = program
     .command('audit')
     .description('who did what in the workspace; for its owners')
-    .option('--user <id>', 'only what this user did')
+    .option('--user <id>', 'only actions of this user')
     .option('--action <prefix>', 'only actions that begin so, such as member or datasource.query')
-    .option('--target <id>', 'only what was done to this id or slug')
-    .option('--since <time>', 'only what was done after this time, such as 2026-01-31T12:00:00Z')
+    .option('--target <id>', 'only actions on this id or slug')
+    .option('--since <time>', 'only actions after this time, such as 2026-01-31T12:00:00Z')
     .option('--newest', 'the newest first')
     .option(
       '--follow',

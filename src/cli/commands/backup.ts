@@ -24,7 +24,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       'back up the store and the files of workspaces, also while the server runs; the keyring is not in it and is backed up apart',
     )
     .argument('<directory>', 'where the backup is to be; it must not exist')
-    .option('--compact', 'leave out what is free within the store: smaller, and slower to make')
+    .option('--compact', 'leave out the free pages of the store: the backup is smaller, and takes longer')
     .action(async (directory: string, options: { compact?: true }, command) => {
       process.umask(0o077);
       const { backUp } = await import('#src/maintenance/backup.ts');
@@ -66,9 +66,9 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
 
   const verifying = program
     .command('verify')
-    .summary('read everything that is stored, and say what is damaged')
+    .summary('read everything that is stored, and report damage')
     .description(
-      'read everything in the data directory, of a running server too, or in a backup, and say what is damaged; the exit code is 1 if anything is',
+      'read everything in the data directory, of a running server too, or in a backup, and report damage; the exit code is 1 if there is any',
     )
     .argument('[directory]', 'a data directory or a backup (default: the data directory of the settings)')
     .option('--repair', 'take damaged records out of the store, while no server runs; their bytes are kept')
@@ -151,7 +151,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('compact')
     .summary('give the space that is free within the store back to the disk')
     .description(
-      'make the store as small as what is in it; the server must not run, and the disk needs space for a copy meanwhile',
+      'shrink the store to the size of its records; the server must not run, and the disk needs space for a copy meanwhile',
     )
     .action(async (_, command) => {
       process.umask(0o077);

@@ -22,7 +22,7 @@ const MAX_ACTORS = 1_000;
 /** `troupe debug`: collects information about a problem. */
 export const debug: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson, cwd, env } = context;
-  const group = program.command('debug').description('collect what a report of a problem needs');
+  const group = program.command('debug').description('collect the facts that a report of a problem needs');
   const bundle = group
     .command('bundle')
     .summary('write one file to attach to a report')

@@ -19,12 +19,12 @@ const COLUMNS: readonly Column<FileEntry>[] = [
 export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson }) => {
   const group = program
     .command('files')
-    .description('files of the workspace: what its notebooks find in their working directory');
+    .description('files of the workspace: the working directory of its notebooks');
   const list = group
     .command('list')
     .description('list a folder')
-    .argument('[prefix]', 'what the paths begin with; a folder ends in a slash')
-    .option('-r, --recursive', 'list what is in folders as well, without the folders')
+    .argument('[prefix]', 'beginning of the paths; a folder ends in a slash')
+    .option('-r, --recursive', 'list the content of folders as well, without the folders')
     .action(async (prefix: string | undefined, options: { recursive?: boolean }, command) => {
       const client = connect(command);
       const entries = options.recursive
@@ -36,7 +36,7 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
 
   const get = group
     .command('get')
-    .description('copy files here; of a folder everything in it, of a pattern what it matches')
+    .description('copy files here: a file, everything in a folder, or all files that match a pattern')
     .argument('<path...>', "paths in the workspace, such as out.csv, plots/ or 'plots/*.png'")
     .option(
       '-o, --output <path>',

@@ -27,7 +27,9 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
   examples(list, ['troupe keys list']);
   const add = group
     .command('add')
-    .description('create a key, which seals new connections; older keys stay for what they have sealed')
+    .description(
+      'create a key, which seals new connections; older keys stay for the connections that they have sealed',
+    )
     .action(async (_, command) => {
       const { items } = await connect(command).keys.add();
       printList(terminal, [...items], COLUMNS, wantsJson(command));

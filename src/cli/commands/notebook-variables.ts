@@ -20,7 +20,7 @@ const SECRETS: readonly Column<NotebookSecret>[] = [
 
 const NOTEBOOK = 'id of the notebook, or the file with its title';
 
-/** `troupe notebooks variables`: environment variables, readable for everybody who can read the notebook. */
+/** `troupe notebooks variables`: environment variables, which everybody who can read the notebook can read. */
 export function variables(parent: Command, { terminal, cwd, connect, wantsJson }: CliContext): void {
   const group = parent.command('variables').description("environment variables of a notebook's kernel");
   const list = group

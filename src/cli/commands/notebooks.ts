@@ -108,7 +108,7 @@ export const notebooks: CommandGroup = (program, context) => {
     .command('push')
     .description('bring a file to the notebook with its title, or to a new one if there is none')
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
-    .option('--notebook <notebook>', 'id of the notebook to change, whatever its title')
+    .option('--notebook <notebook>', 'id of the notebook to change, with any title')
     .option('--expected <updatedAt>', 'refuse the change if the notebook was changed after this time')
     .action(async (file: string, options: { notebook?: string; expected?: string }, command) => {
       const { notebook, isNew } = await pushNotebook(connect(command), file, readNotebookFile(file, cwd), {
@@ -130,7 +130,7 @@ export const notebooks: CommandGroup = (program, context) => {
     .command('pull')
     .description('write the notebook with the title of a file to that file')
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
-    .option('--notebook <notebook>', 'id of the notebook, whatever its title')
+    .option('--notebook <notebook>', 'id of the notebook, with any title')
     .action(async (file: string, options: { notebook?: string }, command) => {
       const client = connect(command);
       const notebook = await notebookOfFile(client, file, cwd, options.notebook);

@@ -30,9 +30,9 @@ interface RunOptions {
 export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env, connect, wantsJson }) => {
   const command = program
     .command('run')
-    .summary('run a notebook or a notebook file, and show what happens')
+    .summary('run a notebook or a notebook file, and show its progress and outputs')
     .description(
-      'run a notebook and show what happens. Ctrl-C cancels the run; a second one leaves at once.\n' +
+      'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second one leaves at once.\n' +
         'A file becomes the notebook with its title, which is its name unless it brings one: a new notebook, or the one that\n' +
         'was made before. With --rm it is a new one that goes again. The exit code tells how the run ended.',
     )
@@ -65,7 +65,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
       append,
       [],
     )
-    .option('--with-imports', 'store the modules beside the notebook that it imports as well')
+    .option('--with-imports', 'also upload the modules next to the notebook that it imports')
     .option(
       '--fetch <path>',
       "copy this file, folder or pattern ('plots/*.png') of the workspace here afterwards; may be repeated",

@@ -116,7 +116,7 @@ export const sessions: CommandGroup = (program, context) => {
 
   const events = group
     .command('events')
-    .description('print the events of a session until it closes: first its state, then what happens')
+    .description('print the events of a session until it closes: first its state, then live events')
     .addArgument(sessionArgument())
     .option('--live', 'skip the state at the beginning')
     .action(async (id: string | undefined, options: { live?: boolean }, command) => {

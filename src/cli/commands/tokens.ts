@@ -40,7 +40,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
   const create = group
     .command('create')
     .description('create an access token and print it; it is not shown again')
-    .argument('<name>', 'a name that says what the token is for')
+    .argument('<name>', 'a name that says the purpose of the token')
     .addOption(scopes)
     .option('--user <user>', 'member that the token belongs to (default: yourself)')
     .option(

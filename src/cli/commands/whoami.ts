@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<OwnAccount['workspaces'][number]>[] = [
 export const whoami: CommandGroup = (program, context) => {
   const command = program
     .command('whoami')
-    .description('show whose access token is used, what it may be used for, and which workspaces it opens')
+    .description('show the user of the access token, its permitted use, and its workspaces')
     .action(async (_, cmd) => {
       const { terminal, connect, wantsJson } = context;
       const client = connect(cmd, { needsWorkspace: false });

@@ -45,11 +45,9 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
   examples(list, ['troupe workspace list']);
   const limiting = group
     .command('limits')
-    .description(
-      'show what a workspace may have, or set it, for which the token needs the scope server:manage',
-    )
+    .description('show the limits of a workspace, or set them with a token that has the scope server:manage')
     .argument('<workspace>', 'id of the workspace')
-    .option('--set <name=value...>', 'set a limit; 0 is no limit, `default` that of the settings')
+    .option('--set <name=value...>', 'set a limit; 0 means none, `default` the limit in the settings')
     .action(async (id: string, { set = [] }: { set?: string[] }, command) => {
       const { workspaces: api } = connect(command);
       const now = await api.limits(id);

@@ -1,4 +1,4 @@
-/** The session that a command uses: the one that is open on the notebook, or a new one in an environment of its own. */
+/** The session that a command uses: the open session of the notebook, or a new one in an environment of its own. */
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';

@@ -41,7 +41,10 @@ function pathOf(name: string, directory: string): string | undefined {
   return codesOf(folder).length > 0 ? name : undefined;
 }
 
-/** Returns the code of a module, or of all modules in a folder and the folders in it; none when there is no such thing. */
+/**
+ * Returns the code of a module, or of all modules in a folder and its subfolders; an empty list when there is no such module or
+ * folder.
+ */
 function codesOf(path: string): string[] {
   if (path.endsWith('.py')) return [readFileSync(path, 'utf8')];
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [];

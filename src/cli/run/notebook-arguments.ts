@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from 'commander';
 export function parameterOption(): Option {
   return new Option(
     '-p, --parameter <name=value>',
-    'argument of the notebook, which mo.cli_args() has; may be repeated. What follows -- is passed on as it is',
+    'argument of the notebook, which mo.cli_args() has; may be repeated. Everything after -- is passed on unchanged',
   )
     .argParser(parameter)
     .default([], 'none');

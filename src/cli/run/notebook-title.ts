@@ -3,7 +3,7 @@ import type { NotebookFile } from './notebook-file.ts';
 
 const MAX_TITLE_CHARACTERS = 200;
 
-/** Returns the title of a notebook file: the one that it brings, or its name without the ending. */
+/** Returns the title of a notebook file: the title in the file, or the file's name without its ending. */
 export function titleOfFile(name: string, { format, content }: NotebookFile): string {
   const own =
     format === 'py'

@@ -1,7 +1,7 @@
 /**
- * Prints a page as PDF with a browser that is installed on this machine. The page comes from a notebook, so the browser
- * is confined: it sees the system's programs and fonts and the page, writes beside the page, and has no network, no
- * other processes and no home.
+ * Prints a page as PDF with a browser of this machine. The page comes from a notebook, so the browser is confined: it sees the
+ * system's programs and fonts and the page, writes only into the page's folder, and has no network, no other processes and no
+ * home.
  */
 import { execFile } from 'node:child_process';
 import {

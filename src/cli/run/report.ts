@@ -45,8 +45,8 @@ export function frontEndOption(): Option {
 }
 
 /**
- * Makes the folder of a report. Throws `CommandFailure` when there is no such format, this machine cannot make it, or the file cannot
- * be written: that must be known before a run that may take hours.
+ * Makes the folder of a report. Throws `CommandFailure` for an unknown format, one that this machine cannot make, and a file that
+ * cannot be written: the user must learn that before a run that may take hours.
  */
 export function checkReport(name: string, cwd: string, searchPath: string | undefined): void {
   if (formatOf(name) === 'pdf') findBrowser(searchPath);

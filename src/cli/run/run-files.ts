@@ -18,7 +18,7 @@ export interface RunFiles {
   readonly file: string | undefined;
   /** Files to store in the workspace before the run: paths and patterns, also with their place after `=`. */
   readonly take: readonly string[];
-  /** Whether to take along the modules beside the notebook that it imports. */
+  /** Whether to upload the modules next to the notebook that it imports. */
   readonly takeImports: boolean;
   /** Paths and patterns of the workspace that are copied here after the run, whether it succeeded or not. */
   readonly fetch: readonly string[];

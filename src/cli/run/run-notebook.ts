@@ -129,7 +129,7 @@ async function runFound(
     });
     interruption.instead = undefined;
     await screen.finish(run);
-    progress.activity = () => 'writing what came of it';
+    progress.activity = () => 'writing its report and files';
     // After a cancel, written files are still fetched; the next Ctrl-C gives that up.
     const signal = interruption.stop.aborted ? interruption.leave : interruption.stop;
     const results = await writeResults(options, notebook, run, { shown, warnings: terminal }, signal);

@@ -43,7 +43,7 @@ export class RunScreen {
   readonly #planned = new Set<string>();
   readonly #running = new Map<string, RunningCell>();
   readonly #shown = new Set<string>();
-  /** Cells whose state is being told, up to the end of the replay. */
+  /** Cells whose current state the stream is replaying; empty after the replay. */
   readonly #adopted = new Set<string>();
 
   constructor(terminal: Terminal, style: Style, ports: OutputPorts) {

@@ -19,7 +19,7 @@ export interface RunShowOptions {
 
 const MAX_ROWS = 20;
 
-/** Returns the directory for the images of a run: the one that was asked for, or the usual one. */
+/** Returns the directory for the images of a run: `asked` if it was given, or the default. */
 export function outputDirectory(cwd: string, asked: string | undefined, runId: string): string {
   return asked === undefined ? join(cwd, 'troupe-output', runId) : resolve(cwd, asked);
 }

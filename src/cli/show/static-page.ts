@@ -1,7 +1,6 @@
 /**
- * An executed notebook as one HTML file that needs no other file and runs nothing. Its policy forbids scripts and
- * requests, and parts of outputs that could act in spite of the policy are left out, so the file is safe to open
- * whatever the notebook printed.
+ * An executed notebook as one HTML file that needs no other file and runs nothing. Its policy forbids scripts and requests, and
+ * parts of outputs that could act in spite of the policy are left out, so every such file is safe to open.
  */
 
 import { errorsText } from '#src/outputs/error-text.ts';

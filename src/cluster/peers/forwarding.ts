@@ -31,7 +31,7 @@ export interface AnswerHead {
   readonly headers: readonly string[];
   /** Of the whole body, where it is known before the body follows. */
   readonly length?: number;
-  /** Whether there is no body. */
+  /** Whether the request has no body. */
   readonly isEmpty?: boolean;
   /** Whether the connection of the client ends with the answer. */
   readonly close?: boolean;

@@ -62,7 +62,7 @@ export const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 export interface FrameEvents {
   /** `bytes` stay valid. */
   frame(type: FrameType, number: number, bytes: Buffer): void;
-  /** The other worker is gone, or said something that is no frame. Called once. */
+  /** The other worker is gone, or has sent bytes that are not a frame. Called once. */
   closed(): void;
 }
 

@@ -87,8 +87,8 @@ export class PeerClient {
 }
 
 /**
- * Resolves with a connection. The system refuses one while too many wait for the other worker, which any process of the
- * same user can bring about for a while, so it is asked for some time. Rejects when there is no such worker.
+ * Resolves with a connection. The system refuses one while too many wait for the other worker; any process of the same user can
+ * cause that for a while, so connecting is retried for some time. Rejects when there is no such worker.
  */
 async function connectPatiently(path: string): Promise<Socket> {
   for (const deadline = performance.now() + CONNECT_MS; ; await wait(RETRY_MS)) {

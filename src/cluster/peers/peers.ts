@@ -175,7 +175,7 @@ export class Peers implements Cluster, Disposable {
     if (known !== undefined) return known;
     const { secret } = this.#membership;
     const client = new PeerClient(this.#membership.socketPath(worker), secret, (head, press) => {
-      if (this.#makeMirror === undefined) throw new Error('Nobody has said what becomes of feeds.');
+      if (this.#makeMirror === undefined) throw new Error('No receiver of feeds is set.');
       return this.#makeMirror(head, press);
     });
     this.#clients.set(worker, client);

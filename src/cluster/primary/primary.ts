@@ -233,7 +233,7 @@ export class Primary {
         log.error({ worker: number, because: how }, 'a worker that was being replaced did not stop in order');
       if (phase !== 'draining') {
         const because = worker.fault ?? worker.problem ?? how;
-        log.error({ worker: number, because }, 'a worker has ended; others take over what it had');
+        log.error({ worker: number, because }, 'a worker has ended; others take over its slots');
         this.#replaceEnded(worker, because);
       }
     }

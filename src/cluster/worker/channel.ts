@@ -26,7 +26,7 @@ export interface ClusterChannel {
    * Resolves once all that it did for them is on disk.
    */
   onReleaseAsked(release: (count: number) => Promise<readonly number[]>): void;
-  /** Asks the primary, which answers unless one of the two processes ends. */
+  /** Asks the primary. The answer is missing only if one of the two processes ends. */
   ask<Asked extends Question>(question: Asked): Promise<PrimaryAnswers[Asked]>;
   /**
    * Says that this worker listens at its `socketPath` and has its store open. Resolves with the port on which it is to listen

@@ -24,7 +24,7 @@ export function Console(props: {
   );
 }
 
-/** Escape sequences of terminals: colours, which say nothing here, and what would move a cursor. */
+/** Escape sequences of terminals: colours, which are not shown here, and movements of the cursor. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they begin with
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 
@@ -33,7 +33,7 @@ function plain({ data, text }: ConsoleEntry): string {
   return printed.replace(ESCAPES, '').split('\n').map(asInTerminal).join('\n');
 }
 
-/** Returns what a terminal shows of a line: what follows a carriage return replaces what stood there, as bars of progress do. */
+/** Returns a line as a terminal shows it: text after a carriage return replaces the text before it, as progress bars do. */
 function asInTerminal(line: string): string {
   let end = line.length;
   while (line[end - 1] === '\r') end--;

@@ -18,7 +18,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
   const button = useRef<HTMLButtonElement>(null);
   const hasFocus = useRef(false);
   const isAsking = state.value === 'asking';
-  // The button that was pressed is gone then, and the focus with it. The one that does no harm gets it.
+  // The button that was pressed disappears and takes the focus with it, so the harmless button gets the focus.
   useLayoutEffect(() => {
     if (hasFocus.current) button.current?.focus();
     hasFocus.current = isAsking;

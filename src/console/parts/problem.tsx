@@ -10,7 +10,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   503: 'The server starts, stops, or misses something. Try again in a moment.',
 };
 
-/** An error: what happened, why, and how to solve it. */
+/** An error: its title, its cause, and its solution. */
 export function Problem({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   const { title, code, detail, advice, requestId } = describe(error);
   return (

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 interface ViewHeadProps {
   readonly title: string;
-  /** Content beside the title: a state, an age. */
+  /** Content next to the title: a state, an age. */
   readonly aside?: ComponentChildren;
   readonly actions?: ComponentChildren;
   readonly children?: ComponentChildren;

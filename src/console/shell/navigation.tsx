@@ -4,7 +4,7 @@ import { VIEWS } from './views.ts';
 
 const GROUPS = ['Now', 'Work', 'Administration'] as const;
 
-/** The list of views. On narrow screens it is behind the button of the top bar. */
+/** The list of views. On narrow screens it opens from the button in the top bar. */
 export function Navigation() {
   const { view } = place.value;
   return (

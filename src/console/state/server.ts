@@ -1,4 +1,4 @@
-/** The server: its address, its clock, and whether it answers. While it does not, it is asked until it does. */
+/** The server: its address, its clock, and whether it answers. While it does not answer, the console asks again and again. */
 import { effect, signal } from '@preact/signals';
 import { isVisible, noteServerTime } from './visible.ts';
 
@@ -6,7 +6,7 @@ import { isVisible, noteServerTime } from './visible.ts';
 export const BASE_URL = location.origin + location.pathname.replace(/\/console\/?$/, '');
 
 const ASK_EVERY_MS = 3_000;
-/** The statuses with which a proxy answers for a server that is away. */
+/** The statuses that a proxy returns while the server is away. */
 const PROXY_STATUSES: readonly number[] = [502, 504];
 
 /** Whether a request got no answer from the server, and the server has not been found again since. */

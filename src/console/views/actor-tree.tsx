@@ -38,7 +38,11 @@ export function ActorTreeRows({ q }: { readonly q: string }) {
           to do with it.
         </p>
       )}
-      <Rows label="Actors by what they belong to" columns={columns(titleOf)} items={value.nodes} />
+      <Rows
+        label="Actors by environment, session and conversation"
+        columns={columns(titleOf)}
+        items={value.nodes}
+      />
     </>
   );
 }

@@ -35,7 +35,7 @@ function AgentList() {
   return (
     <ListView
       title="Agents"
-      lead="Conversations with models: who they belong to, and what they work in."
+      lead="Conversations with models, with their owners and notebooks."
       columns={COLUMNS}
       load={(client, after, signal) =>
         client.agentSessions.list({ order: 'desc', limit: PAGE_ITEMS, after, signal })

@@ -37,7 +37,7 @@ export function Audit() {
   return (
     <ListView
       title="Audit"
-      lead="Who did what in this workspace, the last first."
+      lead="Actions of users in this workspace, the last first."
       columns={COLUMNS}
       load={(client, after, signal) =>
         client.audit({

@@ -13,7 +13,7 @@ export function Datasources() {
   return (
     <ListView<Datasource>
       title="Datasources"
-      lead="Database connections. What they connect with is sealed and never read back."
+      lead="Database connections. Their credentials are sealed and never read back."
       columns={[
         { title: 'Slug', class: 'grow', cell: ({ slug }) => <code>{slug}</code> },
         { title: 'Kind', class: 'number', cell: ({ kind }) => kind },

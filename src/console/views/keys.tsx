@@ -23,7 +23,7 @@ export function Keys() {
           {keys.value.items.map(({ id, active, sealed }) => (
             <li key={id}>
               <code>{id}</code>
-              <Badge state={active ? 'seals what is new' : 'closed'} tone={active ? 'good' : 'over'} />
+              <Badge state={active ? 'seals new records' : 'closed'} tone={active ? 'good' : 'over'} />
               <span class="faint">seals {counted(sealed, 'connection')}</span>
             </li>
           ))}

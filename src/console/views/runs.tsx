@@ -42,7 +42,7 @@ function RunList() {
   return (
     <ListView<Run>
       title="Runs"
-      lead="Executions of notebooks and prompts of agents. The time of one that runs goes on counting: what hangs is at the top of the oldest."
+      lead="Executions of notebooks and prompts of agents. The time of a running one goes on counting: with the oldest first, a hanging run is at the top."
       columns={[
         {
           title: 'Choose',
@@ -89,7 +89,7 @@ function RunList() {
         chosen.value.size > 0 && (
           <Action
             label={`Cancel ${counted(chosen.value.size, 'run')}`}
-            confirm="What they have done so far stays. Cancel them?"
+            confirm="Their results so far stay. Cancel them?"
             isDanger
             run={async () => {
               answers.value = await client.runs.cancelMany([...chosen.value]);

@@ -1,8 +1,9 @@
 /**
- * Admission: everything that can refuse a request before its body is read, and the copy of what its handler needs.
+ * Admission: every check that can refuse a request before its body is read, and the copy of those parts of the request that its
+ * handler needs.
  *
- * Order of the checks: draining, framing, caller, permission, disk space, path, origin, idempotency key, query, media type, announced
- * length. The order is part of the contract: an unauthenticated caller learns nothing of what exists.
+ * Order of the checks: draining, framing, caller, permission, disk space, path, origin, idempotency key, query, media type,
+ * announced length. The order is part of the contract: an unauthenticated caller must not learn which objects exist.
  */
 
 import type { Home } from '#src/cluster/slots.ts';
@@ -72,7 +73,7 @@ export interface PreparedRoute {
   readonly durations: RouteDurations | undefined;
 }
 
-/** Precomputes what admission needs to know of a route. */
+/** Precomputes the facts about a route that admission needs. */
 export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRoute {
   const paramNames = paramNamesOf(route.path);
   const parseQuery = route.isPage === true ? createPageQueryParser() : createQueryParser(route.query);
@@ -123,7 +124,10 @@ export class AdmittedRequest implements AnyRouteRequest {
   idempotencyKey: string | undefined;
   /** The `Authorization` header, when the reply holds a secret that its idempotency record is to be sealed with. */
   credential: string | undefined;
-  /** What it is about; undefined in a server of one process, and when any worker answers it. */
+  /**
+   * The notebook, conversation or workspace of the request; undefined in a server of one process, and when any worker may answer
+   * it.
+   */
   home: Home | undefined;
   /** The slot of its home, when that is another worker. */
   elsewhere: number | undefined;
@@ -159,8 +163,8 @@ export class AdmittedRequest implements AnyRouteRequest {
 }
 
 /**
- * Fills in `request` from `req`, and returns whether a body is to be read. Throws the refusal of a request that may not
- * be made; `request` then has what was copied until then.
+ * Fills in `request` from `req`, and returns whether the body is to be read. Throws when the request is refused; `request` then
+ * has the parts that were copied before the refusal.
  */
 export function admit(
   request: AdmittedRequest,
@@ -313,6 +317,6 @@ function requireLength(request: AdmittedRequest, { limitBytes }: PreparedRoute, 
 function storageFull(): AppError {
   return new AppError(
     'storage_full',
-    'The disk of the server is full, so nothing new can be stored. Reading, cancelling and deleting still work. Whoever runs the server has to free disk space; then requests like this one are accepted again.',
+    'The disk of the server is full, so nothing new can be stored. Reading, cancelling and deleting still work. An operator of the server has to free disk space; then requests like this one are accepted again.',
   );
 }

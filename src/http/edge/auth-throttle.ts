@@ -1,10 +1,10 @@
 /**
- * Slows down clients that guess access tokens. Wrong tokens are counted for each client address in a leaky bucket that
- * loses one per second: the first 50 get the usual 401, further ones get 429 with a growing `retry-after`. A valid token
- * is never delayed, whatever came from its address before.
+ * Slows down clients that guess access tokens. Wrong tokens are counted for each client address in a leaky bucket that loses one
+ * per second: the first 50 get the usual 401, further ones get 429 with a growing `retry-after`. A valid token is never delayed,
+ * however many wrong ones came from its address.
  *
- * The throttle remembers at most 10,000 addresses and forgets those first whose last wrong token is the oldest. Each worker
- * of a server counts for itself, and allows its share.
+ * The throttle remembers at most 10,000 addresses and first forgets those whose last wrong token is the oldest. Each worker
+ * counts for itself, and allows its share of the limit.
  */
 import { AppError } from '#src/core/errors.ts';
 import { parseAddress } from '#src/core/ip-address.ts';

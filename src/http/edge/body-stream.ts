@@ -67,8 +67,8 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   }
 
   /**
-   * Reads and drops what nobody has read, so that a client that sends everything first sees the reply. Resolves with whether
-   * the body was read to its end: otherwise the connection has to end with the reply.
+   * Reads and drops the rest of the body, because a client that sends everything before it reads would otherwise not see the
+   * reply. Resolves with whether the body was read to its end: if not, the connection must end with the reply.
    */
   async discard(): Promise<boolean> {
     this.#isDiscarding = true;
@@ -80,7 +80,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 
   /** Tells the reader that the client has left. */
   abandon(): void {
-    // Of a body that has come whole, what is not read yet is dropped as well: its reader must not take the rest for all of it.
+    // Even when the whole body has arrived, its unread part is dropped: the reader must fail, not take the part for the whole.
     if (this.#end === 'open' || this.#pieces.length > 0) this.#end = 'gone';
     this.#drop();
     this.#wake();

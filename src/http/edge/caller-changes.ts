@@ -1,6 +1,6 @@
 /**
- * What has become of the rights of callers since their requests were admitted. A body may take long to come, and so may the turn
- * of a request: whoever has lost a right meanwhile must not use it any more.
+ * Checks callers again when their rights may have changed since admission. A body may arrive slowly and a request may wait for
+ * its turn: a caller that has lost its right meanwhile must be refused.
  */
 import type { Caller, Principal, TokenHolder } from '#src/core/principal.ts';
 
@@ -29,8 +29,8 @@ export class CallerChanges {
   }
 
   /**
-   * Puts the role that the caller has now into the request, because handlers decide by it. Throws the refusal of a caller who has
-   * lost the right to do `action` since the request was admitted.
+   * Puts the caller's current role into the request, because handlers decide by it. Throws when the caller has lost the right to
+   * do `action` since admission.
    */
   renew(request: CheckedRequest, action: string | undefined): void {
     if (request.changesSeen === this.count) return;

@@ -1,7 +1,7 @@
 /**
- * Who is at the other end of a request: the address of the connection or, when that is a trusted proxy, the address that
- * the proxy saw. Proxies append to `X-Forwarded-For`, so the list is read from its end: the first address in it that is
- * not a trusted proxy is the client. What a client wrote into the header itself lies before that and is not read.
+ * The address of the client: that of the connection or, when a trusted proxy has connected, the address that the proxy saw.
+ * Proxies append to `X-Forwarded-For`, so the list is read from its end: the first address that is not a trusted proxy is the
+ * client. Entries that the client itself sent stand before that one and are not read.
  */
 
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';

@@ -1,7 +1,7 @@
 /**
- * Cross-origin access for the pages of an allow-list (the Fetch standard's CORS protocol). Without a list nothing is sent
- * and no header is read. It lets pages read answers; it gives no rights: every request still needs its token, and what
- * only pages of this server may do stays refused.
+ * Cross-origin access for the pages of an allow-list (the Fetch standard's CORS protocol). Without a list, no CORS header is read
+ * or sent. The list only lets pages read answers and gives no rights: every request still needs its token, and requests that only
+ * pages of this server may make stay refused.
  */
 import type { WireRequest } from '../wire-exchange.ts';
 

@@ -166,7 +166,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     this.#context.open.inFlight.delete(this);
   }
 
-  /** The notebook, conversation or workspace of the request; undefined when any worker answers it, and until it is known. */
+  /** The notebook, conversation or workspace of the request; undefined until it is known, and when any worker may answer it. */
   get home(): Home | undefined {
     return this.#request.home;
   }
@@ -240,9 +240,9 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   }
 
   /**
-   * Answers a request whose handler will not run. When the connection is to end, the answer waits for the next turn: in this one
-   * uWebSockets.js would go on with the bytes after the request and forget to end the connection, but while an answer is due it
-   * ends the connection at the first byte of another request.
+   * Answers a request whose handler will not run. If the connection is to end, the answer waits for the next turn. In this turn
+   * uWebSockets.js would parse the bytes after the request and forget to end the connection; while an answer is due, it ends the
+   * connection at the first byte of another request.
    */
   #refuse(error: unknown): void {
     const reply = this.#problem(error);
@@ -345,8 +345,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   // ── Handler ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Whether other workers may get a request with the same key at this moment. A shared turn then decides which of them is carried
-   * out, so that a key serves one request, whatever homes the requests name that have it.
+   * Whether other workers may get a request with the same key at this moment. A shared turn then decides which request is carried
+   * out, so that a key serves one request even when its requests have different homes.
    */
   get #claimsInSharedTurn(): boolean {
     const { sharesKeys } = this.#prepared;
@@ -386,9 +386,9 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   }
 
   /**
-   * Runs the handler, unless `replayOf` returns the reply to an earlier request with the same key; in a shared turn where the route
-   * asks for one. The reply is finished in that turn, so that the idempotency record joins its commit. A request that has to be
-   * prepared first may take longer: a caller who loses the right to it meanwhile is answered at once.
+   * Runs the handler, in a shared turn where the route asks for one, unless `replayOf` returns the reply to an earlier request
+   * with the same key. The reply is finished in that turn, so that the idempotency record joins its commit. A request that has to
+   * be prepared first may take longer: if its caller loses the right to it meanwhile, it is refused at once.
    */
   #carryOut(replayOf: () => Reply | undefined): void {
     const { prepare } = this.#prepared.route;
@@ -441,8 +441,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   }
 
   /**
-   * Returns the reply of the handler, or the one that `replayOf` returns to an earlier request with the same key. Throws the
-   * refusal of a caller who has lost the right to the request since its admission: body and turn may have taken long to come.
+   * Returns the reply of the handler, or the one that `replayOf` returns to an earlier request with the same key. Throws when the
+   * caller has lost the right to the request since its admission, because its body or its turn may have taken long to come.
    */
   #reply(replayOf: () => Reply | undefined): Reply | Promise<Reply> {
     const { route, isMutation } = this.#prepared;
@@ -456,7 +456,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     return result;
   }
 
-  /** Gives the request its caller as it is now. Throws the refusal of a caller who has lost the right to it. */
+  /** Gives the request its caller with its current role. Throws when the caller has lost the right to the request. */
   #renewCaller(): void {
     this.#context.open.callerChanges.renew(this.#request, this.#prepared.action);
   }
@@ -526,7 +526,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     this.#enter(HANDLING);
     this.#whilePending(reply).then(
       (value) => {
-        this.#observed = this.#context.durable(); // the reply may report what was read just now
+        this.#observed = this.#context.durable(); // the reply may contain data that was read only now
         this.#finish(value);
       },
       (error: unknown) => this.#finish(this.#problem(error)),

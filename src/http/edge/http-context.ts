@@ -26,7 +26,7 @@ export interface SharedSocket {
 
 /** Where requests are carried out, in a server of several workers. */
 export interface Forwarding {
-  /** Makes visible what the other workers have committed. */
+  /** Makes the commits of the other workers visible. */
   refresh(): void;
   /**
    * Returns the slot of a notebook or conversation (`id`), of a workspace, or of the server (`'*'`), that is at home in another
@@ -37,8 +37,8 @@ export interface Forwarding {
   elsewhereByTicket(ticket: string): number | undefined;
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest;
   /**
-   * Lets other workers forward requests here, which `handle` carries out. Resolves with the socket on which to listen for clients.
-   * `busyHomes` yields what the requests and streams are about that are not over, some of it more than once.
+   * Lets other workers forward requests here; `handle` carries them out. Resolves with the socket on which to listen for clients.
+   * `busyHomes` yields the notebooks, conversations and workspaces of open requests and streams, some of them more than once.
    */
   join(handle: ForwardedHandler, busyHomes: () => Iterable<Home>): Promise<SharedSocket>;
 }
@@ -46,7 +46,7 @@ export interface Forwarding {
 /** Permits for event streams of workspaces. */
 export type StreamPermits = Pick<WorkspacePermits, 'take'>;
 
-/** What the HTTP server needs from the rest of the server. */
+/** The parts of the server that the HTTP server depends on. */
 export interface HttpDependencies {
   readonly auth: Auth;
   readonly log: ErrorLog;
@@ -55,7 +55,7 @@ export interface HttpDependencies {
    * nothing is waiting. The reply to every mutation waits for it.
    */
   readonly durable?: () => Promise<void> | undefined;
-  /** What is not over of the requests and streams; of this server alone when absent. */
+  /** The requests and streams still open; this server makes its own when absent. */
   readonly open?: OpenRequests;
   /** Runs a handler in a shared turn (`Store.decide`); at once when absent. */
   readonly decide?: (decision: () => void) => void;
@@ -86,7 +86,7 @@ export interface HttpDependencies {
   readonly requestLog?: RequestLog;
   /** Where requests are counted, if anywhere. */
   readonly metrics?: ServerMetrics | undefined;
-  /** Records what requests do; absent when nothing is traced. */
+  /** Records spans of requests; absent when nothing is traced. */
   readonly tracer?: Tracer | undefined;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies?: readonly string[];
@@ -101,7 +101,7 @@ export interface HttpDependencies {
   readonly corsOrigins?: readonly string[];
 }
 
-/** The dependencies with their defaults, and what all requests of one server share. */
+/** The dependencies with their defaults, and the objects that all requests of one server share. */
 export interface HttpContext
   extends Required<
     Omit<

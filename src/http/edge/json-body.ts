@@ -53,7 +53,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   return value;
 }
 
-/** Returns the value of a large JSON body, in steps of up to a millisecond. Throws what `parseJsonBody` throws. */
+/** Returns the value of a large JSON body, in steps of up to a millisecond. Throws like `parseJsonBody`. */
 export function* parseLargeJsonBody(bytes: Buffer): Generator<undefined, unknown> {
   checkEncoding(bytes);
   const scan = new JsonScan(bytes, BOUNDS);

@@ -6,8 +6,8 @@ import type { HttpContext } from './http-context.ts';
 import type { TakenBody } from './taken-body.ts';
 
 /**
- * Returns the attempt to settle with the reply, the reply to an earlier request with the same key, or undefined when there is
- * no key. Throws what `beginIdempotent` throws, and the refusal of a caller who may not use what the request names.
+ * Returns the attempt to settle with the reply, the reply to an earlier request with the same key, or undefined when there is no
+ * key. Throws like `beginIdempotent`, and when the caller may not use the object that the request names.
  */
 export function claimKey(
   prepared: PreparedRoute,

@@ -8,7 +8,7 @@ import { CallerChanges, type RenewCaller } from './caller-changes.ts';
 
 /** A request that has no answer yet. */
 export interface InFlightRequest {
-  /** The notebook, conversation or workspace of the request; undefined when any worker answers it, and until it is known. */
+  /** The notebook, conversation or workspace of the request; undefined until it is known, and when any worker may answer it. */
   readonly home: Home | undefined;
   /** The name of its phase: see `HttpExchange`. */
   readonly phase: string;
@@ -22,7 +22,7 @@ export class OpenRequests {
   readonly streams = new OpenStreams();
   /** Streams of other workers that are mirrored here: each of them is among the `streams` of its home. */
   readonly mirrored = new OpenStreams();
-  /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
+  /** Requests without an answer yet, including those that were forwarded to another worker. */
   readonly inFlight = new Set<InFlightRequest>();
   readonly pendingAnswers = new Set<PendingAnswer>();
   readonly callerChanges = new CallerChanges();
@@ -39,7 +39,7 @@ export class OpenRequests {
     return { streams: this.streams.size, requests };
   }
 
-  /** Yields what the requests and streams are about, some of it more than once. */
+  /** Yields the notebook, conversation or workspace of each open request and stream, some more than once. */
   *busyHomes(): Generator<Home> {
     for (const open of [this.inFlight, this.streams, this.pendingAnswers])
       for (const { home } of open) if (home !== undefined) yield home;

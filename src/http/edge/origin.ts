@@ -28,7 +28,7 @@ export function requireSameOrigin(from: RequestOrigin, publicUrl: string | undef
   if (own === undefined || originOf(own) !== originOf(origin)) refuse();
 }
 
-/** Returns the origin of a URL, with the default port left out; undefined for `null` and what is no URL. */
+/** Returns the origin of a URL without the default port; undefined for `null` and for text that is not a URL. */
 function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }

@@ -12,7 +12,7 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
   return lengthBytes <= limitBytes + MAX_DISCARDED_BYTES;
 }
 
-/** A body, and whether its bytes stay what they are; otherwise they are valid only during the call that brings them. */
+/** A body. `isOwn` says that its bytes stay unchanged; otherwise they are valid only during the call that delivers them. */
 export interface ReceivedBody {
   readonly bytes: Buffer;
   readonly isOwn: boolean;

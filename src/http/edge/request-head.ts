@@ -1,4 +1,7 @@
-/** Reads what comes before the body. Everything is copied, because uWebSockets.js reuses the request after its callback. */
+/**
+ * Reads the head of a request: parameters, query and headers. Everything is copied, because uWebSockets.js reuses the request
+ * after its callback.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
@@ -17,7 +20,7 @@ export function requestIdFor(header: string): string {
   return isUsable ? header : `req_${processId}${(++requestCount).toString(36)}`;
 }
 
-/** Returns the parameters of the path, percent-decoded. `openEnd` is the one that takes all that follows. */
+/** Returns the parameters of the path, percent-decoded. `openEnd` is the parameter that takes the whole rest of the path. */
 export function copyParams(
   req: WireRequest,
   names: readonly string[],
@@ -27,7 +30,8 @@ export function copyParams(
   for (let i = 0; i < names.length; i++) {
     const isOpen = names[i] === openEnd?.name;
     const text = isOpen ? req.getUrl().slice(openEnd?.before.length) : req.getParameter(i);
-    // An id with a `%` is implausible, but a file may have such a name: there, nothing is what stands for no text.
+    // An id never contains a `%`, so an id that cannot be decoded is kept and names nothing. A file's name may contain one, so a
+    // path that cannot be decoded becomes empty, which names nothing.
     params[names[i]!] = text.includes('%') ? (decode(text) ?? (isOpen ? '' : text)) : text;
   }
   return params;
@@ -42,7 +46,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** Returns undefined when there is no key. Throws `invalid_request` for one that cannot be used, or for two. */
+/** Returns undefined when there is no key. Throws `invalid_request` for an invalid key or for two of them. */
 export function readIdempotencyKey(req: WireRequest, { idempotencyKeys }: HeaderCounts): string | undefined {
   if (idempotencyKeys === 0) return undefined;
   return parseIdempotencyKey(idempotencyKeys === 1 ? req.getHeader('idempotency-key') : '');

@@ -1,13 +1,13 @@
-/** Where a request is carried out in a cluster: in the one worker that decides everything of what the request is about. */
+/** Finds the home of a request: the one worker that decides everything about its notebook, conversation or workspace. */
 import type { Home } from '#src/cluster/slots.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
 import type { Forwarding } from './http-context.ts';
 
-/** Stands for what belongs to no workspace. */
+/** Stands in place of a workspace in requests about the whole server. */
 const WHOLE_SERVER = '*';
 
-/** The parameters of paths that name a notebook or conversation. What they name has its own home. */
+/** The parameters of paths that name a notebook or conversation. Each of these has a home of its own. */
 const NAMING: readonly string[] = ['sessionId', 'notebookId'];
 
 /** A request whose home is to be found. */
@@ -21,14 +21,14 @@ interface HomedRoute {
   readonly homeParam: string | undefined;
 }
 
-/** Returns the parameter by which the path names what the request is about, if it does. */
+/** Returns the parameter by which the path names a notebook or conversation; undefined when it names neither. */
 export function homeParamOf(paramNames: readonly string[]): string | undefined {
   return paramNames.find((name) => NAMING.includes(name));
 }
 
 /**
- * Notes the home of the request, and its slot when that is another worker's. A request that any worker answers gets none: it
- * holds up no slot that is to move.
+ * Notes the home of the request, and the slot of that home if another worker has it. A request that any worker may answer gets no
+ * home, so it does not delay a slot that is to move.
  */
 export function findHome(
   request: HomedRequest,

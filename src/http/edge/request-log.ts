@@ -6,7 +6,7 @@
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 
-/** What the log shows of a request. */
+/** The facts about a request that the log shows. */
 export interface LoggedRequest {
   readonly requestId: string;
   readonly principal: Principal | undefined;
@@ -23,7 +23,7 @@ export interface LoggedRoute {
   readonly path: string;
 }
 
-/** What became of a request. */
+/** How a request ended. */
 export interface RequestOutcome {
   readonly status: number;
   /** Bytes of the body, before compression. */
@@ -38,7 +38,7 @@ export interface RequestOutcome {
 
 const LIMIT_STATUSES = new Set([429, 503, 507]);
 const LIMIT_INTERVAL_MS = 1000;
-/** Its 503 says that the server is not ready, which is no refusal. */
+/** A 503 from this path means that the server is not ready, so it is not counted as a refusal. */
 const READINESS = '/readyz';
 
 export interface RequestLogOptions {

@@ -6,7 +6,7 @@ import { hashBody } from '../idempotency/idempotency.ts';
 import { parseJsonBody, parseLargeJsonBody } from './json-body.ts';
 import type { Check } from './violations.ts';
 
-/** A larger body is taken in slices, so its bytes have to stay what they are. */
+/** A larger body is parsed in slices, over several turns, so its bytes must stay unchanged meanwhile. */
 export const MAX_BYTES_AT_ONCE = 256 * 1024;
 
 export interface TakenBody {
@@ -15,15 +15,15 @@ export interface TakenBody {
   readonly hashOf: (key: string) => Hmac;
 }
 
-/** What a handler gets that reads no JSON. */
+/** The body for a handler that reads no JSON. */
 export const NO_BODY: TakenBody = {
   value: undefined,
   hashOf: (key) => atOnce(hashBody(key, new Uint8Array())),
 };
 
 /**
- * Returns the body, or a promise when it is large. Throws, or rejects with, what `parseJsonBody` and the check throw. `key` is
- * the idempotency key, if there is one.
+ * Returns the body, or a promise when it is large. Throws, or rejects with, the errors of `parseJsonBody` and of the check. `key`
+ * is the idempotency key, if there is one.
  */
 export function takeBody(
   bytes: Buffer,

@@ -69,7 +69,7 @@ function describe(error: SchemaError, schema: TSchema, prefix: string): Violatio
     const names = Object.keys(schemaAt(schema, error.schemaPath)?.properties ?? {});
     return [{ path, message: `must have at least one of ${names.join(', ')}` }];
   }
-  if (error.keyword === 'propertyNames') return []; // The validator also reports what is wrong with each name.
+  if (error.keyword === 'propertyNames') return []; // The validator also reports the violation of each single name.
   if (error.keyword === 'pattern') {
     const words = wordsOf(String(error.params.pattern));
     const isName = error.schemaPath.endsWith('/propertyNames');
@@ -91,9 +91,9 @@ function schemaAt(schema: TSchema, schemaPath: string): ObjectSchema | undefined
 }
 
 /**
- * Removes the mistakes of union branches that the caller did not mean. A failed union reports the mistakes of all its
- * branches. A branch is ruled out by its tag (a `const`) or by its type; what is left is the branch that was meant. When
- * none is left, the union is reported as the list of what it accepts.
+ * Removes the mistakes of union branches that the caller did not mean. A failed union reports the mistakes of all its branches. A
+ * branch is ruled out by its tag (a `const`) or by its type; the remaining branch is the one that was meant. If none remains, the
+ * mistake lists the tags or types that the union accepts.
  */
 function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
   const losing = new Map<string, Branch>();
@@ -115,7 +115,7 @@ function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaE
   });
 }
 
-/** Returns one mistake that lists what the union accepts: its tags, at their path, or its types. */
+/** Returns one mistake that lists the tags that the union accepts, at their path, or its types. */
 function choicesOf(union: SchemaError, within: readonly SchemaError[]): SchemaError[] {
   const tags = within.filter((error) => error.keyword === 'const');
   const place = tags[0]?.instancePath ?? union.instancePath;

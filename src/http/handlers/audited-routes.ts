@@ -115,7 +115,7 @@ export function withAudit(routes: readonly Route[], audit: AuditTrail): Route[] 
   });
 }
 
-/** Returns what the audit records of the caller of a request. */
+/** Returns the facts about a request's caller that the audit records. */
 export function auditContextOf({
   principal,
   remoteAddress,

@@ -6,8 +6,8 @@ import { type EmptyReply, noContent, type StreamReply, stream } from '../reply/r
 export const STREAM_DESCRIPTION =
   'The order is `session.snapshot`, the events that you missed, the current state, `session.replayed`, and then live ' +
   'events. With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
-  'everything that followed, and those events have `missed: true`. To rebuild your state at each snapshot, skip what has ' +
-  '`missed`; to continue with the state that you have, take what has `missed` and skip the other events until ' +
+  'all later events, and the missed ones have `missed: true`. To rebuild your state at each snapshot, skip events with ' +
+  '`missed`; to continue with the state that you have, take events with `missed` and skip the others until ' +
   '`session.replayed`. Heartbeats are comments. The stream of a closed session is 204.';
 
 /** Returns from which event a subscriber continues (empty when it names none), and whether it only looks. */
@@ -18,7 +18,10 @@ export function streamRequestOf(
   return { lastEventId: headers['last-event-id'] || query.lastEventId, observe: query.observe };
 }
 
-/** Returns the reply for what attaches a subscriber; undefined stands for a closed session. */
+/**
+ * Returns the reply that opens an event stream. `open` attaches a subscriber; undefined stands for a closed session, which gets a
+ * 204.
+ */
 export function streamReply(open: ((sink: EventSink) => Subscription) | undefined): StreamReply | EmptyReply {
   return open === undefined ? noContent() : stream(open);
 }

@@ -20,7 +20,10 @@ interface TicketRequest {
   readonly params: { readonly sessionId: string };
 }
 
-/** Returns what the routes for tickets of both kinds of session have in common. `stream` is the operation that follows the session. */
+/**
+ * Returns the description and handler that both kinds of session share for tickets. `stream` is the operation that follows the
+ * session.
+ */
 export function eventTicketHandling({
   tickets,
   action,

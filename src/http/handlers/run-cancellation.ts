@@ -1,6 +1,6 @@
 /**
- * Cancels runs. Each is cancelled by the worker in which its session is at home: it alone knows what the run is doing. A request
- * for one run is carried out there; of many runs, some may be at home elsewhere, and their workers are asked.
+ * Cancels runs. Each is cancelled by the worker that is the home of its session, because only that worker knows how far the run
+ * has come. A request for one run is forwarded to its home; for many runs, the homes of the others are asked.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -12,7 +12,7 @@ import type { RunCancellationResult, RunKind } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import type { GuardRun } from './run-waiting.ts';
 
-/** Interrupts what a run is doing: in a kernel, or in an agent. */
+/** Interrupts the work of a run in a kernel or in an agent. */
 export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
 
 export interface RunCancellationOptions {
@@ -23,7 +23,7 @@ export interface RunCancellationOptions {
   readonly cluster: Pick<Cluster, 'owns' | 'askOthers' | 'onAsked'>;
 }
 
-/** What workers ask each other. Those who are asked pass over what is not at home there. */
+/** The question that workers ask each other. A worker skips the runs that are not at home there. */
 interface Cancellations {
   readonly principal: Principal;
   readonly runIds: readonly string[];
@@ -60,7 +60,7 @@ export class RunCancellation {
     );
   }
 
-  /** Cancels each run, and returns what came of it, in the order of the ids. A promise only when some are at home elsewhere. */
+  /** Cancels each run, and returns the results in the order of the ids: a promise only when some runs are at home elsewhere. */
   cancelAll(
     principal: Principal,
     runIds: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * The replies to idempotent requests, stored for a day. A reply is stored in the same commit as what its request did, so
- * after a crash either both exist or neither. Keys whose first request is still running are known in memory; those that several
- * workers may get have a claim in the store as well, which counts for as long as its worker lives.
+ * The replies to idempotent requests, stored for a day. A reply is stored in the commit of its request's changes, so after a
+ * crash either both exist or neither. Keys whose first request is still running are known in memory; a key that several workers
+ * may get also has a claim in the store, which is valid as long as its worker lives.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -119,7 +119,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
     }
   }
 
-  /** Sweeps a batch of those after `passed`. Returns the last of the batch; undefined when there are no more. */
+  /** Sweeps a batch of expired records after `passed`. Returns the last of the batch; undefined when there are no more. */
   #sweepBatch(passed: readonly string[] | undefined): readonly string[] | undefined {
     const now = timeText(this.#now());
     const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH, passed)].filter(
@@ -182,7 +182,7 @@ function timeText(ms: number): string {
   return String(ms).padStart(TIME_DIGITS, '0');
 }
 
-/** Removes a claim, and its place among what expires. */
+/** Removes a claim and its entry in the index of expiries. */
 function removeClaim(
   tx: Transaction,
   { expiresAtMs }: IdempotencyClaim,

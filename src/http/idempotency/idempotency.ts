@@ -19,7 +19,7 @@ export interface StoredReply {
 
 export interface IdempotentRequest {
   readonly workspaceId: WorkspaceId;
-  /** A key belongs to one user: others who send it make another request. */
+  /** A key belongs to one user: the same key from another user is another request. */
   readonly userId: UserId;
   readonly method: string;
   /** The path as requested, without the query. */
@@ -90,11 +90,11 @@ export function* hashBody(key: string, body: Uint8Array): Generator<undefined, H
   return hash;
 }
 
-/** Returns the stored reply of an earlier request, or the attempt to settle with the reply. Throws what `begin` throws. */
+/** Returns the stored reply of an earlier request, or the attempt to settle with the reply. Throws like `begin`. */
 export function beginIdempotent(
   store: Idempotency,
   request: Omit<IdempotentRequest, 'bodyHash'> & {
-    /** What `hashBody` returns for the key. */
+    /** The result of `hashBody` for the key. */
     readonly hash: Hmac;
     readonly headers: Readonly<Record<string, string>>;
   },

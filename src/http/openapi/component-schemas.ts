@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whether a schema describes what clients send or what they receive. */
+/** The direction of a schema: from clients to the server, or back. */
 export type Direction = 'request' | 'response';
 
 const COMPONENTS = '#/components/schemas/';
@@ -12,16 +12,16 @@ const WITH_LIST = new Set(['anyOf', 'oneOf', 'allOf']);
 const WITH_MAP = new Set(['properties', 'patternProperties']);
 
 /**
- * The named schemas of an OpenAPI document. A schema with an `$id` is listed here once and referenced elsewhere. Schemas
- * are written as code generators understand them:
+ * The named schemas of an OpenAPI document. A schema with an `$id` is listed here once and referenced elsewhere. Schemas are
+ * written as code generators understand them:
  *
- * - What clients receive may have further members, so that members can be added; what they send may not.
+ * - Responses may have further members, so that later versions can add some; requests may not.
  * - A union whose variants a member tells apart is `oneOf` with a `discriminator`.
- * - A group of members of which one is required is left to the description, so is a default, and a secret is a
- *   `password`. Titles are labels for forms, of which generators would make names.
+ * - A rule that one member of a group is required is left to the description, and so is a default; a secret has the format
+ *   `password`. Titles are left out: they are labels for forms, and generators would turn them into names.
  *
- * All request schemas are converted before the response schemas. A schema that differs between the two is named
- * `…Output` where clients receive it.
+ * All request schemas are converted before the response schemas. If a schema differs between the two, the one for responses is
+ * named `…Output`.
  */
 export class ComponentSchemas {
   readonly #replacements: Readonly<Record<string, object>>;

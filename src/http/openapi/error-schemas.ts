@@ -16,7 +16,7 @@ const PROBLEM: Readonly<Record<string, unknown>> = {
     requestId: { type: 'string' },
     errors: {
       type: 'array',
-      description: 'What is wrong with the request, mistake by mistake.',
+      description: 'The mistakes in the request, one by one.',
       items: { $ref: '#/components/schemas/ProblemPlace' },
     },
   },
@@ -61,7 +61,7 @@ export const FAILURE_SCHEMAS = {
   FailureCode: codeSchema('Why a run or a session failed.', Object.entries(FAILURES)),
 } as const;
 
-/** Returns the schema of a code. It is no enum: clients must bear codes that later versions add. */
+/** Returns the schema of a code. It is not an enum, because clients must tolerate codes that later versions add. */
 function codeSchema(description: string, codes: readonly (readonly [code: string, meaning: string])[]) {
   const list = codes.map(([code, meaning]) => `- \`${code}\`: ${meaning}`).join('\n');
   return {

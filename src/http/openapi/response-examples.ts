@@ -1,4 +1,4 @@
-/** An example of what each operation returns, by the name of its schema. The compiler holds them to the wire types. */
+/** An example response of each operation, by the name of its schema. The compiler checks them against the types of `src/wire`. */
 import { AGENTS_EXAMPLES } from './examples/agents.ts';
 import { DATASOURCES_EXAMPLES } from './examples/datasources.ts';
 import { IDENTITY_EXAMPLES } from './examples/identity.ts';

@@ -1,4 +1,4 @@
-/** What the groups of operations are about, by the tag of their routes. */
+/** Descriptions of the groups of operations, by the tag of their routes. */
 export const TAGS: Readonly<Record<string, string>> = {
   Server: 'Health of the server, and the description of its interface.',
   Notebooks: 'Saved notebooks: their cells, settings and files.',
@@ -14,5 +14,5 @@ export const TAGS: Readonly<Record<string, string>> = {
   Runs: 'The durable records of executions and prompts, with their outputs.',
   Datasources: 'Database connections, which are stored encrypted, and with whom they are shared.',
   Identity: 'Workspaces, their members, and access tokens.',
-  Operations: 'What operators look after: the audit, the keyring, and what is in memory.',
+  Operations: 'For operators: the audit, the keyring, disk usage, and the sessions and kernels in memory.',
 };

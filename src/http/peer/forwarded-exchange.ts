@@ -1,7 +1,6 @@
 /**
- * The near end of a request that another worker carries out: its head, its body as far as it is read here, and the way of
- * the answer to the client. What is unsent of an answer is bounded, because the other worker sends only as much as this one
- * has taken.
+ * This worker's end of a request that another worker carries out: it passes on the head and the body, and passes the answer back
+ * to the client. The unsent part of an answer is bounded, because the other worker sends only as much as this one has taken.
  */
 import type {
   AnswerEvents,
@@ -97,7 +96,7 @@ export class ForwardedExchange implements AnswerEvents {
   #isGone = false;
   /** Of an event stream that has gone over to a mirror. */
   #stream: EventStream | undefined;
-  /** Of a body whose length was told. */
+  /** The length of the answer's body; undefined when the other worker has not announced it. */
   #length: number | undefined;
   #writtenBytes = 0;
   /** Bytes that the connection of the client did not take. */
@@ -203,10 +202,7 @@ export class ForwardedExchange implements AnswerEvents {
     carryOutHere();
   }
 
-  /**
-   * Answers that nobody knows what became of the request. A client that is sending a body gets the answer after the
-   * body.
-   */
+  /** Answers that the outcome of the request is unknown. A client that is still sending a body gets the answer after the body. */
   #fail(): void {
     if (this.#upload === undefined) this.#end.forwardedRequestFailed(workerLost(), false);
     else this.#upload.discard((isWhole) => this.#end.forwardedRequestFailed(workerLost(), !isWhole));
@@ -219,7 +215,7 @@ export class ForwardedExchange implements AnswerEvents {
 
   #write(bytes: Uint8Array): void {
     if (this.#length === undefined) {
-      // What the connection does not take, uWebSockets.js keeps.
+      // uWebSockets.js buffers the bytes that the connection does not take.
       this.#res.cork(() => {
         this.#isBlocked = !this.#res.write(bytes);
       });
@@ -230,7 +226,7 @@ export class ForwardedExchange implements AnswerEvents {
     if (!this.#isBlocked) this.#writeUnsent();
   }
 
-  /** Writes what is left of a body with a known length, or gives the credit that was held back. */
+  /** Writes the rest of a body with a known length, or gives the credit that was held back. */
   #writeUnsent(): void {
     const bytes = this.#unsent;
     if (this.#length === undefined || bytes === undefined) {
@@ -264,7 +260,7 @@ export class ForwardedExchange implements AnswerEvents {
   }
 }
 
-/** The answer when nobody knows what became of a request. */
+/** Returns the error for a request whose outcome is unknown. */
 function workerLost(): AppError {
   const detail =
     'The worker that handled the request has ended, and nobody knows whether the request took effect. A POST is safe to repeat with the Idempotency-Key that it had; without one, read the state first.';

@@ -20,7 +20,7 @@ export class ForwardedUpload {
   #receivedBytes = 0;
   #isWhole = false;
   #isPaused = false;
-  /** Whether nobody will read what is still to come. */
+  /** Whether the rest of the body will not be read. */
   #isDropped = false;
   #onDiscarded: ((isWhole: boolean) => void) | undefined;
 

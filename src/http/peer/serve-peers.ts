@@ -8,8 +8,8 @@ import { PeerRequest } from './peer-request.ts';
 import { PeerResponse } from './peer-response.ts';
 
 /**
- * Returns what carries out requests that another worker has received, as if they had come here: their caller, their body and
- * their limits are checked again.
+ * Returns the function that carries out forwarded requests as if they had arrived here: caller, body and limits are checked
+ * again.
  */
 export function servePeers(
   routes: Iterable<PreparedRoute>,

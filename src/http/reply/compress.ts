@@ -1,4 +1,4 @@
-/** Compression of large answers for callers who ask for it. Small ones are left alone: they fit into a packet or two. */
+/** Compression of large answers for callers that ask for it. Small ones are not compressed: they fit into a packet or two. */
 import { constants, gzip } from 'node:zlib';
 import { compressedTag } from './entity-tag.ts';
 import type { BytesReply, EmptyReply } from './reply.ts';

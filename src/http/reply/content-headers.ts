@@ -1,4 +1,4 @@
-/** The headers that tell a browser what a downloaded body is and whether to show or save it. */
+/** The headers that give a browser the type of a downloaded body and say whether to show or save it. */
 
 const UNKNOWN_TYPE = 'application/octet-stream';
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
@@ -29,7 +29,7 @@ export function describeUntrusted(mimetype: string): {
   };
 }
 
-/** The media types of files whose names end so. What is not here is bytes of an unknown type. */
+/** Media types by the ending of a file's name. Other files are sent as bytes of an unknown type. */
 const TYPES_OF_ENDINGS: Readonly<Record<string, string>> = {
   avif: 'image/avif',
   css: 'text/css',

@@ -14,9 +14,9 @@ import { type ReplyStamp, writeHead } from './write-reply.ts';
 /** A request whose reply is deferred or waits: its caller may lose the right to it in the meantime. */
 export interface PendingAnswer {
   readonly caller: Principal | undefined;
-  /** What the request does, as an action of the permission table. */
+  /** The request's action in the permission table. */
   readonly action: string | undefined;
-  /** What the request is about. */
+  /** The notebook, conversation or workspace of the request. */
   readonly home: Home | undefined;
   /** Answers with `error` at once and aborts the work, as if the client had left. */
   revoke(error: AppError): void;
@@ -53,7 +53,7 @@ export class DeferredAnswer {
     if (!endsConnection) this.#timer = setInterval(() => this.#beat(), intervalMs);
   }
 
-  /** Whether the head was sent. The status is then 200, whatever comes. */
+  /** Whether the head was sent. The status is then 200, even if the work fails later. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }

@@ -1,6 +1,6 @@
 /**
  * Entity tags and the conditions that requests put on them (RFC 9110, sections 8.8.3 and 13.1). A tag names the state of a
- * record: who has read it can ask for it only if it has changed, and can change it only if it has not.
+ * record: a client that has read it can ask for the record only if it has changed, and can change it only if it has not.
  */
 import { createHash } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
@@ -40,7 +40,7 @@ export function compressedTag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`;
 }
 
-/** Returns whether an `If-None-Match` header names this state. What is not a list of tags names none. */
+/** Returns whether an `If-None-Match` header names this state. A header that is not a list of tags matches no state. */
 export function isKnown(ifNoneMatch: string, etag: string): boolean {
   return currentTagIn(ifNoneMatch, etag) !== undefined;
 }
@@ -52,17 +52,17 @@ function currentTagIn(ifNoneMatch: string, etag: string): string | undefined {
   return tags === '*' ? etag : tags?.find((tag) => names(tag, etag))?.opaque;
 }
 
-/** Returns whether the tag is one of the state's, with whatever encoding it was sent. */
+/** Returns whether the tag is one of the state's, in any encoding of the body. */
 function names({ opaque }: EntityTag, etag: string): boolean {
   return opaque === etag || opaque === compressedTag(etag);
 }
 
 /**
- * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and
- * `invalid_request` for a header that is not a list of tags. `tagOf` returns the current tag, which is strong, or
- * undefined when there is no such record; it is called only when there is a condition. `isTaken` says whether there is
- * anything in the place of the record, even something that has no tag: `If-None-Match: *` refuses that. Call it after
- * everything that refuses the request whatever its body says: such a refusal goes before a condition.
+ * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and `invalid_request` for a
+ * header that is not a list of tags. `tagOf` returns the current tag, which is strong, or undefined when there is no such record;
+ * it is called only when there is a condition. `isTaken` returns whether the record's name is in use, even by something without a
+ * tag: `If-None-Match: *` refuses that. Call this after every check that does not depend on the body, because their refusals take
+ * precedence over a condition.
  */
 export function requireState(
   headers: Readonly<Record<keyof typeof WRITE_CONDITIONS, string>>,

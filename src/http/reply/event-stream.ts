@@ -1,12 +1,12 @@
 /**
- * One open event stream: a response that is written for as long as the client stays. It owns its subscription and
- * closes it when the client leaves.
+ * One open event stream: a response that is written for as long as the client stays. It owns its subscription and closes it when
+ * the client leaves.
  *
- * uWebSockets.js buffers what a socket does not take and flushes that only on the next write. So when the socket becomes
- * writable a few bytes are written first (a comment, or one byte of a frame), and more follows only if the socket took
- * them. That bounds the unsent bytes to one piece (64 KiB) and those few per subscriber. They are freed only when the
- * connection closes: a client that is cut off has ten seconds to take the rest of its frame and the event that says so, and
- * only a limited number of clients have that time at once.
+ * uWebSockets.js buffers the bytes that a socket does not take and flushes them only on the next write. So when the socket
+ * becomes writable, a few bytes are written first (a comment, or one byte of a frame), and more follows only if the socket took
+ * them. That bounds the unsent bytes to one piece (64 KiB) and those few per subscriber. They are freed only when the connection
+ * closes. A client that is cut off has ten seconds to take the rest of its frame and the event that reports the cut; only a
+ * limited number of clients have that time at once.
  */
 
 import type { Home } from '#src/cluster/slots.ts';
@@ -66,9 +66,9 @@ const writeCorked = () => {
 
 export class EventStream implements EventSink {
   readonly caller: Caller | undefined;
-  /** What its caller must be allowed to do, as long as it lasts. */
+  /** The action that the caller must be allowed to do for as long as the stream lasts. */
   readonly action: string | undefined;
-  /** What it is about, if it must not leave this worker while the stream is open. */
+  /** The notebook or conversation that must not leave this worker while the stream is open; undefined when it may. */
   readonly home: Home | undefined;
   readonly #res: WireResponse;
   readonly #streams: OpenStreams;
@@ -76,7 +76,7 @@ export class EventStream implements EventSink {
   #over = false;
   #subscription: Subscription | undefined;
   #deadline: NodeJS.Timeout | undefined;
-  /** What a client that is cut off is still to be sent. */
+  /** The last bytes for a client that is cut off. */
   #goodbye: Iterator<Uint8Array> | undefined;
 
   /** The caller has written the status and headers of `res`. */
@@ -111,7 +111,7 @@ export class EventStream implements EventSink {
     if (this.#over) this.#subscription.close();
   }
 
-  /** The socket is writable again. Returns true, which is what uWebSockets.js wants to hear. */
+  /** Continues once the socket is writable again. Returns true, as uWebSockets.js demands. */
   #goOnWriting(): boolean {
     if (this.#deadline !== undefined) this.#sayGoodbye();
     else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();

@@ -4,7 +4,7 @@ import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import type { BytesReply } from './reply.ts';
 
-/** What a problem document shows of its request. */
+/** The facts about its request that a problem document shows. */
 export interface ProblemContext {
   readonly requestId: string;
   /** The path, without the query. */
@@ -47,16 +47,15 @@ function requiredHeaders(code: ErrorCode, status: number): Record<string, string
 }
 
 /**
- * Returns an `AppError` unchanged. A server that has no descriptor left cannot do what many requests need: that is not a bug, and
- * passes. Anything else is a bug: it is logged with the request id, and `internal` is returned,
- * which shows nothing of it.
+ * Returns an `AppError` unchanged. If the server has no file descriptor left, returns the passing error for that, which is not a
+ * bug. Any other error is a bug: it is logged with the request id, and `internal` is returned, which shows nothing of it.
  */
 export function toAppError(error: unknown, log: ErrorLog, context: ProblemContext): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof DamagedRecord)
     return new AppError(
       'record_damaged',
-      'Whoever runs the server finds the record in its log; troupe verify --repair drops it or takes it from a backup.',
+      'An operator of the server finds the record in its log; troupe verify --repair drops it or takes it from a backup.',
     );
   const code = errorNameOf(error);
   if (code === 'EMFILE' || code === 'ENFILE') {

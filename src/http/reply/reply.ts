@@ -1,4 +1,4 @@
-/** What handlers return: plain data that the exchange writes at once or later, or an event stream that it opens. */
+/** The replies that handlers return: plain data that the exchange writes at once or later, or an event stream that it opens. */
 import type { AppError } from '#src/core/errors.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 
@@ -38,8 +38,8 @@ export interface EmptyReply {
 }
 
 /**
- * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval, status 200 has been sent:
- * if it rejects after that, the body is what `failed` returns. So refuse the request before returning this reply.
+ * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval, status 200 has been sent: if it
+ * rejects after that, the body is the result of `failed`. So refuse the request before returning this reply.
  */
 export interface DeferredReply<Value = unknown> {
   readonly kind: 'deferred';
@@ -53,12 +53,12 @@ export interface DeferredReply<Value = unknown> {
  */
 export interface WaitingReply<Value = unknown> {
   readonly kind: 'waiting';
-  /** What the request has done so far. It is stored with the idempotency key in the commit of what the request did. */
+  /** The reply for the work done so far. It is stored with the idempotency key, in the commit of that work. */
   readonly accepted: PlainReply<Value>;
   readonly reply: Promise<PlainReply<Value>>;
 }
 
-/** A body that is read piece by piece while it is sent. `close` is called once, whatever becomes of the reply. */
+/** A body that is read piece by piece while it is sent. `close` is called exactly once, however the reply ends. */
 export interface FileReply {
   readonly kind: 'file';
   readonly status: number;
@@ -89,12 +89,12 @@ export function ok<const Value>(value: Value): JsonReply<Value> {
   return { kind: 'json', status: 200, value, headers: NONE };
 }
 
-/** Returns a 201 with JSON; `location` is the path of what was created. */
+/** Returns a 201 with JSON; `location` is the path of the new object. */
 export function created<const Value>(value: Value, location: string): JsonReply<Value> {
   return { kind: 'json', status: 201, value, headers: { location } };
 }
 
-/** Returns a 202 with JSON; `location` is the path at which to follow what was accepted. */
+/** Returns a 202 with JSON; `location` is the path at which to follow the accepted work. */
 export function accepted<const Value>(value: Value, location: string): JsonReply<Value> {
   return { kind: 'json', status: 202, value, headers: { location } };
 }
@@ -127,7 +127,7 @@ export function defer<const Value>(
   return { kind: 'deferred', value, failed };
 }
 
-/** Returns a reply that is sent when `reply` resolves; `accepted` tells what the request has done already. */
+/** Returns a reply that is sent when `reply` resolves; `accepted` is the reply for the work done so far. */
 export function waiting<const Value>(
   accepted: PlainReply<Value>,
   reply: Promise<PlainReply<Value>>,

@@ -5,7 +5,7 @@ import { type ReplyStamp, writeHead } from './write-reply.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
-/** What sending a file needs of its exchange. */
+/** The part of the exchange that sending a file needs. */
 export interface FileSending {
   /** Resolves when the reply may be sent. */
   readonly ready: Promise<void> | undefined;

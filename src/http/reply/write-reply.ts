@@ -13,7 +13,7 @@ import type { BytesReply, EmptyReply, JsonReply, PlainReply } from './reply.ts';
 /** A reply whose body is bytes or nothing: ready to be written or stored. */
 export type EncodedReply = BytesReply | EmptyReply;
 
-/** What every answer says of its request. */
+/** The headers that every answer has. */
 export interface ReplyStamp {
   readonly requestId: string;
   /** The origin whose pages may read the answer; empty for none, undefined when pages of no other origin ever may. */
@@ -61,7 +61,7 @@ const GENERAL_BLOCKS: Readonly<Record<Varying, string>> = {
   both: generalBlock('both'),
 };
 
-/** The headers of answers that a page may read in addition to the few that every page may. */
+/** The headers of answers that a page may read in addition to those that browsers always show to pages. */
 const EXPOSED_HEADERS =
   'content-disposition, content-range, etag, idempotency-replayed, location, retry-after, x-request-id';
 

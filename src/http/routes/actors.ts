@@ -19,14 +19,14 @@ export interface ActorListing extends ActorQuery {
   readonly ended: boolean;
 }
 
-/** What operators read of the actors of all workers. Looking restores and wakes nothing. */
+/** The operators' view of the actors of all workers. Reading it restores and wakes no actor. */
 export interface ActorInspection {
   /** Resolves with a page. `silentWorkers` did not answer in time. */
   list(
     workspaceId: WorkspaceId,
     query: ActorListing,
   ): Promise<ActorPage & { readonly silentWorkers?: number }>;
-  /** Returns what is seen of an actor; undefined when there is none. */
+  /** Returns the state and recent events of an actor; undefined when there is no such actor. */
   detail(kind: string, id: ActorId): ActorDetail | undefined;
   /** Returns the definition of a chart by its id; undefined when there is none. */
   chart(machine: string): ChartState | undefined;
@@ -41,15 +41,15 @@ export function actorRoutes(
   return [
     defineRoute({
       ...OPERATIONS.followActors,
-      summary: 'Follow what happens to the actors of the workspace',
+      summary: 'Follow the events of the actors of the workspace',
       description:
-        'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a second. What an actor ' +
-        'took since the last time is one event, as is a command that it refused several times. ' +
+        'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a second. The events ' +
+        'that an actor took since the last time are sent as one, and so is a command that it refused several times. ' +
         'The order is `actors.snapshot` with counts, the events that you missed, `actors.replayed`, and then live events. ' +
         'With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
-        'everything that followed; without it, read the list again. Connect again after `actors.resync-required`, which also ' +
-        'comes when a worker of the server has ended: its actors have left memory. Heartbeats are comments. Events of actors ' +
-        'are told by type, never with what they carried.',
+        'all later events; without it, read the list again. Connect again after `actors.resync-required`, which also ' +
+        'comes when a worker of the server has ended: its actors have left memory. Heartbeats are comments. Only the ' +
+        'types of actors’ events are sent, never their data.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       errors: ['quota_exceeded'],
@@ -80,9 +80,9 @@ export function actorRoutes(
     }),
     defineRoute({
       ...OPERATIONS.inspectActor,
-      summary: 'Read what an actor is doing, and what it takes and refuses',
+      summary: 'Read the state of an actor, and the events that it takes and refuses',
       description:
-        'Reading restores and wakes nothing. Events are shown by type, never with what they carried.',
+        'Reading restores and wakes nothing. Only the types of events are shown, never their data.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       homeOf({ principal, params: { kind, id } }) {

@@ -31,8 +31,8 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       summary: 'Open an agent conversation',
       description:
         'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook and the ' +
-        'conversation has its id; this binding never changes. A notebook has one conversation: others than its owner can ' +
-        'use it when it is shared with them, and `conversation_not_shared` says who can do that. `config` and `context` are saved; members that are omitted ' +
+        'conversation has its id; this binding never changes. A notebook has one conversation: other members can use ' +
+        'it when it is shared with them, and the error `conversation_not_shared` names the members who can share it. `config` and `context` are saved; members that are omitted ' +
         'keep their saved values. A notebook session that sleeps is woken, and the request waits up to 30 seconds for its kernel.',
       tags,
       access: { action: 'agent.open' },
@@ -129,8 +129,8 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       ...OPERATIONS.submitPrompt,
       summary: 'Prompt an agent',
       description:
-        'Returns 202 as soon as the run is stored. What the agent writes and does is sent on the event stream and stored ' +
-        'with the run. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. ' +
+        'Returns 202 as soon as the run is stored. The text and the tool calls of the agent are sent on the event stream and ' +
+        'stored in the conversation. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. ' +
         'A prompt that was interrupted by the death of the server is never run again. With `wait` the response is the run, ' +
         'once it has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
       tags,
@@ -235,7 +235,8 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
     defineRoute({
       ...OPERATIONS.revokeAgentSessionGrant,
       summary: 'Stop sharing a conversation',
-      description: 'Those who can share it can do this, and the member it is shared with.',
+      description:
+        'Members who can share the conversation can do this, and so can the member with whom it is shared.',
       tags,
       access: { action: 'agent.read' },
       errors: ['conversation_read_only'],

@@ -29,7 +29,7 @@ const PAGE_HEADERS = {
 };
 const FILE_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
 
-/** The browser console. Its files hold nothing secret: what it shows, it asks the API for, with the token of its user. */
+/** The browser console. Its files are not secret: the page fetches its data from the API, with the token of its user. */
 export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
   const common = {
     tags: ['Server'],
@@ -42,7 +42,7 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
       ...common,
       isPage: true,
       summary: 'Open the console in a browser',
-      description: 'A web page on which the holder of an access token sees what the server does.',
+      description: 'A web page on which the holder of an access token sees the work of the server.',
       handle: async ({ headers }) => answer(await files.read(PAGE), PAGE_HEADERS, headers),
     }),
     defineRoute({
@@ -72,8 +72,8 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
 }
 
 /**
- * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser replaces those of what it
- * has: with the general policy of this server, the page could load nothing.
+ * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser replaces the stored headers
+ * with them: with the general policy of this server, the page could load nothing.
  */
 function answer(
   { contentType, bytes, etag }: ConsoleFile,

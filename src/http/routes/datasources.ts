@@ -140,7 +140,7 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
     defineRoute({
       ...OPERATIONS.grantDatasource,
       summary: 'Share a datasource',
-      description: 'Whoever it is shared with can query, test, replace and delete the datasource.',
+      description: 'The member can then query, test, replace and delete the datasource.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       audited: true,

@@ -8,7 +8,7 @@ import { requireState, tagged } from '../reply/entity-tag.ts';
 import { json, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** The files of a workspace: what notebooks find in their working directory, and what they leave there. */
+/** The files of a workspace: the working directory of its notebooks. */
 export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonly Route[] {
   return [
     defineRoute({

@@ -1,4 +1,4 @@
-/** What a person sees who opens the server's address in a browser: what it is, how to begin, and every operation. */
+/** The page at the server's address in a browser: a description of the server, first steps, and every operation. */
 import { createHash } from 'node:crypto';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { TAGS } from '../openapi/tags.ts';
@@ -20,7 +20,7 @@ export function landingPageRoute({ version, routes }: LandingPageOptions): Route
   };
   return defineRoute({
     ...OPERATIONS.getLandingPage,
-    summary: 'Read what this server is, as a web page',
+    summary: 'Read a description of this server, as a web page',
     tags: ['Server'],
     access: 'public',
     isPage: true,
@@ -56,7 +56,7 @@ function pageOf(version: string, routes: readonly Route[]): string {
 <h1>Troupe <small>${escaped(version)}</small></h1>
 <p>A server for notebooks, agents and data: reactive Python notebooks on the marimo kernel, durable runs, live events, and
 database connections whose credentials never leave it. It is used through its interface or the command <code>troupe</code>.</p>
-<p><a href="console">Open the console</a> to see what it does, live: sessions, runs, actors and what they refuse.</p>
+<p><a href="console">Open the console</a> to see its work, live: sessions, runs, actors and the commands that they refuse.</p>
 <h2>Begin</h2>
 <p>The first start printed an access token and a workspace id, and keeps both in <code>bootstrap.json</code> in its data
 directory. On the machine of the server nothing else has to be set:</p>

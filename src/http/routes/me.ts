@@ -3,12 +3,12 @@ import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** Who the caller is. */
+/** The operation that returns the caller's identity. */
 export function meRoutes(accounts: OwnAccounts): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.getMe,
-      summary: 'Read who you are',
+      summary: 'Read your own identity',
       description:
         'The user and the access token of the request, and the workspaces that they give access to. This is the only ' +
         'operation that needs a token and no workspace: `Service-Workspace-Id` is ignored.',

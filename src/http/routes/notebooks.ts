@@ -125,7 +125,7 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       summary: 'Create a notebook from a file, or replace the cells of one',
       description:
         'Accepts a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with Python ' +
-        'blocks (`md`). Nothing in the file is run. For a file that cannot be read, `errors` says what is wrong where.',
+        'blocks (`md`). Nothing in the file is run. For a file that cannot be read, `errors` lists the mistakes with their places.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,

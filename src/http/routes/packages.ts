@@ -15,7 +15,7 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
   return [
     defineRoute({
       ...OPERATIONS.listPackages,
-      summary: 'List the packages of the workspace, and what is being installed',
+      summary: 'List the packages of the workspace, and the installation in progress',
       tags,
       access: { action: 'package.read' },
       handle: ({ principal }) => ok(packages.list(principal.workspaceId)),

@@ -9,12 +9,12 @@ import { defineRoute, type Route } from '../route.ts';
 
 const SCOPE = 'server:observe';
 
-/** What operators read of the whole server, and of its kernels. Reading starts and wakes nothing. */
+/** The operators' view of the whole server and of its kernels. Reading it starts and wakes nothing. */
 export interface ServerObservation {
   /** As OpenMetrics text. */
   readonly metrics: () => Promise<string>;
   readonly state: () => Promise<ServerState>;
-  /** Attaches somebody who follows the load. */
+  /** Attaches a subscriber to the stream of the server's load. */
   readonly follow: (sink: EventSink) => Subscription;
   /** The last lines of the log, oldest first. */
   readonly log: () => Promise<ServerLog>;
@@ -62,8 +62,8 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       ...OPERATIONS.followServer,
       summary: 'Follow the load of the server',
       description:
-        'Sends server-sent events: `server.snapshot` with what does not change, `server.replayed`, and then `server.load` ' +
-        'every two seconds. It is measured once for all who follow, and not while nobody does. Heartbeats are comments. It ' +
+        'Sends server-sent events: `server.snapshot` with the constant facts, `server.replayed`, and then `server.load` ' +
+        'every two seconds. The load is measured once for all subscribers, and only while there are some. Heartbeats are comments. It ' +
         'needs a token with the scope `server:observe` that is not bound to a workspace, and no `Service-Workspace-Id`.',
       tags: ['Operations'],
       access: 'token',
@@ -99,13 +99,13 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
   ];
 }
 
-/** Throws `missing_scope` when the token may not read what is about the whole server. */
+/** Throws `missing_scope` when the token does not allow reading the state of the whole server. */
 function requireObserver({ scopes, isBound }: TokenHolder): void {
   if (!scopes.includes(SCOPE))
     throw new AppError('missing_scope', `The access token lacks the scope ${SCOPE}.`);
   if (isBound)
     throw new AppError(
       'missing_scope',
-      'A token that is bound to a workspace may not read what is about the whole server.',
+      'A token that is bound to a workspace may not read the state of the whole server.',
     );
 }

@@ -4,16 +4,16 @@ import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** What the workspace takes on the disk. */
+/** The disk space that the workspace uses. */
 export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<WorkspaceUsage>): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.getUsage,
-      summary: 'Read how much the workspace takes on the disk',
+      summary: 'Read how much disk space the workspace uses',
       description:
-        'The files of the workspace with their quota, and its records by what they are of. Both are counted in the background, ' +
-        'so the figures may be some time old, as `countedAt` says, and the first ones for a workspace with a great deal in it ' +
-        'may be incomplete.',
+        'The files of the workspace with their quota, and its records by their kind. Both are counted in the background, ' +
+        'so the figures may be some time old, as `countedAt` says, and the first ones for a very large workspace may be ' +
+        'incomplete.',
       tags: ['Operations'],
       access: { action: 'file.read' },
       handle: async ({ principal }) => ok(await usage(principal.workspaceId)),

@@ -73,7 +73,7 @@ export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail)
       ...OPERATIONS.getWorkspaceLimits,
       summary: 'Read the limits of a workspace',
       description:
-        'For its members, and for operators of the server, who have a token with the scope `server:manage`.',
+        'For its members, and for operators of the server, whose token has the scope `server:manage`.',
       tags: ['Identity'],
       access: 'token',
       readsStoreOnly: true,
@@ -86,8 +86,8 @@ export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail)
       description:
         'Limits that are absent or null become those of the settings of the server. It needs a token with the scope ' +
         '`server:manage` that is not bound to a workspace; its user need not be a member. The limits are in force when the ' +
-        'request is answered. A lower limit ends nothing: nothing more begins until there is less. What reaches a limit gets ' +
-        '429 `quota_exceeded` with the member `limit`: its `name`, `of` (`workspace` or `user`) and `max`. The change is in the ' +
+        'request is answered. A lower limit ends nothing that runs; it refuses new work until there is less. A request beyond a limit ' +
+        'gets 429 `quota_exceeded` with the member `limit`: its `name`, `of` (`workspace` or `user`) and `max`. The change is in the ' +
         'audit of the workspace.',
       tags: ['Identity'],
       access: 'token',

@@ -4,7 +4,7 @@ import type { WorkPlan } from './work-plan.ts';
 /** Structural errors by cell: of the cells that were asked about and of all cells that these depend on. */
 export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;
 
-/** Why there is no result: the kernel was lost before it had finished, or the work was interrupted. */
+/** The reason for a missing result: the kernel was lost before it had finished, or the work was interrupted. */
 export type UnfinishedCheck = 'lost' | 'interrupted';
 
 export interface StructureWorkOptions {

@@ -5,11 +5,11 @@ import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /**
- * - `offered`: the session's chart was asked to take the work; its kernel has not been.
+ * - `offered`: the chart of the session has the work, but its kernel has got no command.
  * - `held`: the chart has taken the work, and the kernel gets no command until a commit is flushed.
  * - `running`: the kernel has command `seq`, which is step `step` of the plan.
- * - `concluded`: the last command is done. What the kernel still says belongs to the work until it is ended.
- * - `left`: the kernel is gone. What is said now belongs to no work.
+ * - `concluded`: the last command is done. Further messages of the kernel belong to the work until it is ended.
+ * - `left`: the kernel is gone. Further messages belong to no work.
  */
 type Phase =
   | { readonly name: 'offered' | 'concluded' | 'left' }

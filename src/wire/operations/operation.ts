@@ -1,4 +1,4 @@
-/** How an operation is declared: what it takes and what it returns. */
+/** The declaration of an operation: the schemas of its request and its responses. */
 import type { TObject, TSchema } from 'typebox';
 import { addressOf, type MethodOf, type OperationId, type PathOf } from '#src/wire/paths.ts';
 

@@ -4,15 +4,16 @@ import { EventTicketSchema } from '../event-ticket.ts';
 import { SubmittedRunSchema } from '../run.ts';
 import { closed, EmptyBodySchema, LastEventId } from '../shape.ts';
 
-/** The request headers of an operation that answers 304 to callers who have the current state. */
+/** The request headers of an operation that returns 304 when the caller has the current state. */
 export const READ_CONDITION = {
-  'if-none-match': 'Entity tags of what the caller has. The reply is 304 when one of them is current.',
+  'if-none-match':
+    'Entity tags of the states that the caller has. The reply is 304 when one of them is current.',
 } as const;
 
 /** The request headers of an operation that changes a record only in the state that the caller has read. */
 export const WRITE_CONDITIONS = {
   'if-match':
-    'Entity tags of what the caller has read. The reply is 412, and nothing has changed, unless one of them is current.',
+    'Entity tags of the states that the caller has read. The reply is 412, and nothing has changed, unless one of them is current.',
   'if-none-match': 'Entity tags. The reply is 412, and nothing has changed, when one of them is current.',
 } as const;
 

@@ -1,4 +1,4 @@
-/** The types of what each operation takes and returns, for the client. */
+/** The types of each operation's request and response, for the client. */
 import type { TSchema } from 'typebox';
 import type { OperationId } from '#src/wire/paths.ts';
 import type { Wire } from '../shape.ts';
@@ -6,7 +6,7 @@ import type { OPERATIONS } from './table.ts';
 
 type Spec<Id extends OperationId> = (typeof OPERATIONS)[Id];
 
-/** Its query, in which the server completes what is left out. */
+/** Its query. The server fills in defaults for members that are left out. */
 export type QueryOf<Id extends OperationId> =
   Spec<Id> extends { readonly query: infer Query extends TSchema }
     ? { readonly [Name in keyof Wire<Query>]?: Wire<Query>[Name] | undefined }

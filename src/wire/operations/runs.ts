@@ -65,7 +65,7 @@ export const RUN_OPERATIONS = declareOperations({
     body: RunCancellationsSchema,
     responses: {
       200: {
-        description: 'What came of each.',
+        description: 'The result for each run.',
         schema: listSchema('RunCancellationResults', RunCancellationResultSchema),
       },
     },

@@ -107,7 +107,9 @@ export const SERVER_OPERATIONS = declareOperations({
     responses: { 200: { description: 'The lines.', schema: ServerLogSchema } },
   },
   getUsage: {
-    responses: { 200: { description: 'What the workspace takes.', schema: WorkspaceUsageSchema } },
+    responses: {
+      200: { description: 'The disk space that the workspace uses.', schema: WorkspaceUsageSchema },
+    },
   },
   getHealth: {
     responses: { 200: { description: 'The process is alive.', schema: HealthSchema } },

@@ -14,8 +14,8 @@ import { RUN_OPERATIONS } from './runs.ts';
 import { SERVER_OPERATIONS } from './server.ts';
 
 /**
- * Every operation: method and path from `PATHS`, and the schemas of what it takes and returns. The routes spread its
- * entries, the OpenAPI document is made from the routes, and the client derives the types of its calls from it.
+ * Every operation: method and path from `PATHS`, and the schemas of its request and responses. The routes spread its entries, the
+ * OpenAPI document is made from the routes, and the client derives the types of its calls from it.
  */
 export const OPERATIONS = {
   ...NOTEBOOK_OPERATIONS,

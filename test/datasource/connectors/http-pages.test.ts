@@ -6,7 +6,7 @@ import { httpStandIn } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 
-/** Returns a session with a Trino that answers every statement with this text. */
+/** Returns a session with a Trino that sends this text for every statement. */
 async function answering(owner: Owner, text: string | Buffer) {
   const answer = () => ({
     headers: Buffer.isBuffer(text) ? { 'content-encoding': 'gzip' } : {},

@@ -163,7 +163,7 @@ function moment(name: string): Buffer {
   return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6f, 8]), text(name)]);
 }
 
-/** A decimal of up to 18 digits, of which 6 are behind the point. */
+/** A decimal of up to 18 digits, 6 of them after the point. */
 function decimal(name: string): Buffer {
   return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6a, 9, 18, 6]), text(name)]);
 }

@@ -78,7 +78,7 @@ const TARGETS: Readonly<Record<string, readonly [string, string, string, string]
 };
 
 for (const [target, expected] of Object.entries(TARGETS)) {
-  test(`whether ${target} may be reached depends on where the server listens and what is allowed`, async () => {
+  test(`whether ${target} may be reached depends on the server's address and on the allowed ranges`, async () => {
     const settings = [HOME, PUBLIC, HOME_LISTED, PUBLIC_LISTED];
     assert.deepEqual(await Promise.all(settings.map((one) => outcomeOf(one, target))), expected);
   });
@@ -103,7 +103,7 @@ test('with an empty list no loopback or private address may be reached', async (
   );
 });
 
-test("the server's own port is refused on every address of the machine, whatever is allowed", async () => {
+test("the server's own port is refused on every address of the machine, even if the address is allowed", async () => {
   const allow = ['127.0.0.1', '203.0.113.9', 'ours.example', '::1'];
   for (const listenHost of ['127.0.0.1', '0.0.0.0']) {
     for (const host of [

@@ -34,7 +34,7 @@ test('a cell that needs several broken ones names the first of them in the noteb
   assert.equal(text('e'), undefined);
 });
 
-test('what broken cells prevent is looked for once, however many cells need each other', () => {
+test('the dependants of broken cells are searched once, however many cells depend on each other', () => {
   const count = 1000;
   const ids = Array.from({ length: count }, (_, n) => `c${n}`);
   const uses = ids.map((_, n) => CountedList.from(ids.slice(n + 1, n + 3)) as CountedList);

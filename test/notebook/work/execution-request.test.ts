@@ -48,7 +48,7 @@ test('no cell, an unknown cell and a cell twice are refused, each with its place
   );
 });
 
-test('structural errors refuse a run and name their cells; a cell that does not parse is no structural error', () => {
+test('structural errors refuse a run and name their cells; a syntax error in a cell is not a structural error', () => {
   const errors: Record<string, CellError[]> = {
     a: [
       { type: 'multiple-defs', name: 'x', cells: ['b', 'c'] },

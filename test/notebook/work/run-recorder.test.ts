@@ -1,4 +1,4 @@
-/** What is recorded of a run: the result of each cell, warnings and assets. */
+/** The record of a run: the result of each cell, warnings and assets. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
@@ -83,7 +83,7 @@ test('where no verdict comes any more, cells that finished have their results, a
   assert.equal(statusesOf(recorder, view)[1], 'interrupted');
 });
 
-test('a cell that never ran shows its error, and nothing else of what it showed before', () => {
+test('a cell that never ran shows its error, and none of its earlier outputs', () => {
   const error = { type: 'syntax', msg: 'invalid syntax' };
   const { recorder, view } = record(['a'], [cellOp('a', { output: errorOutput(error) })]);
   conclude(recorder, view, done({ a: verdict('marimo-error') }));
@@ -92,7 +92,7 @@ test('a cell that never ran shows its error, and nothing else of what it showed 
   assert.deepEqual(part.outputs, [{ mimetype: 'application/vnd.marimo+error', data: [error] }]);
 });
 
-test('what was cut off, what is missing and what is kept apart is said behind the cells', () => {
+test('notes about cut, missing and separately stored outputs follow the cells', () => {
   const { recorder, view } = record(
     ['a'],
     [

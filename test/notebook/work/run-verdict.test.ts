@@ -173,7 +173,7 @@ test('a run that was cancelled before its cells were asked for ends so, with non
   );
 });
 
-test('a failed run says what was raised, and names the cells that raised', () => {
+test('a failed run names the errors and the cells that raised them', () => {
   const rows: [CellError, string][] = [
     [
       { type: 'exception', exception_type: 'ZeroDivisionError', msg: 'division by zero' },

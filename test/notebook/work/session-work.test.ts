@@ -9,7 +9,7 @@ import { WorkSlot } from '#src/notebook/work/work-slot.ts';
 
 const SESSION: ActorId = { workspaceId: 'ws_1' as WorkspaceId, id: 'nb_1' };
 
-/** Returns what a session is asked for by a call that never ends. */
+/** Returns the events that a session gets for a call that never ends. */
 function eventsOf(options: Pick<CallOptions, 'signal' | 'limitMs'>): string[] {
   const events: string[] = [];
   const note = (_: unknown, { type }: { readonly type: string }) => void events.push(type);
@@ -27,7 +27,7 @@ function eventsOf(options: Pick<CallOptions, 'signal' | 'limitMs'>): string[] {
   return events;
 }
 
-test('work is interrupted when its caller leaves, also one who had left before', () => {
+test('work is interrupted when its caller leaves, also when the caller has left before it begins', () => {
   const caller = new AbortController();
   const events = eventsOf({ signal: caller.signal });
   assert.deepEqual(events, ['execute']);

@@ -1,4 +1,4 @@
-/** What the messages of a kernel make a piece of work hold. Notebook code can forge any of them. */
+/** Memory that a piece of work holds because of a kernel's messages. Notebook code can forge any of them. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellError, KernelMessage } from '#src/kernel/messages.ts';
@@ -115,7 +115,7 @@ test('of an error a call of code has 64 KiB, and of its type two hundred charact
   ]);
 });
 
-test('a call of code stores what the cells of the notebook show, and follows no others', () => {
+test("a call of code stores the outputs of the notebook's cells, and of no others", () => {
   assert.equal(resultOf([phase('gone', 'running')]).stored, 0);
   assert.equal(resultOf([phase('a', 'running')]).stored, 1);
   const error = { type: 'E', msg: 'no' };

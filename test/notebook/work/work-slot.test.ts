@@ -73,7 +73,7 @@ test('work is ended once, and an end that is for other work does not end it', ()
   assert.deepEqual(log, ['ended failed']);
 });
 
-test('only work that its kernel runs is told of a cancel', () => {
+test('a cancel reaches only work that its kernel runs', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.requestCancel();
   slot.offer(FIRST, plan, () => undefined);

@@ -1,4 +1,4 @@
-/** What the examples share: ids, times, and a page of a list. */
+/** Values that the examples share: ids, times, and a page of a list. */
 import type { Page } from '#src/wire/shape.ts';
 
 export const NOTEBOOK = 'nb_01k6gq0000aaaaaaaaaaaaaaaa';

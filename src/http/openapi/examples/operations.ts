@@ -1,4 +1,4 @@
-/** Examples of what operators read: actors, charts, the server, keys and health. */
+/** Examples of the views for operators: actors, charts, the server, keys and health. */
 import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
 import type { Health, KeyList, Readiness } from '#src/wire/health.ts';
 import type { KernelList, KernelUsage, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
@@ -65,7 +65,7 @@ const actorEvent: ActorStreamEvent = {
     code: 'session_busy',
     count: 1,
     title: 'The session is busy',
-    advice: 'Wait until it is ready again, or cancel what it is doing.',
+    advice: 'Wait until it is ready again, or cancel its run.',
   },
 };
 const kernel: KernelUsage = {
