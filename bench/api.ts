@@ -106,7 +106,7 @@ export class Api {
     return feed;
   }
 
-  /** Runs a cell. Resolves when the run has completed; nothing is followed and nothing asked again and again meanwhile. */
+  /** Runs a cell. Resolves when the run has completed; it neither follows events nor polls meanwhile. */
   async run(sessionId: string, cellId: string): Promise<void> {
     const path = `/api/v3/notebook-sessions/${sessionId}/executions`;
     const body = { type: 'cells', cells: [{ cellId }] };

@@ -62,7 +62,7 @@ export class Feed {
     const seen = new Promise<number>((resolve, reject) => {
       this.#waits.push({ marks: marks.map((mark) => Buffer.from(mark)), resolve, reject });
     });
-    seen.catch(() => undefined); // a scenario that ends early does not wait for it
+    seen.catch(() => undefined); // when a scenario ends early, nobody waits for this promise
     return seen;
   }
 

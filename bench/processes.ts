@@ -87,7 +87,7 @@ export async function busiest(pids: readonly number[], act: () => Promise<void>)
   return pids[used.indexOf(Math.max(...used))]!;
 }
 
-/** Of an address such as `0100007F:1F90`. */
+/** The port of an address such as `0100007F:1F90`. */
 function portOf(address: string): number {
   return Number.parseInt(address.split(':')[1] ?? '', 16);
 }

@@ -117,7 +117,7 @@ function putSession(store: Store, places: NotebookSessionPlaces, notebookId: Not
   return environmentId;
 }
 
-/** Writes `count` more runs, in turn into the sessions of a stock, from the one with the number `from` on. */
+/** Writes `count` more runs, in turn into the sessions of a stock, beginning with the number `from`. */
 export function putRuns(
   store: Store,
   count: number,

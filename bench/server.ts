@@ -6,7 +6,7 @@ import { cpuMs, processTree } from './processes.ts';
 import { TOKEN, WORKSPACE } from './seed.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** How the server is started. */
+/** The options for starting the server. */
 export interface ServerSettings {
   /** A prepared data directory, which is not removed. When absent, a new one is made. */
   readonly dataDir?: string;

@@ -8,7 +8,7 @@ import type { AgentStatus } from '#src/wire/agent.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
 import { SESSION_CLOSED, type SessionNotice, unprovided } from './any-session.ts';
 
-/** How much one prompt may use; `maxTokens` 0 means no limit. */
+/** The limits of one prompt; `maxTokens` 0 means no limit. */
 export interface PromptBudget {
   readonly maxSteps: number;
   readonly maxTokens: number;
@@ -21,7 +21,7 @@ export interface PromptRun extends PromptBudget {
   readonly tokens: number;
   /** Failures of the present step, in a row. */
   readonly failures: number;
-  /** How long to wait before it is tried again. */
+  /** The pause before another attempt. */
   readonly pauseMs: number;
 }
 
@@ -46,7 +46,7 @@ interface Opening {
 
 interface StepFailure {
   readonly failure: Failure;
-  /** How long to wait before another attempt; null when another could not end otherwise. */
+  /** The pause before another attempt; null when another attempt would fail as well. */
   readonly retryMs: number | null;
 }
 

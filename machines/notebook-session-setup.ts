@@ -84,7 +84,7 @@ interface KernelExited {
 
 export type NotebookSessionNotice = SessionNotice<SessionStatus>;
 
-/** How a piece of work ended. */
+/** The end of a piece of work. */
 export interface WorkEnd {
   readonly status: TerminalStatus;
   readonly failure: Failure | null;

@@ -99,7 +99,7 @@ export const runMachine = setup({
           entry: { type: 'announce', params: { status: 'running', error: null } },
           on: { cancel: 'cancelling' },
         },
-        // A target, though its own: a transition without one would read as a refusal.
+        // A target, although it is the state itself: a transition without a target would look like a refusal.
         cancelling: { tags: ['resident', 'unstored'], on: { cancel: 'cancelling' } },
         stale: {
           on: {

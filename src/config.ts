@@ -17,7 +17,7 @@ type ValueOf<S> = S extends Setting<infer T> ? T : never;
 /** The effective value of every setting. Secrets are wrapped, so that printing or logging a `Config` reveals none. */
 export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
 
-/** Where the value of a setting came from. */
+/** The source of a setting's value. */
 export type Source = 'environment' | 'file' | 'default';
 
 /** The settings and their sources. */

@@ -9,7 +9,7 @@ export type UnitOfWork = Unit & (Alone | WithVendor);
 interface Unit {
   /** Its name, such as `run`. */
   readonly name: string;
-  /** How many are counted, of a whole and of a quick tally. */
+  /** How many units are counted, in a whole and in a quick tally. */
   readonly count: number;
   readonly quickCount?: number;
   /** Settings of the server. */

@@ -9,14 +9,14 @@ import { AnswerReader } from '../wire.ts';
 /** The requests, the number of connections and the duration. */
 export interface ClosedLoop {
   readonly port: number;
-  /** Of several, each connection sends one: the connections take them in turn. */
+  /** Each connection sends one of these requests at a time: the connections take them in turn. */
   readonly request: Buffer | readonly Buffer[];
   readonly connections: number;
   readonly warmUpMs: number;
   readonly forMs: number;
   /** The status that every response must have. */
   readonly expect: number;
-  /** Where in the request eight digits stand that are replaced by a number of the request's own. */
+  /** The place of eight digits in the request; each request gets a number of its own there. */
   readonly numberAt?: number;
   /**
    * Counting continues, for a few seconds at most, until this many answers have come, because a slow server gives none in a short

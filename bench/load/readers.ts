@@ -14,7 +14,7 @@ export interface ReadersOptions {
   readonly requests: readonly Buffer[];
   readonly count: number;
   readonly stalled: boolean;
-  /** A process: readers use only connections that it has accepted. */
+  /** The id of a worker process: readers use only connections that it has accepted. */
   readonly acceptedBy?: number;
 }
 
@@ -37,7 +37,7 @@ const MARK = Buffer.from(TIME_MARK);
 const CUT_MARK = Buffer.from('session.resync-required');
 const MAX_SAMPLES = 2_000_000;
 const OPEN_AT_ONCE = 100;
-/** How far the clocks of two processes may be apart. */
+/** How far the clocks of two processes may differ. */
 const CLOCK_DIFFERENCE_MS = 100;
 /** How long stalled readers, which read again at the end, may take to reach the end of their streams. */
 const CATCH_UP_MS = 2_000;

@@ -11,7 +11,7 @@ export interface RunningSession {
 /** The measurements. */
 export interface RunsResult {
   readonly perSecond: number;
-  /** From the submission of each run to its terminal status. */
+  /** The time from the submission of each run to its terminal status. */
   readonly tookMs: readonly number[];
 }
 

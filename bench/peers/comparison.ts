@@ -4,9 +4,9 @@ import type { Contestant, ContestantName, Subject } from './subject.ts';
 
 /** The targets of Troupe as ratios within one run, because absolute times differ from machine to machine. */
 export interface RatioTargets {
-  /** How many times ahead of the better of the peers as they are shipped. */
+  /** By how many times Troupe should be ahead of the better of the peers, as they are shipped. */
   readonly peer?: number;
-  /** How far from the limit: of times at most this multiple, of rates at least this share. */
+  /** The distance from the limit: a multiple that times may reach at most, or a share that rates must reach at least. */
   readonly limit?: number;
   /** Whether the 99th percentile must not be above that of the better peer. */
   readonly tail?: boolean;
@@ -37,7 +37,7 @@ export interface Comparison {
   readonly perRound: number;
   readonly quickPerRound?: number;
   readonly targets: RatioTargets;
-  /** Why some servers have no figure. */
+  /** The reasons why some servers have no figure. */
   readonly absent?: Partial<Record<ContestantName, string>>;
   /** Returns undefined for a server that cannot do it. */
   begin(subject: Subject, contestant: Contestant, quick: boolean): Promise<Trial | undefined>;

@@ -173,7 +173,7 @@ class JupyterSession implements Session {
   }
 
   interrupt(): void {
-    this.#server.send('POST', `/api/kernels/${this.#ids.kernel}/interrupt`).catch(() => undefined); // a run that does not end fails by its time
+    this.#server.send('POST', `/api/kernels/${this.#ids.kernel}/interrupt`).catch(() => undefined); // a run that does not end fails by its timeout
   }
 
   async idle(): Promise<void> {

@@ -183,7 +183,7 @@ class MarimoSession implements Session {
   }
 
   interrupt(): void {
-    this.#post('/api/kernel/interrupt', {}).catch(() => undefined); // a run that does not end fails by its time
+    this.#post('/api/kernel/interrupt', {}).catch(() => undefined); // a run that does not end fails by its timeout
   }
 
   async idle(): Promise<void> {

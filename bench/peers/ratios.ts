@@ -17,7 +17,7 @@ export interface RatioRow {
   /** Times ahead of the better of the peers as shipped, and of the better one when Jupyter is tuned. */
   readonly peer: Ratio | undefined;
   readonly tunedPeer: Ratio | undefined;
-  /** Of times the multiple of the limit, of rates the share of it. */
+  /** For times the multiple of the limit, for rates the share of it. */
   readonly limit: Ratio | undefined;
   /** Whether all targets are met; undefined without targets, or without the figures for them. */
   readonly isMet: boolean | undefined;

@@ -124,7 +124,7 @@ export const eightSessions: Comparison = {
   },
 };
 
-/** How long it takes until somebody learns that a kernel has died. */
+/** How long it takes until a client learns that a kernel has died. */
 export const kernelDeath: Comparison = {
   name: 'kernel-death',
   title: 'A busy kernel is killed: until the client is told',

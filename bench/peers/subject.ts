@@ -24,11 +24,11 @@ export interface Repeated {
   readonly port: number;
   readonly request: Buffer;
   readonly expect: number;
-  /** Where in the request a number of eight digits stands that each request must have for itself. */
+  /** The place of a number of eight digits in the request, which must be different in each request. */
   readonly numberAt?: number;
 }
 
-/** How clients follow something. */
+/** How clients follow the printed text. */
 export interface Subscription {
   readonly port: number;
   /** The bytes that they send; they use these in turns. */

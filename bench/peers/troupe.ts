@@ -82,7 +82,7 @@ class TroupeSession implements Session {
 
   interrupt(): void {
     // The session may be ready before the cancel is answered, and a connection takes one request at a time.
-    const answered = this.#cancel().catch(() => undefined); // a run that does not end fails by its time
+    const answered = this.#cancel().catch(() => undefined); // a run that does not end fails by its timeout
     this.#ready = Promise.all([this.#feed.until(MARK.ready), answered]);
   }
 

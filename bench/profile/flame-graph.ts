@@ -1,4 +1,4 @@
-/** Draws a flame graph as SVG: callers above their callees, each as wide as its time with all below it. */
+/** Draws a flame graph as SVG: callers above their callees, each as wide as its time including its callees. */
 
 /** A function in one place of the call tree. */
 export interface FlameNode {

@@ -7,7 +7,7 @@ import type { UnitOfWork } from '../counting/unit.ts';
 import { type FlameNode, flameGraph } from './flame-graph.ts';
 import { placeOf } from './source-places.ts';
 
-/** Profiles are taken of more units than are counted: their samples have to say something. */
+/** Profiles cover more units than counts do, because their samples need enough time. */
 const UNITS_FOR_A_COUNT = 5;
 /** How the file ends that has the flame graph of processor time. */
 export const CPU_GRAPH = '-cpu.svg';

@@ -12,7 +12,7 @@ import { expected, type Wire } from '../wire.ts';
 
 const SIZES = [1, 2, 4] as const;
 const MOST = Math.max(...SIZES);
-/** Of a core, for each worker: four of them, the kernels and the load then fit on two cores. */
+/** The quota of each worker, as a share of a core: four of them, the kernels and the load then fit on two cores. */
 const QUOTA = 0.15;
 const CONNECTIONS = 64;
 const WARM_UP_MS = 500;
@@ -34,7 +34,7 @@ interface Subject {
   readonly free: Figures;
   /** The same with a load that grows with the workers, so that each of them has as much to do at once as one alone has. */
   readonly alike: Pick<Figures, 'getUs' | 'runUs'>;
-  /** With quotas: how many requests there are in a second. */
+  /** With quotas: the number of requests in a second. */
   readonly limited: Figures;
 }
 

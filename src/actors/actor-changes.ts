@@ -7,7 +7,7 @@ import { type Address, addressText } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { statePath } from './state-path.ts';
 
-/** All that one actor took. Its state is that of the moment in which it is read. */
+/** The events of one actor since the last report. Its state is the one at the time of reading. */
 export interface Move {
   readonly type: 'moved';
   readonly address: Address;
@@ -42,9 +42,9 @@ const MAX_NAMED_EVENTS = 16;
 export class ActorChanges {
   /** In the order in which each began. */
   #changes: JoinedChange[] = [];
-  /** By address. */
+  /** Changes by the address of their actor. */
   readonly #moves = new Map<string, Move>();
-  /** By address, event, code and state. */
+  /** Refusals by address, event, code and state. */
   readonly #refusals = new Map<string, Refused>();
 
   get count(): number {
@@ -56,7 +56,7 @@ export class ActorChanges {
     else if (change.type === 'refused') this.#refuse(change);
     else {
       const { actor, presence } = change;
-      // Events after the actor's return follow the event of its leaving.
+      // An actor that has come back: its later events must follow the event of its leaving.
       this.#moves.delete(addressText(actor.address));
       this.#changes.push({ type: 'left', address: actor.address, state: statePath(actor.state), presence });
     }

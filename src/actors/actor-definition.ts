@@ -17,14 +17,17 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
    * actor moves. Absent: the runtime stores a snapshot of each actor.
    */
   readonly storedIn?: (store: Pick<Store, 'get'>, id: ActorId) => ActorSnapshot | undefined;
-  /** Sent to an actor that comes back from its stored snapshot, if its state takes the event. */
+  /** An event that the runtime sends to an actor restored from its snapshot, if its state takes the event. */
   readonly restored?: EventFromLogic<Machine>;
   /**
    * Whether actors of other kinds in several workers speak to one of this kind. In a store that is shared it is then spoken to in
    * shared turns only (`Store.decide`), and is in memory for that long: it owns nothing.
    */
   readonly isShared?: boolean;
-  /** Returns the ids of those of a workspace that have not ended, for a kind that is shared: memory does not name them. */
+  /**
+   * Returns the ids of the actors of a workspace that have not ended. Needed for a shared kind, because memory does not list its
+   * actors.
+   */
   readonly openIn?: (workspaceId: string, limit: number) => Iterable<string>;
   /**
    * Returns the id of the notebook or conversation that an actor is at home with. Absent: it is at home with its workspace, unless
@@ -33,11 +36,11 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   readonly homeOf?: (context: ContextFrom<Machine>) => string;
   /** Whether those that own something are counted over all workers (`residentsOfAll`). */
   readonly isCounted?: boolean;
-  /** Returns the part of a context that operators may see. Absent: nothing. */
+  /** Returns the part of a context that operators may see; when absent, they see nothing of it. */
   readonly shown?: (context: ContextFrom<Machine>) => ShownContext;
 }
 
-/** States the type that XState's `resolveState` returns: a generic machine has lost it. */
+/** Restores the type of `resolveState`, which XState loses for a generic machine. */
 interface Restorable<Snapshot> {
   resolveState(stored: { value: unknown; context: unknown }): Snapshot;
 }
@@ -47,7 +50,7 @@ export interface Peek<Machine extends AnyStateMachine = AnyStateMachine> {
   readonly snapshot: SnapshotFrom<Machine>;
   /** Whether it is in the memory of this process. */
   readonly live: boolean;
-  /** Whether a dead process left it in a resident state: its resources are gone. */
+  /** Whether a dead process left the actor in a resident state, in which case its resources are gone. */
   readonly isLost: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;

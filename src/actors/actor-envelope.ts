@@ -4,7 +4,7 @@ import type { JoinedChange } from './actor-changes.ts';
 import { adviceOf } from './chart.ts';
 import { statePath } from './state-path.ts';
 
-/** Returns the event that tells of a change. The state is that of this moment. */
+/** Returns the event for a change, with the actor's state at this moment. */
 export function envelopeOf(change: JoinedChange): ActorStreamEnvelope {
   const { kind, id } = change.address;
   switch (change.type) {

@@ -26,9 +26,12 @@ export type ActorStream = PublishedStream<ActorStreamEnvelope>;
 
 /** The actors in the memory of other workers. */
 export interface ActorsElsewhere {
-  /** Has the other workers report events of these actors from now on, in place of the earlier ones. */
+  /** Asks the other workers to report events of these actors from now on, in place of the earlier selection. */
   follow(interests: readonly ActorInterest[]): void;
-  /** Resolves with the number of the workspace's actors in them; by then they report about the earlier selection. */
+  /**
+   * Resolves with the number of the workspace's actors in the other workers, once these no longer report about the earlier
+   * selection.
+   */
   countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]>;
 }
 
@@ -48,7 +51,7 @@ export interface FollowActors extends ActorChoice {
   readonly lastEventId: string;
 }
 
-/** A stream that somebody follows, or did so lately. */
+/** A stream that has followers, or had some lately. */
 interface Feed extends ActorInterest {
   readonly workspaceId: WorkspaceId;
   readonly stream: ActorStream;
@@ -106,7 +109,7 @@ export class ActorEvents implements Disposable {
     return new Set([...this.#feeds].map(({ workspaceId }) => workspaceId));
   }
 
-  /** Tells the followers of one workspace, or of all, to read the lists again, because events are missing. */
+  /** Asks the followers of one workspace, or of all, to read the lists again, because events are missing. */
   restart(workspaceId?: WorkspaceId): void {
     for (const feed of this.#feeds) {
       if (workspaceId !== undefined && feed.workspaceId !== workspaceId) continue;
@@ -115,7 +118,7 @@ export class ActorEvents implements Disposable {
     }
   }
 
-  /** Has the other workers report the followed events, those included that have started since the last call. */
+  /** Asks the other workers to report the followed events, including workers that have started since the last call. */
   followElsewhere(): void {
     this.#options.elsewhere?.follow(
       [...this.#feeds].map(({ workspaceId, choice }) => ({ workspaceId, choice })),
@@ -131,7 +134,7 @@ export class ActorEvents implements Disposable {
     }
   }
 
-  /** Tells every subscriber to connect again, because the server ends. */
+  /** Asks every subscriber to connect again, because the server ends. */
   resyncAll(): void {
     for (const { stream } of this.#feeds) stream.resync('server_stopping');
   }
@@ -158,7 +161,7 @@ export class ActorEvents implements Disposable {
     return feed;
   }
 
-  /** Ends the stream some time later unless somebody follows it by then. */
+  /** Ends the stream after a while, unless it has a follower by then. */
   #linger(feed: Feed): void {
     clearTimeout(feed.end);
     const endUnused = () => {
@@ -167,7 +170,7 @@ export class ActorEvents implements Disposable {
     feed.end = setTimeout(endUnused, this.#options.lingerMs ?? LINGER_MS).unref();
   }
 
-  /** Ends a stream; with the last one nothing is watched any more. */
+  /** Ends a stream. After the last one, actors are no longer watched. */
   #end(feed: Feed): void {
     clearTimeout(feed.end);
     feed.counting[Symbol.dispose]();

@@ -11,7 +11,7 @@ import { type Inspectable, inspected } from './inspected-actor.ts';
 import { shownContext } from './own-actor.ts';
 import { Trail } from './trail.ts';
 
-/** As many as `LiveActors` keeps in memory although they own nothing. */
+/** The same number as `LiveActors` keeps in memory of actors that own nothing. */
 const MAX_LISTED = 1_000;
 
 /** The sources of an inspector. */

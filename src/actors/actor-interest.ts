@@ -1,4 +1,4 @@
-/** The actors that somebody follows, and the events to send of them. */
+/** The followed actors, and the kinds of events to send about them. */
 import type { Address } from './address.ts';
 
 export interface ActorChoice {

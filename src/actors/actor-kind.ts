@@ -129,7 +129,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     }
   }
 
-  /** Reports a fact. Returns false when nobody needs it: the actor is gone, or its state does not take the event. */
+  /** Reports a fact. Returns false when the actor is gone, or its state does not take the event. */
   tell(id: ActorId, event: EventFromLogic<Machine>): boolean {
     const actor = this.#find(id);
     if (actor === undefined) return false;
@@ -180,7 +180,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return chartOf(this.#definition.machine);
   }
 
-  /** The name by which this process is noted as the owner of stored actors; undefined in a server of one process. */
+  /** The name under which the store lists actors of this process; undefined in a server of one process. */
   get owner(): string | undefined {
     return this.#live.owners.own;
   }
@@ -265,7 +265,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const { status, error } = actor.ref.getSnapshot();
     if (status === 'error') throw error;
     if (watch.isWatched && status === 'active') watch.tell({ type: 'moved', actor, from: undefined });
-    // After `start`, which announces the state an actor begins in: being restored is not a transition.
+    // Set after `start`, which announces the state an actor begins in: restoring an actor is not a transition.
     ref.subscribe({
       next: () => {
         this.#transitions.add();
@@ -280,7 +280,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#log.error({ err: error, actor: addressText(actor.address) }, 'an actor failed');
     const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
     const children: Readonly<Record<string, AnyActorRef>> = snapshot.children ?? {};
-    // XState leaves the children of an actor that throws running; this is the event by which it stops them itself.
+    // XState does not stop the children of an actor that throws; this event stops them.
     for (const child of Object.values(children)) child.send({ type: 'xstate.stop' });
     this.#live.saveMoved();
     this.#live.bury(actor);

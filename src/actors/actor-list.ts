@@ -7,7 +7,7 @@ import { liesIn, statePath } from './state-path.ts';
 /** Which actors of a workspace to list. Absent members filter nothing. */
 export interface ActorQuery {
   readonly kind?: string | undefined;
-  /** A path: also actors in a state within this one. */
+  /** The path of a state; it also selects the states within that one. */
   readonly state?: string | undefined;
   /** A part of an id of the actor, or of one that it has to do with, in any case. */
   readonly q?: string | undefined;

@@ -20,7 +20,7 @@ export interface ActorReport {
 
 export interface ActorReports {
   readonly reports: readonly ActorReport[];
-  /** Whether events are missing from the report: followers have to read the lists again. */
+  /** Whether events are missing from the report. Followers then have to read the lists again. */
   readonly isIncomplete: boolean;
 }
 

@@ -5,7 +5,7 @@ import { CATALOGUE, isErrorCode } from '#src/core/errors.ts';
 export interface ChartTransition {
   /** The type of the event, `after <delay>`, or empty for a transition that is taken at once. */
   readonly event: string;
-  /** The ids of the states that it leads to; empty when it stays. */
+  /** The ids of the target states; empty when the actor stays in its state. */
   readonly targets: readonly string[];
   readonly guard: string | null;
   readonly actions: readonly string[];
@@ -24,7 +24,7 @@ export interface ChartState {
   readonly states: readonly ChartState[];
 }
 
-/** The commands that a state takes and refuses. For an event in both lists its contents decide. */
+/** The commands that a state takes and refuses. For an event in both lists, its data decides. */
 export interface Answers {
   readonly takes: readonly string[];
   readonly refuses: readonly {

@@ -22,23 +22,25 @@ export interface LiveActor extends Inspectable {
   revision: number;
   /** Whether it leaves memory at the end of the turn, because another worker may speak to it next. */
   readonly isPassing: boolean;
-  /** The notebook or conversation that it is at home with; undefined for one that is at home with its workspace, or passes. */
+  /**
+   * The notebook or conversation that is the actor's home; undefined for a shared actor and for one whose home is its workspace.
+   */
   readonly homeId: string | undefined;
   /** Whether records of its owner say all that would be stored of it. */
   readonly isStoredByOwner: boolean;
-  /** As it was stored last; undefined while it was not. */
+  /** The actor's last stored form; undefined until it is stored. */
   stored: StoredForm | undefined;
-  /** Resolves when everything is committed that its last move went with; undefined when it is. */
+  /** Resolves when all writes of its last move are committed; undefined when they are. */
   uncommitted: Promise<void> | undefined;
-  /** Whether it is noted in the `ResidentActors`; undefined when its kind is not counted. */
+  /** Whether the actor is listed in the `ResidentActors`; undefined when its kind is not counted. */
   isNoted: boolean | undefined;
   /** The XState actor. Stopping it releases the resources of its state, without a transition. */
   readonly ref: { getSnapshot(): AnyMachineSnapshot; stop(): unknown };
-  /** Its kind finds it no more. */
+  /** Makes the actor unknown to its kind. */
   forget(): void;
 }
 
-/** How many actors whose state owns nothing are kept in memory; beyond this the least recently used leave. */
+/** How many actors whose state owns nothing are kept in memory. Beyond this the least recently used ones leave. */
 const MAX_IDLE_ACTORS = 1_000;
 
 /**
@@ -55,7 +57,7 @@ export class LiveActors {
   /** Least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
-  /** Those of this turn that leave memory at its end. */
+  /** Actors of this turn that leave memory at its end. */
   readonly #passing = new Set<LiveActor>();
   readonly remembered = new RememberedActors();
   readonly residentActors: ResidentActors;
@@ -83,8 +85,8 @@ export class LiveActors {
   }
 
   /**
-   * Puts an actor where its state belongs: among the residents, among the idle, or, when it is final, nowhere. One that passes
-   * belongs nowhere once the turn is over.
+   * Lists an actor by its state: as a resident, as idle, or, when it is final, not at all. A shared actor is in no list once the
+   * turn is over.
    */
   place(actor: LiveActor): void {
     if (actor.isPassing) {
@@ -108,14 +110,14 @@ export class LiveActors {
     actor.forget();
   }
 
-  /** Takes an actor that threw out of memory. Its history is remembered. */
+  /** Takes an actor that threw out of memory, and remembers its history. */
   bury(actor: LiveActor): void {
     this.#remember(actor, 'failed');
     this.remove(actor);
     this.#store.write((tx) => this.#noteResidency(tx, actor, false));
   }
 
-  /** Takes an actor out of memory for ever: it is not stored again. */
+  /** Takes an actor out of memory and never stores it again. */
   erase(actor: LiveActor): void {
     this.#tellLeft(actor, 'deleted');
     this.#moved.delete(actor);
@@ -129,7 +131,7 @@ export class LiveActors {
       if (actor.address.workspaceId === workspaceId) this.erase(actor);
   }
 
-  /** Takes the actors out of memory that another worker decides for from now on. They are as they are stored. */
+  /** Takes the actors out of memory that another worker now decides for. Their stored forms are current. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     for (const actor of [...this.all()]) {
       if (!isElsewhere(actor.address.workspaceId, actor.homeId)) continue;
@@ -147,7 +149,7 @@ export class LiveActors {
         if (!isPassing) yield { workspaceId: address.workspaceId, id: homeId };
   }
 
-  /** Notes that the actor's state changed. It is stored in this turn's commit, unless that is not needed. */
+  /** Notes that the actor's state changed. It is stored in this turn's commit, unless its stored form stays the same. */
   noteMove(actor: LiveActor, at = timestamp()): void {
     actor.updatedAt = at;
     const committed = this.committedWith(actor);
@@ -253,7 +255,7 @@ export class LiveActors {
     this.remembered.add(address, remembered);
   }
 
-  /** Called when all that moved is stored. */
+  /** Called when all moves are stored. */
   #dropPassing(): void {
     for (const actor of this.#passing) {
       actor.forget();

@@ -1,7 +1,7 @@
 import type { Log } from '#src/core/log.ts';
 import { type Address, addressText } from './address.ts';
 
-/** `committed` resolves when others may hear of the notice; undefined when they may at once. */
+/** `committed` resolves when the notice may be passed on to others; undefined when that is possible at once. */
 export type NoticeListener<Notice> = (
   address: Address,
   notice: Notice,

@@ -2,7 +2,7 @@ import type { AnyMachineSnapshot } from 'xstate';
 import { AppError, CATALOGUE, isErrorCode } from '#src/core/errors.ts';
 import { type Address, addressText } from './address.ts';
 
-/** The `meta` of a state as it is read: `Refusals` says how it is written. */
+/** The type of a state's `meta` when it is read; `Refusals` is the type for writing it. */
 interface StateMeta {
   readonly refuse?: Readonly<Record<string, string>>;
 }

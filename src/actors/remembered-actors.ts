@@ -6,7 +6,7 @@ export const MAX_REMEMBERED_ACTORS = 1_000;
 
 /** The memory of an actor that has left memory. */
 export interface RememberedActor extends Inspectable {
-  /** The notebook or conversation that it was at home with; undefined when that was its workspace. */
+  /** The notebook or conversation that was the actor's home; undefined when the home was its workspace. */
   readonly homeId: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export class RememberedActors {
     return this.#actors.get(addressText(address));
   }
 
-  /** Returns the memory of an actor that comes back, and forgets it. */
+  /** Returns the record of an actor that comes back, and forgets it. */
   take(address: Address): RememberedActor | undefined {
     const text = addressText(address);
     const actor = this.#actors.get(text);
@@ -43,7 +43,7 @@ export class RememberedActors {
     this.#actors.delete(addressText(address));
   }
 
-  /** Forgets those that another worker decides for from now on: they may come back there. */
+  /** Forgets the actors that another worker now decides for: they may come back there. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     for (const [text, { address, homeId }] of this.#actors)
       if (isElsewhere(address.workspaceId, homeId)) this.#actors.delete(text);

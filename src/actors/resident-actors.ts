@@ -1,6 +1,6 @@
 /**
- * Which actors own something that lives, of all workers: limits of the whole server count them. It is kept in the store, for kinds
- * that are counted, and only in a server of several workers: one process knows them all.
+ * The actors of all workers that own something alive, because limits of the whole server count them. The list is in the store,
+ * for the kinds that are counted; a server of one process needs none, because it has all actors in memory.
  */
 import { residentActors } from '#storage/actor-snapshots.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -15,7 +15,7 @@ import type { ChartState } from './chart.ts';
 import { type Inspectable, inspected } from './inspected-actor.ts';
 import { LiveActors } from './live-actors.ts';
 
-/** One kind of actor, as far as it is inspected. */
+/** The inspection of one kind of actor. */
 interface Kind {
   residentsOfAll(): readonly Address[];
   readonly inspector: {
@@ -24,7 +24,10 @@ interface Kind {
   };
 }
 
-/** `in-memory`: without those that every worker reads from the store, because they are in memory during shared turns only. */
+/**
+ * `in-memory`: leaves out the shared actors, which every worker reads from the store and which are in memory during shared turns
+ * only.
+ */
 type Listed = 'all' | 'in-memory';
 
 /**
@@ -53,7 +56,7 @@ export class ActorRuntime {
     this.#live = new LiveActors(store, this.watch, owners);
   }
 
-  /** Adds a kind of actor and returns the one handle by which its actors are spoken to. Throws for a kind it knows. */
+  /** Adds a kind of actor and returns its handle, the only way to address its actors. Throws for a kind that was added before. */
   define<Machine extends AnyStateMachine>(definition: ActorDefinition<Machine>): ActorKind<Machine> {
     const { kind } = definition;
     if (this.#kinds.has(kind)) throw new Error(`The actor kind ${kind} is defined twice.`);
@@ -107,8 +110,8 @@ export class ActorRuntime {
   }
 
   /**
-   * Returns whether an actor of the workspace owns something that lives; of the actors of other workers, those of the kinds that
-   * are counted. In a shared turn that is exact.
+   * Returns whether an actor of the workspace owns something alive; of the actors of other workers, only the counted kinds are
+   * known. In a shared turn the answer is exact.
    */
   isActive(workspaceId: string): boolean {
     if (this.#live.isActive(workspaceId)) return true;
@@ -122,12 +125,12 @@ export class ActorRuntime {
     return this.#live.activeHomes();
   }
 
-  /** Takes the actors out of memory that another worker decides for from now on: none of them owns anything. */
+  /** Takes the actors out of memory that another worker now decides for; none of them owns anything. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     this.#live.leaveTo(isElsewhere);
   }
 
-  /** Takes the actors of a deleted workspace out of memory: they are not stored again. */
+  /** Takes the actors of a deleted workspace out of memory and never stores them again. */
   eraseWorkspace(workspaceId: string): void {
     this.#live.eraseWorkspace(workspaceId);
   }

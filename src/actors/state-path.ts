@@ -1,7 +1,7 @@
 /** State values never change, and an actor that rests is counted again and again. */
 const known = new WeakMap<object, string>();
 
-/** Returns the state of a chart as a path, such as `open.vacant`; parallel regions stand side by side, with a space between. */
+/** Returns the state of a chart as a path, such as `open.vacant`; the paths of parallel regions are separated by a space. */
 export function statePath(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   let path = known.get(value);

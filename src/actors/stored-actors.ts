@@ -44,8 +44,8 @@ export class StoredActors<Machine extends AnyStateMachine> {
   }
 
   /**
-   * Returns whether another worker has the actor in memory. It does not if the actor is at home here, whichever worker
-   * stored it.
+   * Returns whether another worker has the actor in memory. An actor that is at home here is in no other worker's memory, even if
+   * another worker stored it.
    */
   #isElsewhere(
     { workspaceId }: ActorId,

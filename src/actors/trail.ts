@@ -21,7 +21,7 @@ export class Trail {
     return this.#state;
   }
 
-  /** Notes the state in which the actor is when it comes into memory. */
+  /** Notes the actor's state when it comes into memory. */
   begin(state: unknown): void {
     this.#state = state;
   }

@@ -32,7 +32,7 @@ export interface AgentPromptsOptions {
   readonly conversations: LiveConversations;
   readonly models: Models;
   readonly notebooks: Notebooks;
-  /** Absent: agents are offered no tools for datasources. */
+  /** When absent, agents get no tools for datasources. */
   readonly datasources: DatasourceQueries | undefined;
   readonly budget: PromptBudget;
   readonly silenceMs: number;
@@ -129,7 +129,7 @@ export class AgentPrompts {
     return this.#options.runs.reader.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
   }
 
-  /** Asks for a prompt to be cancelled: the call to the provider is closed, tools are interrupted. */
+  /** Cancels a prompt: the call to the provider is closed and tools are interrupted. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
     const { actors } = this.#options.agentActors;
     actors.tell({ workspaceId, id: sessionId }, { type: 'cancel', runId });
@@ -173,7 +173,7 @@ export class AgentPrompts {
  */
 function mend(conversation: LiveConversation, runId: string): void {
   const prompt = conversation.entries.findLast(({ entry }) => entry.role === 'user')?.entry;
-  // Stored now: when the run is deleted, no other record shows that the prompt was not answered.
+  // Stored now, because after the run is deleted no other record shows that the prompt was not answered.
   if (prompt?.outcome === 'stale' && prompt.runId !== null) conversation.settlePrompt(prompt.runId, 'stale');
   for (const { callId, name } of openCalls(conversation.entries)) {
     const result = { type: 'tool-result', callId, name, status: 'cancelled', output: CUT_OFF } as const;

@@ -43,7 +43,7 @@ export class AgentActors {
       machineVersion: 1,
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
-      // One that is bound to a notebook has the id of the notebook.
+      // A conversation that is bound to a notebook has the id of the notebook.
       homeOf: ({ sessionId }) => sessionId,
       shown: ({ environmentId, notebookSessionId, openedAt, run }) => ({
         links: [

@@ -18,7 +18,7 @@ export function agentSessionSummary(
   defaultModel: string | null,
 ): AgentSessionSummary {
   const { notebookSessionId, model, instructions, datasourceSlugs, createdBy, createdAt } = record;
-  // Busy in a server that is gone: nothing runs until the session is used again.
+  // The record of a server that is gone says busy: nothing runs until the session is used again.
   const status = statusOf(peek);
   const isLost = status === 'busy' && peek?.isLost !== false;
   return {

@@ -44,10 +44,7 @@ export class ConversationDeletion {
     );
   }
 
-  /**
-   * Closes a conversation and deletes it with its prompts. Its owner and owners of the workspace may. Throws `not_found`,
-   * `conversation_read_only`, and `session_busy` while a prompt runs.
-   */
+  /** The conversation's owner and owners of the workspace may do this. */
   delete(principal: Principal, sessionId: string): void {
     const { store, access } = this.#options;
     access.checkSharing(principal, sessionId);

@@ -2,7 +2,7 @@ export interface Situation {
   readonly isBound: boolean;
   readonly isEditable: boolean;
   readonly hasDatasources: boolean;
-  /** Of the conversation's configuration. */
+  /** The instructions in the conversation's configuration. */
   readonly instructions: string | null;
 }
 

@@ -31,7 +31,7 @@ export interface Draft {
 }
 
 export interface NewEntry {
-  /** Of the draft that it completes; a new one when absent. */
+  /** The id of the draft that the entry completes; a new id when absent. */
   readonly id?: string;
   readonly role: AgentEntry['role'];
   readonly runId: string;
@@ -49,7 +49,7 @@ export interface LiveConversationOptions {
   readonly stream: SessionStream;
   /** Called when its stream has no users any more. */
   readonly onUnused: () => void;
-  /** The entries, if they are known; without them the committed ones are read. */
+  /** The entries, if they are known; otherwise the committed ones are read. */
   readonly entries?: readonly StoredEntry[];
   readonly outcomeOf: OutcomeOf;
 }
@@ -141,8 +141,8 @@ export class LiveConversation {
   }
 
   /**
-   * Notes why the prompt of a run has no answer. Its entry is saved with that in this turn's commit, and published again once
-   * that is on disk.
+   * Notes the reason why the prompt of a run has no answer. Its entry is saved with the reason in this turn's commit, and
+   * published again once that is on disk.
    */
   settlePrompt(runId: string, outcome: PromptOutcome): void {
     const isPrompt = ({ entry }: StoredEntry) => entry.role === 'user' && entry.runId === runId;

@@ -19,10 +19,10 @@ export interface LiveConversationsOptions {
 
 /** Entries of so many bytes are parsed in one step. */
 const MAX_BYTES_AT_ONCE = 64 * 1024;
-/** How long a prepared conversation stays in memory for the requests that prepared it. */
+/** How long a prepared conversation stays in memory for the requests that needed its preparation. */
 const PREPARED_MS = 1000;
 
-/** The conversations in memory: those that somebody follows or in which a prompt runs. */
+/** The conversations in memory: those that have followers or a running prompt. */
 export class LiveConversations extends LiveSessions<LiveConversation> {
   readonly #options: LiveConversationsOptions;
   /** The entries read of the conversation that is being loaded, and whether it stays in memory for a while. */

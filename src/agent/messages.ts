@@ -13,7 +13,7 @@ type AssistantPart = MessageOf<'assistant'>['content'][number];
 
 /** The most pictures of a conversation that are sent. The last ones are chosen; all of them are part of every request. */
 export const MAX_SHOWN_IMAGES = 10;
-/** How many of them are left out at a time. */
+/** How many pictures are left out at a time. */
 const IMAGES_AT_ONCE = 5;
 /** The most bytes of these pictures together. Vendors accept requests of some 30 MB, and base64 adds a third to each picture. */
 export const MAX_SHOWN_IMAGE_BYTES = 12 * 1024 * 1024;

@@ -11,7 +11,10 @@ import { newListedId } from '#storage/listed-ids.ts';
 import type { Store } from '#storage/store.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 
-/** Of ids that are at home elsewhere. A worker that has one slot of 256 finds an id of its own in fewer, but for one time in 10 million. */
+/**
+ * How many ids are tried until one is at home here. A worker with only one slot of 256 fails to find one once in 10 million
+ * times.
+ */
 const MAX_TRIES = 4096;
 
 /** The questions about conversations. */

@@ -57,7 +57,7 @@ export type StepReport =
   | { readonly type: 'step.done'; readonly calls: number; readonly tokens: number }
   | { readonly type: 'step.failed'; readonly failure: Failure; readonly retryMs: number | null };
 
-/** Of the model's window: room is needed for its answer, and the count of tokens is a guess. */
+/** The share of the model's window that the history may fill: the answer needs room, and the count of tokens is an estimate. */
 const HISTORY_SHARE = 0.7;
 const SQUEEZES = 3;
 const FIRST_PAUSE_MS = 1_000;
@@ -71,7 +71,7 @@ export class PromptTurn {
   readonly #entries: AgentEntry[] = [];
   readonly #warnings = new TurnWarnings();
   readonly #assets: AssetPart[] = [];
-  /** Of the last step: calls that the model spelled wrongly. */
+  /** Misspelled calls of the last step, by id. */
   #invalid: ReadonlyMap<string, string> = new Map();
   #usage: TokenUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
   #toolbox: Promise<Toolbox> | undefined;
@@ -85,7 +85,7 @@ export class PromptTurn {
     this.runId = options.runId;
   }
 
-  /** Writes down the prompt; called once, before everything else. */
+  /** Stores the prompt; called once, before everything else. */
   ask(prompt: string): void {
     this.#append({ role: 'user', content: [{ type: 'text', text: prompt }] });
   }

@@ -37,7 +37,7 @@ export function actDriver({ turnOf, onFault }: TurnDriverPorts) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack, receive }) => {
     const report = (event: AgentSessionEvent): void => sendBack(event);
     const abort = new AbortController();
-    setMaxListeners(0, abort.signal); // each of a step's calls has its own
+    setMaxListeners(0, abort.signal); // each of a step's calls adds a listener of its own
     receive(() => abort.abort());
     turnOf(input)
       .act(abort.signal)

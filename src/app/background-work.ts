@@ -1,4 +1,4 @@
-/** The background work of the homes in this worker: removing deleted and expired things. */
+/** The background work of the homes in this worker: removing deleted and expired records. */
 import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/audit/audit-receiver.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';

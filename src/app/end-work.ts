@@ -27,6 +27,6 @@ export async function endWork({ planes, operatorStreams, store, othersSuspended 
   await store.durable(); // subscribers learn how their runs ended before they are sent away
   for (const plane of planes) plane.resyncAll('server_stopping');
   for (const streams of operatorStreams) streams.resyncAll();
-  // Until then another worker may send last events to subscribers that are connected to this one.
+  // Until then another worker may send last events to subscribers of this one.
   await othersSuspended();
 }

@@ -20,7 +20,7 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
   readonly actors: Pick<ActorRuntime, 'activeHomes' | 'leaveTo'>;
-  /** The state of sessions in memory, apart from their actors. */
+  /** The state of sessions in memory, in addition to their actors. */
   readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
   readonly makeMirror: MirrorMaker;
 }
@@ -47,7 +47,7 @@ export function joinCluster(
         const busy = new Set(homes.map(({ workspaceId, id }) => slotOf(workspaceId, id)));
         const released = peers.release(count, (slot) => !busy.has(slot));
         await store.durable();
-        // Another table may have come meanwhile, by which they stay here.
+        // A newer table may have left the slots here.
         const slots = new Set(released.filter((slot) => !peers.ownsSlot(slot)));
         for (const leaving of [actors, ...planes])
           leaving.leaveTo((workspaceId, id) => slots.has(slotOf(workspaceId, id)));

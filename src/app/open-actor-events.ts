@@ -51,7 +51,7 @@ export function openActorEvents(
   );
   cluster.onAsked('follow-actors', (payload) => {
     const { worker, incarnation, interests } = payload as Following;
-    // The last question of a worker may be read after its end is known: its reports would never be ended.
+    // A dead worker's last question may be read after its end is known; its reports would then never end.
     if (cluster.livesElsewhere(incarnation)) reporter.follow(worker, interests);
   });
   cluster.onAsked('actor-reports', (payload) => {
@@ -95,7 +95,7 @@ function adapt(
   events.followElsewhere();
   for (const workspaceId of workspaces) {
     for (const worker of joined) {
-      // Actors that have come into its memory by now may not have been reported.
+      // Actors that have meanwhile come into its memory may not have been reported.
       void cluster.ask(worker, 'count-actors', workspaceId).then((counts) => {
         if ((counts as readonly ActorCount[] | undefined)?.length) events.restart(workspaceId);
       });

@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000;
 const MAX_COMMIT_MS = 10_000;
 /** Damaged records that are logged and counted; each is logged once. */
 const MAX_DAMAGED = 1000;
-/** Readers of workers that died are removed when slots change hands; this is for those that had none. */
+/** Readers of dead workers are removed when slots change hands; this also removes those of workers without slots. */
 const READERS_EVERY_MS = 60_000;
 
 export interface StorageOptions {

@@ -10,11 +10,11 @@ export interface PermitsOptions {
   /** The topic by which workers ask each other to give back unused permits of a workspace. */
   readonly topic: Topic;
   readonly limit: LimitOf;
-  /** For the client. Permits of users are by workspace and user (`permitSubject`). */
+  /** The name of the limit, for the client. Permits of users are by workspace and user (`permitSubject`). */
   readonly named: NamedLimit;
   /** Returns how many of these the workspace, or the user in it, has in this worker. */
   readonly inUse: (subject: string) => number;
-  /** Returns for whom there are such things in this worker; the workspace itself when absent. */
+  /** Returns the subjects that use something in this worker; when absent, that is the workspace itself. */
   readonly subjectsIn?: SubjectsIn;
 }
 
@@ -31,7 +31,7 @@ export class Permits {
     this.#cluster = cluster;
   }
 
-  /** Returns the permits; undefined in a server of one process, which only has to count. */
+  /** Returns the permits; undefined in a server of one process, where counting is enough. */
   open({
     topic,
     limit,

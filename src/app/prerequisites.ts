@@ -39,7 +39,7 @@ export interface Prerequisites extends AsyncDisposable {
 
 /** The resources of the primary that a worker uses. */
 export interface SharedPrerequisites {
-  /** Where sockets are. */
+  /** The folder of sockets. */
   readonly socketFolder: string;
   /** Returns the function that gives this worker the primary's kernel host. */
   readonly starterOf: (name: 'usual' | 'plain') => StartZygote;
@@ -89,7 +89,7 @@ export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {
     if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));
     requireNoUnfinishedRestore(root);
-    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // next to a store it has no meaning
+    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // this file of a restore has no meaning next to a complete store
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
 }
@@ -98,7 +98,7 @@ export interface HostMakerOptions {
   readonly config: Config;
   readonly log: Log;
   readonly directory: DataDirectory;
-  /** Where its sockets are. */
+  /** The folder of its sockets. */
   readonly runDir: string;
   readonly metrics?: ServerMetrics;
 }

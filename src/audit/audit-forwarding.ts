@@ -19,7 +19,7 @@ export interface AuditForwardingOptions {
   readonly store: Store;
   readonly trail: Pick<AuditTrail, 'list'>;
   readonly receiver: AuditReceiver;
-  /** Whether it is for this process to forward. */
+  /** Whether this process forwards the audit. */
   readonly isResponsible: () => boolean;
   readonly log: Log;
   readonly everyMs?: number;
@@ -71,8 +71,8 @@ export class AuditForwarding implements AsyncDisposable {
   }
 
   /**
-   * Forwards a batch of each workspace that has entries: one that gets new ones faster than the receiver takes them must not keep
-   * those of the others waiting, which are deleted in the end. Resolves with whether some workspace had more.
+   * Forwards a batch of each workspace that has entries: a workspace that gets entries faster than the receiver takes them must
+   * not delay the entries of others, which would be deleted in the end. Resolves with whether some workspace had more.
    */
   async #forwardRound(): Promise<boolean> {
     const { store } = this.#options;

@@ -1,4 +1,4 @@
-/** Where the audit is forwarded to: a file, or a syslog receiver over TCP, UDP or a stream socket. */
+/** The receivers of the audit: a file, or a syslog receiver over TCP, UDP or a stream socket. */
 import { createSocket } from 'node:dgram';
 import { open } from 'node:fs/promises';
 import { connect, isIP, type Socket } from 'node:net';
@@ -21,10 +21,7 @@ export interface AuditReceiver {
   close(): void;
 }
 
-/**
- * Returns the receiver that the setting names: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path of a file. It is
- * connected to when there is something to send.
- */
+/** It connects when there is something to send. */
 export function openReceiver(target: string): AuditReceiver {
   if (target.startsWith('unix:')) return new StreamReceiver(() => connect(target.slice('unix:'.length)));
   const [, protocol, name = '', port = ''] = /^(tcp|udp):\/\/(.+):(\d+)$/.exec(target) ?? [];
@@ -59,7 +56,7 @@ class FileReceiver implements AuditReceiver {
 }
 
 const SEND_LIMIT_MS = 10_000;
-/** TCP says that a receiver is gone only after something was sent to it. */
+/** TCP reports a lost receiver only after something was sent to it. */
 const SETTLE_MS = 500;
 
 /** Sends frames of RFC 6587 (octet counting) over a stream. */

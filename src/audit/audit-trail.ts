@@ -27,7 +27,7 @@ import type { Transaction } from '#storage/transaction.ts';
 /** The caller and the connection of a request. */
 export interface AuditContext {
   readonly principal: Principal;
-  /** Of the connection, as text. */
+  /** The address of the client, as text. */
   readonly address: string;
   readonly requestId: string;
 }
@@ -74,7 +74,7 @@ const MAX_DELETED = 200;
 /** The entries of one kind in one workspace. */
 interface Shelf {
   count: number;
-  /** By this worker, since they were counted. */
+  /** Entries that this worker has added since the last count. */
   added: number;
   /** The last that was removed, which may not be committed yet. */
   removedUpTo: string | undefined;
@@ -83,7 +83,7 @@ interface Shelf {
 export class AuditTrail {
   readonly #store: Store;
   readonly #onFault: (error: unknown) => void;
-  /** By kind and workspace; counted when the first entry is added. */
+  /** Numbers of entries by kind and workspace; counted when the first entry is added. */
   readonly #shelves = new Map<string, Shelf>();
 
   /** `onFault` is called when queries cannot be noted. */

@@ -36,7 +36,7 @@ interface Tally {
 }
 
 const WRITE_MS = 1_000;
-/** Different ones in that time; more are written at once. */
+/** How many different queries are held in that time; beyond it they are written at once. */
 const MAX_TALLIES = 1_000;
 
 export class QueryAudit implements Disposable {

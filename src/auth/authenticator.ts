@@ -34,7 +34,7 @@ export class Authenticator implements Auth {
   readonly #known = new Map<string, KnownCaller>();
   readonly #limit: number;
   #revision = 0;
-  /** Called with the time at which the token of a caller expires, before the caller comes in; infinity is never. */
+  /** Called with the time at which the token of a caller expires, before the caller is accepted; infinity means never. */
   onExpiring: (ms: number) => void = () => undefined;
 
   /** `limit` is how many callers are cached at most; the oldest are dropped first. */
@@ -103,8 +103,7 @@ export class Authenticator implements Auth {
   }
 
   /**
-   * Returns a caller of earlier with the role that it has now. Throws when it may no longer do this: its token, its membership or its
-   * role is gone.
+   * Returns an earlier caller with its current role. Throws when its token, its membership or the right to this action is gone.
    */
   renewPrincipal(principal: Principal, action = ''): Principal {
     const { tokenId, userId, workspaceId } = principal;

@@ -22,7 +22,7 @@ const FIRST_USER = 'owner';
 
 export interface BootstrapOptions {
   readonly identity: Identity;
-  /** Where `bootstrap.json` is kept. */
+  /** The path of `bootstrap.json`. */
   readonly dataDir: string;
   /** Chosen by the operator. Generated when absent. */
   readonly token?: Secret | undefined;

@@ -34,7 +34,7 @@ const MAX_PER_TOKEN = 100;
  */
 export class EventTickets {
   readonly #authenticator: Authenticator;
-  /** By hash, in the order in which they expire. */
+  /** Tickets by hash, in the order in which they expire. */
   readonly #tickets = new Map<string, Ticket>();
   readonly #countOf = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-/** A timer fires this long after a moment at most: the clock of the machine may have been set meanwhile. */
+/** The longest time that a timer is set for: the machine's clock may be changed meanwhile. */
 const MAX_WAIT_MS = 60_000;
 
 /**

@@ -18,7 +18,7 @@ export class Identity {
   readonly #cluster: Workers;
   readonly #onFault: (error: unknown) => void;
   #revision = 0;
-  /** Resolves once every worker knows of the latest change; undefined once it has. */
+  /** Resolves once every worker applies the latest change; undefined when all do. */
   #announcing: Promise<void> | undefined;
 
   /** `now` returns milliseconds since 1970. `onFault` is called with errors that a listener throws. */

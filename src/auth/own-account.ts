@@ -23,7 +23,7 @@ export class OwnAccounts {
     checkCursor(after, isPlausibleId);
     const { store } = this.#identity;
     const token = store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (token === undefined) throw notFound(); // revoked since the request was admitted
+    if (token === undefined) throw notFound(); // the token was revoked since the request was admitted
     const { name, workspaceId, scopes, createdAt, expiresAt } = token;
     const entries = store.list(userWorkspaces, SYSTEM, [userId], pageOf({ after }));
     const { items, nextCursor } = listingOf(entries, limit, (_, id) =>

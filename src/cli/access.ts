@@ -19,13 +19,13 @@ export interface Access {
   readonly workspaceId: string | undefined;
 }
 
-/** Where access is looked for. */
+/** The environment and the options from which access is found. */
 export interface AccessRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** The workspace that the command line names. */
   readonly workspaceId?: string | undefined;
-  /** Whether a workspace must be named; it must unless this is false. */
+  /** Whether a workspace must be named; true when absent. */
   readonly needsWorkspace?: boolean | undefined;
 }
 

@@ -52,7 +52,7 @@ export function safeJson(json: string): string {
   );
 }
 
-/** How much of an open line is held back until it ends. */
+/** How many characters of an open line are held until it ends. */
 const MAX_HELD_CHARS = 64 * 1024;
 
 /**

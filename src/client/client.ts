@@ -16,10 +16,7 @@ import { operations } from './operations.ts';
 import { packages } from './packages.ts';
 import { runs } from './runs.ts';
 
-/**
- * Returns a client of one server, for one caller in one workspace. It needs no closing. In Node.js it ignores `HTTP_PROXY`
- * and `HTTPS_PROXY`, as `fetch` does unless `NODE_USE_ENV_PROXY=1` is set, and so needs no `NO_PROXY`.
- */
+/** It need not be closed. */
 export function createClient(options: ClientOptions) {
   const connection = new Connection(options);
   const allRuns = runs(connection);

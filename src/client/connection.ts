@@ -201,6 +201,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // a proxy sent it; the status has to do
+    return text; // a proxy sent it, so there is only the status
   }
 }

@@ -52,7 +52,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   const { signal, giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
   let { lastEventId } = options;
   let hasBegun = false;
-  /** Since when no connection has said anything; undefined while one does. */
+  /** The time since which no connection has sent anything; undefined while one does. */
   let lostAt: number | undefined;
   let pauseMs = 0;
   for (;;) {
@@ -83,7 +83,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
       failure = error;
     }
     hasBegun = true;
-    // It is only now that the connection is known to be lost: before, it may have been quiet for hours, but for heartbeats.
+    // Only now is the connection known to be lost: before, only heartbeats may have come for hours.
     if (subscription.hasBegun) lostAt = undefined;
     lostAt ??= performance.now();
     if (performance.now() + leastPauseMs - lostAt > giveUpAfterMs) throw failure;
@@ -119,7 +119,7 @@ async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
       yield value;
     }
   } finally {
-    // It fails when the stream has failed, and then there is nothing to cancel.
+    // Cancelling fails when the stream has failed, and then there is nothing to cancel.
     await reader.cancel().catch(() => {});
   }
 }

@@ -18,7 +18,7 @@ export function notebooks(connection: Connection) {
       connection.json(operation('createNotebook', { body: fields, ...options })),
     get: (notebookId: string, options: RequestOptions = {}) =>
       connection.json(operation('getNotebook', { params: { notebookId }, ...options })),
-    /** Resolves with the notebook and its entity tag; without the notebook when it is still the one of `ifNoneMatch`. */
+    /** Resolves with the notebook and its entity tag; without the notebook when its state is still the one of `ifNoneMatch`. */
     getTagged: (notebookId: string, options: ReadOptions = {}) =>
       connection.tagged(operation('getNotebook', { params: { notebookId }, ...options })),
     list,

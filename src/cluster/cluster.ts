@@ -6,7 +6,7 @@
 export interface Cluster {
   /** The number of this worker. Workers that replace others get new numbers; a server of one process is 0. */
   readonly worker: number;
-  /** How many workers the server is meant to have. */
+  /** How many workers the server should have. */
   readonly size: number;
   /** How many workers serve now: fewer while one is being replaced. */
   readonly living: number;
@@ -75,11 +75,11 @@ export type Topic =
   | 'limits-changed'
   /** Make no more ids of runs before this time, and answer with the next one when all runs before that are on disk. */
   | 'runs-settled'
-  /** Cancel those of these runs whose sessions are at home in you. */
+  /** Cancel those of these runs whose sessions are at home in your worker. */
   | 'cancel-runs'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
-  /** Seal with the newest key everything at home in you: connections of workspaces, and secrets of notebooks. */
+  /** Seal all records at home in your worker with the newest key: connections of workspaces, and secrets of notebooks. */
   | 'seal-again'
   /** The worker's counts, and its state. */
   | 'metrics'
@@ -92,11 +92,11 @@ export type Topic =
   | 'count-actors'
   /** Report from now on the changes of actors that a client of the asking worker follows. */
   | 'follow-actors'
-  /** The report: changes of actors that the receiver has asked for. */
+  /** The report: changes of the actors that the receiver follows. */
   | 'actor-reports'
   /** The kernels of a workspace that your sessions have, and their memory and processor use. */
   | 'list-kernels'
-  /** The files of a workspace were counted: you need not count them now. */
+  /** The files of a workspace were counted: use this count instead of counting them now. */
   | 'files-counted'
   /** Which sessions of a workspace have a kernel? */
   | 'sessions-with-kernels';

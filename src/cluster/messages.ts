@@ -22,7 +22,7 @@ export type HostName = 'usual' | 'plain';
 export type ToWorker =
   | WorkerOrders
   | { readonly op: 'table'; readonly table: SlotTable }
-  /** It is to listen for clients now. */
+  /** Asks the worker to listen for clients. */
   | { readonly op: 'admit'; readonly port: number }
   | { readonly op: 'release'; readonly count: number }
   | { readonly op: 'beat' }
@@ -42,18 +42,18 @@ export interface WorkerOrders {
   /** Hexadecimal. */
   readonly secret: string;
   readonly table: SlotTable;
-  /** Where the sockets of workers and kernels are. */
+  /** The folder of the sockets of workers and kernels. */
   readonly socketFolder: string;
 }
 
-/** `run` numbers the runs of a host: a report about an earlier run is void. */
+/** `run` numbers the runs of a host: a report about an earlier run is ignored. */
 export type HostReport =
   | { readonly op: 'host-up'; readonly host: HostName; readonly run: number; readonly hello: HostHello }
   | { readonly op: 'host-silent'; readonly host: HostName; readonly isSilent: boolean }
   | { readonly op: 'host-lost'; readonly host: HostName; readonly run: number }
-  /** Whether a kernel has started: null, or why none does. */
+  /** Whether a kernel has started: null, or the reason why none starts. */
   | { readonly op: 'host-proof'; readonly host: HostName; readonly problem: string | null }
-  /** It cannot be started. */
+  /** The host cannot be started. */
   | { readonly op: 'host-failed'; readonly host: HostName; readonly message: string }
   | {
       readonly op: 'child-forked';
@@ -67,7 +67,7 @@ export type HostReport =
 
 /** The questions of a worker to its primary, with their answers. */
 export interface PrimaryAnswers {
-  /** The local model is to be started, unless it runs: where it is, or why it is not. */
+  /** Asks for the local model to be started if it does not run. The answer has its address, or the reason why it does not run. */
   readonly model: LocalModelAddress | { readonly problem: string };
   /** The last lines that the primary has logged. */
   readonly log: readonly string[];
@@ -76,19 +76,19 @@ export interface PrimaryAnswers {
 export type Question = keyof PrimaryAnswers;
 
 export type ToPrimary =
-  /** It is loaded, and waits for its orders. */
+  /** The worker has loaded its program, and waits for its orders. */
   | { readonly op: 'loaded' }
   | { readonly op: 'beat' }
-  /** It can be asked by the others, and knows the table. */
+  /** The worker answers questions of others, and has the table. */
   | { readonly op: 'join'; readonly table: number }
-  /** It knows the table. */
+  /** The worker has this table. */
   | { readonly op: 'knows'; readonly table: number }
   | { readonly op: 'listening'; readonly url: string }
-  /** It has released these slots, as of a table. */
+  /** The worker has released these slots under this table. */
   | { readonly op: 'released'; readonly table: number; readonly slots: readonly number[] }
-  /** It drains, and its subscribers have been notified. */
+  /** The worker drains, and its subscribers have been notified. */
   | { readonly op: 'suspended' }
-  /** It cannot start, and says why. */
+  /** The worker cannot start, and gives the reason. */
   | { readonly op: 'failed'; readonly message: string }
   | HostOrder
   | AskedQuestion;
@@ -100,9 +100,9 @@ export interface AskedQuestion {
 }
 
 export type HostOrder =
-  /** It has or will have children of the host, and hears of it from now on. */
+  /** The worker has or will have children of the host, and wants the host's reports from now on. */
   | { readonly op: 'host-wanted'; readonly host: HostName }
-  /** It has none any more. Those that there are end. */
+  /** The worker needs the host no more. Its remaining children are ended. */
   | { readonly op: 'host-released'; readonly host: HostName }
   | {
       readonly op: 'child-order';

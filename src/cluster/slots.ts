@@ -12,7 +12,7 @@ export interface Home {
   readonly id?: string | undefined;
 }
 
-/** Which worker owns each slot. */
+/** The owner of each slot. */
 export interface SlotTable {
   /** Increases with every change. */
   readonly number: number;

@@ -5,7 +5,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { Secret } from '#src/core/secret.ts';
 import { usableProcessors } from '#src/os/processors.ts';
 
-/** Where settings are read: relative paths start at `cwd`; `packageRoot` is the directory of the installation. */
+/** The folders for reading settings: relative paths start at `cwd`; `packageRoot` is the directory of the installation. */
 export interface Place {
   readonly cwd: string;
   readonly packageRoot: string;
@@ -151,7 +151,7 @@ export const host: Kind<string> = {
   parse: (text) => (isHost(text) ? text : undefined),
 };
 
-/** Where the audit goes: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path of a file. */
+/** The destination of the audit: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path of a file. */
 export const auditTarget: Kind<string> = {
   expectation: 'the path of a file, tcp://host:port, udp://host:port or unix:path',
   parse: (text, place) => {

@@ -3,7 +3,7 @@ import { setting } from './setting.ts';
 
 const days = integer(0, 36_500);
 
-/** How long things are kept that would otherwise stay until they are deleted. In the order of the documentation. */
+/** How long records are kept; without these settings they stay until they are deleted. In the order of the documentation. */
 export const RETENTION_SETTINGS = {
   keepRunsDays: setting({
     env: 'TROUPE_KEEP_RUNS_DAYS',

@@ -1,6 +1,6 @@
 /**
- * Resolves with true once `watch` has called its callback, and with false when `ms` have passed or the signal aborts
- * first, or has aborted. `watch` returns a function that ends watching; it does not call back at once.
+ * Resolves with true once `watch` has called its callback, and with false when `ms` have passed or the signal aborts first, or
+ * has aborted. `watch` returns a function that ends watching; the callback does not come within the call.
  */
 export function happensWithin(
   ms: number,

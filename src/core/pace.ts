@@ -1,4 +1,4 @@
-/** Does something soon after it was asked for, and not too often, however often it is asked for. */
+/** Calls a function soon after each request for it, but at most once in each gap. */
 export class Pace implements Disposable {
   readonly #act: () => void | Promise<void>;
   readonly #gapMs: number;
@@ -51,7 +51,7 @@ export class Pace implements Disposable {
     clearTimeout(this.#timeout);
   }
 
-  /** It does not act any more. */
+  /** Ends the calls. */
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#isAsked = true;

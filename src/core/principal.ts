@@ -10,7 +10,7 @@ export interface Principal {
   readonly scopes: readonly string[];
 }
 
-/** Whose access token came with a request that names no workspace. */
+/** The user of an access token whose request names no workspace. */
 export interface TokenHolder extends Pick<Principal, 'userId' | 'tokenId'> {
   readonly scopes: readonly string[];
   /** Whether the token is for one workspace only. */

@@ -3,7 +3,7 @@ import type { WorkspaceId } from './ids.ts';
 
 const RETRY_AFTER_S = '5';
 
-/** Whose limit it is: all of the workspace together, or each of its members. */
+/** The subject of the limit: the whole workspace, or each of its members. */
 export type LimitHolder = 'workspace' | 'user';
 
 /** A limit of a workspace or of its members, for the client. */

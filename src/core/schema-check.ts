@@ -48,7 +48,7 @@ export function describeSchemaError(error: SchemaError, path: string, parent = `
       return [{ path, message: 'must not be empty' }];
     case 'not':
       return [{ path, message: 'is a reserved name' }];
-    case 'boolean': // The validator reports a member that is not allowed twice: as this and as an additional property.
+    case 'boolean': // The validator reports a forbidden member twice: here and as an additional property.
       return [];
     default:
       return [{ path, message: error.message }];

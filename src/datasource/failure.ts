@@ -1,5 +1,5 @@
 /**
- * Why a connection or a query failed: one category, with one fixed sentence. No part of a driver's error is kept, neither
+ * The reason of a failed connection or query: one category, with one fixed sentence. No part of a driver's error is kept, neither
  * as text nor as `cause`, because drivers put hosts, users and whole requests into their errors.
  */
 export const FAILURES = {

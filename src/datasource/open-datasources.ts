@@ -49,7 +49,7 @@ export interface DatasourcePlane extends AsyncDisposable {
   readonly forAgents: QueriesForAgents;
 }
 
-/** For opening one connection. */
+/** The time limit for opening one connection. */
 const OPEN_DEADLINE_MS = 10_000;
 
 /** Opens the datasource plane. Throws `KeyringError` when the keyring does not fit the store. */

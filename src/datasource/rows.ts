@@ -42,7 +42,7 @@ export interface RowBatch {
   readonly rows: readonly (readonly Cell[])[];
   /** Returns the rows as JSON for kernels, if the connector can write it without making `rows`. */
   json?(): Uint8Array;
-  /** How many rows there are, where `rows` is made when it is asked for. */
+  /** The number of rows; known before `rows`, which is made on demand. */
   readonly rowCount?: number;
 }
 
@@ -58,7 +58,7 @@ export interface QueryOptions {
   readonly signal: AbortSignal;
   /** Whether the database itself must refuse to write. */
   readonly readOnly: boolean;
-  /** Of the kernel towards whose limit of memory an embedded database counts, if one asks. */
+  /** The share of the kernel whose memory limit an embedded database counts towards; absent when no kernel asks. */
   readonly memoryShare?: string;
   /** Rows after which the query ends; no limit when unset. */
   readonly maxRows?: number;

@@ -38,7 +38,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
-  /** Each is a subscriber as well. */
+  /** The feeds of other processes. Each is a subscriber as well. */
   readonly #feeds = new Feeds();
   #userCount = 0;
   readonly backpressure: Backpressure;
@@ -90,7 +90,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     return new Place(this, subscriber, closed);
   }
 
-  /** Goes on with a subscriber whose connection takes bytes again. */
+  /** Continues with a subscriber whose connection takes bytes again. */
   goOn(subscriber: Subscriber): void {
     if (!this.has(subscriber)) return;
     subscriber.unblock();
@@ -219,7 +219,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.settle();
   }
 
-  /** Yields those whose connection has not taken everything; for the budget. */
+  /** Yields the subscribers whose connection has not taken everything; for the budget. */
   *laggards(): Generator<Laggard> {
     for (const subscriber of this.#blocked) {
       const { ownBytes } = subscriber;

@@ -22,7 +22,7 @@ export interface Opening {
 export interface OpeningOptions<Event extends Frameable> {
   readonly ring: ChunkRing;
   readonly epoch: string;
-  /** Says that the state is complete. */
+  /** The event after which the state is complete. */
   readonly replayed: Event;
   /** The id of the last event that the subscriber has received; empty when there is none. */
   readonly lastEventId: string;

@@ -1,10 +1,10 @@
-/** Where the items of the gate go. */
+/** The destination of the gate's items. */
 export interface CommitGateTargets<Item> {
   /** Gets the items in the order they came. */
   release(item: Item): void;
   /** Gets the items whose promise failed, in their turn. */
   drop(item: Item): void;
-  /** Called each time items have left that had to wait. */
+  /** Called each time after items have left that had to wait for a commit. */
   advanced(): void;
 }
 

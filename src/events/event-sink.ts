@@ -7,7 +7,7 @@ import type { Frameable } from './frame.ts';
  */
 export const HEARTBEAT = Buffer.from(':\n');
 
-/** Where a stream's bytes go: one subscriber's connection, seen from the stream. */
+/** The destination of a stream's bytes: one subscriber's connection, seen from the stream. */
 export interface EventSink {
   /** Present when the subscriber is a client of another process, which gets live events once for all its clients. */
   readonly relay?: Relay | undefined;
@@ -69,9 +69,9 @@ export interface FeedChannel extends EventSink {
 
 /** The messages of the other process about a feed. */
 export interface FeedControls {
-  /** It takes chunks again. */
+  /** The other process takes chunks again. */
   writable(): void;
-  /** Whether the producer should pause, because somebody there moves but lags. */
+  /** Whether the producer should pause, because a subscriber there moves but lags. */
   press(isPressed: boolean): void;
 }
 

@@ -53,7 +53,7 @@ export class Feeds implements Iterable<Feed> {
     this.#open.add(feed);
   }
 
-  /** No subscriber is handed over to it any more. */
+  /** No further subscriber is handed over to the feed. */
   close(feed: Feed): void {
     this.#open.delete(feed);
   }

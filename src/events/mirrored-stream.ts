@@ -44,7 +44,7 @@ export class MirroredStream {
     this.#audience.backpressure.listeners.add(press);
   }
 
-  /** How many follow it here. */
+  /** The number of followers in this process. */
   get subscriberCount(): number {
     return this.#audience.size;
   }

@@ -52,7 +52,10 @@ export interface PublishedStreamOptions<Event extends Frameable> {
 export interface SubscribeOptions<Event> {
   /** The id of the last event that was received; with an empty or unknown id nothing counts as missed. */
   readonly lastEventId?: string;
-  /** Whether it only looks: it does not count as a user of the stream, and is cut off instead of pausing the producer. */
+  /**
+   * Whether the subscriber only observes: it does not count as a user of the stream, and is cut off instead of pausing the
+   * producer.
+   */
   readonly observes?: boolean;
   /**
    * Returns the current state: a snapshot, then the events that rebuild the rest; `replayed` is added after it. Called
@@ -129,7 +132,7 @@ export class PublishedStream<Event extends Frameable> {
     });
   }
 
-  /** How many follow it. */
+  /** The number of followers. */
   get subscriberCount(): number {
     return this.#audience.size;
   }
@@ -245,7 +248,7 @@ export class PublishedStream<Event extends Frameable> {
     this.#audience.pump(subscriber);
   }
 
-  /** Its commit failed, so it never happened. */
+  /** Its commit failed, so the event never happened. */
   #drop(item: Frame | Newcomer<Event>): void {
     if ('subscriber' in item) return;
     this.#gatedLength -= item.content.length;

@@ -61,7 +61,7 @@ export class StreamBudget {
     }
   }
 
-  /** Returns whether there was anybody to cut off. */
+  /** Returns whether there was a subscriber to cut off. */
   #cutOffSome(): boolean {
     const streams = [...this.#charges.keys()];
     const laggards = streams.flatMap((stream) => [...stream.laggards()]);

@@ -9,7 +9,10 @@ import { type FramePiece, joinFrames, PIECE_BYTES } from './frame.ts';
  * receiver's buffer. A stalled subscriber makes the producer wait for so long, once.
  */
 const MOVING_WITHIN_MS = 2_000;
-/** After so much a subscriber waits for the next turn of the event loop: to encode it and hand it over takes some milliseconds. */
+/**
+ * After this many bytes a subscriber waits for the next turn of the event loop, because encoding and writing them takes some
+ * milliseconds.
+ */
 const MAX_BYTES_A_TURN = 1024 * 1024;
 const MOVING_LIMIT_FACTOR = 4;
 const NOTHING = new Uint8Array();
@@ -21,7 +24,7 @@ const NOTHING = new Uint8Array();
  */
 export class Subscriber {
   readonly sink: EventSink;
-  /** Whether it only looks. */
+  /** Whether it only observes. */
   readonly observes: boolean;
   /** Read once: the connection may be an object of uWebSockets.js, which is slow to say that it has none. */
   readonly relay: Relay | undefined;

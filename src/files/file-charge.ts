@@ -1,6 +1,6 @@
 /** The charge of one upload against the quota of its workspace, during the upload and afterwards. */
 
-/** File systems give out blocks of this size. */
+/** File systems allocate space in blocks of this size. */
 const BLOCK_BYTES = 4096;
 
 /** The changes of a workspace since its files were counted. */
@@ -38,7 +38,7 @@ export class Charge implements Disposable {
     await this.#take(0, 1);
   }
 
-  /** Takes the name of the file, unless one of so many bytes is replaced, which will be free. Rejects as `folder` does. */
+  /** Charges the name of the file, unless it replaces a file of this many bytes, which will be free. Rejects as `folder` does. */
   async file(replacedBytes: number | undefined): Promise<void> {
     this.#freedBytes = blocksOf(replacedBytes ?? 0);
     if (replacedBytes === undefined) await this.#take(0, 1);
@@ -51,7 +51,7 @@ export class Charge implements Disposable {
     if (more > 0) await this.#take(more, 0);
   }
 
-  /** Notes that the file is stored, in place of one with so many bytes; undefined when there was none. */
+  /** Notes that the file is stored, in place of one with this many bytes; undefined when there was none. */
   settle(replacedBytes: number | undefined): void {
     const { changed } = this.#account;
     changed.bytes += this.#bytes - blocksOf(replacedBytes ?? 0);

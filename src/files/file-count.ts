@@ -25,7 +25,7 @@ export interface FileCountOptions {
 
 /** Each level of folders that is open takes two descriptors. */
 const MAX_DEPTH = 64;
-/** How many files the thread pool is asked about at once. */
+/** How many files the thread pool is asked about at the same time. */
 const FILES_AT_ONCE = 16;
 const NAMES_AT_ONCE = 256;
 const SECTOR_BYTES = 512;

@@ -39,9 +39,9 @@ export interface FileUsage extends FileCount {
   readonly countedAtMs: number;
 }
 
-/** From one count to the next pass at least so many times as long as it takes. */
+/** The pause between two counts is at least this many times as long as a count takes. */
 const PAUSE_FACTOR = 10;
-/** How old a count may be that is shown. */
+/** The greatest age of a count that is shown. */
 const SHOWN_AGE_MS = 5_000;
 /** Counts that are older are made again for the next request, which waits for it if the last one was quick. */
 const STALE_MS = 1_000;

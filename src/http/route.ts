@@ -47,7 +47,7 @@ export interface RouteRequest<
   readonly trace: TraceContext | undefined;
   /** The client's IP address when the route is audited; otherwise the empty string. */
   readonly remoteAddress: string;
-  /** Of a POST that has one. */
+  /** The idempotency key of a POST that has one. */
   readonly idempotencyKey?: string | undefined;
   /** Aborts when the client leaves before it was answered. */
   readonly signal: AbortSignal;

@@ -100,11 +100,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const end = (streams: OpenStreams) => {
       for (const stream of streams) stream.end();
     };
-    end(open.streams); // other workers wait for those that they relay to their clients
+    end(open.streams); // first, because other workers wait for the streams that they relay
     const isBusy = () => open.inFlight.size + open.mirrored.size > 0;
     while (isBusy() && Date.now() < deadline) await later(GRACE_CHECK_MS);
     end(open.streams);
-    for (const stream of open.mirrored) stream.resync('server_stopping'); // their homes may go on
+    for (const stream of open.mirrored) stream.resync('server_stopping'); // the homes of these streams may go on
     for (const streams of [open.streams, open.mirrored]) {
       for (const stream of streams.leaving) stream.abandon();
     }

@@ -20,10 +20,7 @@ declare module 'uWebSockets.js' {
 
 /** Without this option other programs of the same user could share the port. */
 const EXCLUSIVE_PORT = 1;
-/**
- * How many connections a process accepts in so many milliseconds of a socket that others accept from as well. The library
- * would accept all that wait, so that one process would get a whole burst of them.
- */
+/** How many connections a process accepts in a millisecond from a socket that others accept from as well. */
 const MAX_ACCEPTED = 4;
 const ACCEPTED_WITHIN_MS = 1;
 const LOOPBACK = '127.0.0.1';

@@ -14,19 +14,19 @@ export interface WireRequest {
   getQuery(name: string): string | undefined;
   /** The empty string when it is missing. */
   getHeader(lowerCaseName: string): string;
-  /** Of the path, not decoded. */
+  /** Returns a parameter of the path by its index, not decoded. */
   getParameter(index: number): string;
   forEach(visit: (name: string, value: string) => void): void;
 }
 
 /** A response. The meaning of each member is that of `HttpResponse` of uWebSockets.js. */
 export interface WireResponse {
-  /** Of a request that another worker has forwarded: how an event stream goes on there. */
+  /** The way in which an event stream continues here; only in a request that another worker has forwarded. */
   readonly relay?: Relay | undefined;
   cork(write: () => void): unknown;
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
-  /** Returns false when the client has to be waited for; the bytes are taken all the same. */
+  /** Returns false when the writer has to wait for the client; the bytes are taken in any case. */
   write(chunk: RecognizedString): boolean;
   /** Returns whether all bytes were taken, and whether the response is over. */
   tryEnd(chunk: RecognizedString, totalBytes: number): [boolean, boolean];

@@ -14,11 +14,11 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   /** The directory of the backups. */
   readonly directory: string;
   readonly everyMs: number;
-  /** How many backups are kept. */
+  /** The number of backups that are kept. */
   readonly keep: number;
   /** Adds the changes to the latest backup; without it, there are no increments. */
   readonly increments?: { readonly everyMs: number; readonly store: Store };
-  /** Whether it is for this process to make them: of several workers one does. */
+  /** Whether this process makes the backups: of several workers one does. */
   readonly isResponsible?: () => boolean;
   /** A clock that never goes back, in milliseconds, by which increments are due; `performance.now` when absent. */
   readonly nowMs?: () => number;
@@ -28,18 +28,17 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
 export interface BackupStatus {
   /** Whether the latest attempt at a backup or an increment failed. */
   readonly hasFailed: boolean;
-  /** When the newest backup was begun, in milliseconds since 1970; undefined when there is none. */
+  /** The time at which the newest backup was begun, in milliseconds since 1970; undefined when there is none. */
   readonly newestAtMs: number | undefined;
-  /** How long the last one took that this process has made. */
+  /** The duration of the last backup of this process. */
   readonly durationMs: number | undefined;
   readonly everyMs: number;
 }
 
 const LOOK_EVERY_MS = 60_000;
 /**
- * Lists the names of the backups that were the newest ones when the store was found replaced or set back, oldest first.
- * No newer backup has their state, and an operator who restores several times, to find the right one, restores from
- * them.
+ * Lists the names of the backups that were the newest ones each time when the store was found replaced or set back, oldest first.
+ * No newer backup has their state, and an operator who searches for the right state by several restores needs them.
  */
 const LAST_OF_STORES = 'last-of-replaced-stores.json';
 /** The names of scheduled backups; others in the directory are left alone. */
@@ -51,7 +50,7 @@ export class BackupSchedule implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
   #status: BackupStatus | undefined;
-  /** Of the newest backup. */
+  /** The newest backup, with the writer of its increments. */
   #chain: { readonly name: string; readonly writer: ChainWriter | undefined } | undefined;
   #lastIncrementAt = Number.NEGATIVE_INFINITY;
 
@@ -62,7 +61,10 @@ export class BackupSchedule implements AsyncDisposable {
     void this.look();
   }
 
-  /** Makes a backup when the newest one is older than the interval, or an increment when one is due. Resolves when that is done, or not to be; never rejects. */
+  /**
+   * Makes a backup when the newest one is older than the interval, or an increment when one is due. Resolves when it is made, or
+   * when none is due; never rejects.
+   */
   look(): Promise<void> {
     if (this.#options.isResponsible?.() === false) return Promise.resolve();
     this.#running ??= this.#backUpWhenDue().finally(() => {
@@ -110,7 +112,7 @@ export class BackupSchedule implements AsyncDisposable {
     this.#status = { ...unknown, ...this.#status, everyMs, ...change };
   }
 
-  /** Makes a backup, and deletes those that are not kept any more. */
+  /** Makes a backup, and deletes those beyond the number to keep. */
   async #backUp(): Promise<void> {
     const { directory, dataDir, copyStore, increments, log } = this.#options;
     const startedAt = performance.now();
@@ -213,7 +215,7 @@ export class BackupSchedule implements AsyncDisposable {
       );
       return Array.isArray(lasts) ? lasts.filter((name) => typeof name === 'string') : [];
     } catch {
-      return []; // there is none, or somebody has changed it
+      return []; // there is no backup, or it was changed by hand
     }
   }
 

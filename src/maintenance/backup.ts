@@ -19,7 +19,7 @@ import { MANIFEST_FILE, type Manifest } from './manifest.ts';
 
 export interface BackupOptions {
   readonly dataDir: string;
-  /** Where the backup is to be; it must not exist. */
+  /** The path of the backup, which must not exist. */
   readonly to: string;
   /** Leaves out free space within the store: smaller, and slower to make. */
   readonly compact?: boolean;

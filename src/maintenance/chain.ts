@@ -25,7 +25,7 @@ export interface IncrementManifest {
   readonly lineage: Lineage;
   readonly keyIds: readonly string[];
   readonly pages: { readonly bytes: number; readonly sha256: string; readonly pageBytes: number };
-  /** How long the store is with these pages. */
+  /** The size of the store with these pages. */
   readonly storeBytes: number;
   /** Only those that are new or have changed, below `workspaces`. */
   readonly files: readonly CopiedFile[];
@@ -51,7 +51,7 @@ export interface Chain {
 
 /** Files, links and folders of workspaces, as they are after an increment. */
 export interface FileState {
-  /** Each with the directory of the backup or increment that has its content. */
+  /** Files, each with the directory of the backup or increment that has its content. */
   readonly files: Map<string, CopiedFile & { readonly from: string }>;
   readonly links: Map<string, string>;
   readonly folders: Set<string>;

@@ -30,11 +30,11 @@ export async function compact(dataDir: string): Promise<Compacted> {
     await mkdir(draft, { mode: 0o700 });
     const records = await copyChecked(storePath, draft);
     const copy = join(draft, 'data.mdb');
-    // Made by root, it must not keep the server's user out.
+    // When root makes it, it must still be open to the server's user.
     if (uid !== statSync(copy).uid) await chown(copy, uid, gid);
     await flush(copy);
     await rename(copy, file);
-    await rm(join(storePath, 'lock.mdb'), { force: true }); // LMDB's table of readers is of the file that is gone
+    await rm(join(storePath, 'lock.mdb'), { force: true }); // LMDB's table of readers belongs to the removed file
     await flush(storePath);
     return { records, bytesBefore, bytesAfter: statSync(file).size };
   } catch (error) {

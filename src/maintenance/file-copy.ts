@@ -14,7 +14,7 @@ const ZEROS = Buffer.alloc(CHUNK_BYTES);
 const MAX_PATH_BYTES = 3072;
 /** Deeper folders are left out, because each level takes a file descriptor. */
 const MAX_DEPTH = 256;
-/** File systems tell times apart that differ by more than this; network file systems count whole seconds. */
+/** File systems distinguish times that differ by more than this; network file systems count whole seconds. */
 const SETTLED_MS = 2_000;
 
 /** One file or link of the copy, as the manifest lists it. `path` is relative to the copied tree. */
@@ -66,7 +66,7 @@ interface Named {
 
 interface Tree extends CopiedTree {
   readonly known: KnownFiles | undefined;
-  /** By device and inode. */
+  /** Copied files by device and inode. */
   readonly named: Map<string, Named>;
 }
 

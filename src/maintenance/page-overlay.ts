@@ -29,7 +29,7 @@ class Overlay implements PageOverlay, Disposable {
   readonly meta: Meta;
   readonly sizeBytes: number;
   readonly #descriptors: number[] = [];
-  /** By page, where the newest one is. */
+  /** The place of the newest copy of each page, by the number of the page. */
   readonly #places = new Map<number, number>();
   readonly #pageBytes: number;
 

@@ -36,7 +36,7 @@ export interface RepairedRecord {
 }
 
 export interface Repaired {
-  /** Where the damaged bytes are, and `repaired.json`, which lists the records; undefined when there was no damage. */
+  /** The folder of the damaged bytes and of `repaired.json`, which lists the records; undefined when there was no damage. */
   readonly directory: string | undefined;
   readonly records: readonly RepairedRecord[];
 }

@@ -14,7 +14,7 @@ export interface Verified {
   readonly isBackup: boolean;
   readonly records: number;
   readonly files: number;
-  /** Of a backup. */
+  /** The number of increments of a backup. */
   readonly increments: number;
   /** The faults, one line each. */
   readonly damage: readonly string[];

@@ -9,10 +9,7 @@ export interface ProcessMemory {
 
 let latest: ProcessMemory = { ownBytes: 0, mappedBytes: 0 };
 
-/**
- * Returns the resident memory of this process. LMDB maps the whole store, so a sum of both kinds would grow with the store. While
- * the process has no descriptor left to read it with, it is that of the last time.
- */
+/** While the process has no descriptor left to read it with, the last value is returned. */
 export function ownMemory(): ProcessMemory {
   try {
     const status = readFileSync('/proc/self/status', 'latin1');

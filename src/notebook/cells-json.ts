@@ -28,7 +28,7 @@ export function* jsonOfCells(cells: readonly Cell[]): Generator<undefined, Encod
   return new EncodedJson(pieces);
 }
 
-/** Returns about how long the JSON of cells is, in bytes; exactly, if it was made before. */
+/** Returns the approximate length of the cells' JSON in bytes; the exact one if it was made before. */
 export function jsonBytesOf(cells: readonly Cell[]): number {
   const lengthOf = (cell: Cell) =>
     known.get(cell)?.reduce((sum, { byteLength }) => sum + byteLength, 0) ?? cell.code.length;

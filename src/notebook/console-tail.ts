@@ -9,7 +9,7 @@ const MAX_END_ENTRIES = 1000;
 /** The memory of an entry in addition to its text: most of it is a MIME type, which may have 255 characters. */
 const ENTRY_CHARS = 256;
 /**
- * A text is joined to the last entry until that has so many characters. Larger entries would be costly to cut, because
+ * A text is joined to the last entry until the entry has this many characters. Larger entries would be costly to cut, because
  * cutting copies.
  */
 const MIN_JOINED_CHARS = 1024;

@@ -19,11 +19,11 @@ export interface FrontEndFile {
 }
 
 interface Listing extends Installed {
-  /** By name, such as `favicon.ico` or `assets/index-1a2b.js`: where it lies. */
+  /** The paths of the files by name, such as `favicon.ico` or `assets/index-1a2b.js`. */
   readonly paths: Promise<ReadonlyMap<string, string>>;
 }
 
-/** No documents: a page of our origin could be driven by any site that links to it. */
+/** Documents are left out: a page of our origin could be driven by any site that links to it. */
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['css', 'text/css; charset=utf-8'],
   ['ico', 'image/x-icon'],

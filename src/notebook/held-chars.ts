@@ -14,7 +14,7 @@ export class HeldChars {
   readonly #chars = new Map<string | object, number>();
   #total = 0;
 
-  /** How much more may be held. */
+  /** How many more characters may be held. */
   get room(): number {
     return MAX_HELD_CHARS - this.#total;
   }

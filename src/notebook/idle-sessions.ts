@@ -39,7 +39,8 @@ export class IdleSessions implements Disposable {
   #putToSleep({ workspaceId, sessionId }: LiveNotebook): void {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
-    // One that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for this.
+    // A session that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for the
+    // sweep.
     if (actors.peek(session)?.live === true) actors.tell(session, { type: 'hibernate', reason: 'idle' });
     // A session that starts or works does not hibernate and stays in memory.
     const peek = actors.peek(session);

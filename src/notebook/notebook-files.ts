@@ -28,7 +28,7 @@ export interface Converter {
 export interface NotebookText {
   readonly format: ReadableFormat;
   readonly content: string;
-  /** In place of the title that the file brings. */
+  /** The title to use in place of the one in the file. */
   readonly title?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface NotebookFile {
 
 export interface ExportRequest {
   readonly format: WritableFormat;
-  /** Where a page finds its front end; without it, at a public address. */
+  /** The address of a page's front end; without it, a public one. */
   readonly assetUrl: string | undefined;
 }
 

@@ -32,7 +32,7 @@ export function sessionRecord(
   kernelFacts: Readonly<Record<string, unknown>>,
 ): NotebookSession {
   const { context } = peek.snapshot;
-  // As with a session that sleeps, the next use of one that was lost starts a kernel.
+  // As with a sleeping session, the next use of a lost one starts a kernel.
   const wasLost = peek.isLost;
   const status = wasLost ? 'ready' : statusOf(peek);
   const hasKernel = !wasLost && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');

@@ -165,11 +165,11 @@ export class NotebookSessions {
   }
 
   /**
-   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not
-   * refused because it is the first. Returns undefined when there is nothing to wait for: the session has a kernel, or
-   * is being opened, or has lost its kernel while it was in use, which its status shows and its chart refuses. Throws
-   * the errors of `ensureAwake`. Rejects with `unavailable` when the session is put to sleep meanwhile, and when the
-   * signal aborts.
+   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not refused
+   * because it is the first. Returns undefined when there is nothing to wait for: when the session has a kernel. It is also
+   * undefined when the session is being opened or has lost its kernel while it was in use: its status shows that and its chart
+   * refuses commands. Throws the errors of `ensureAwake`. Rejects with `unavailable` when the session is put to sleep meanwhile,
+   * and when the signal aborts.
    */
   whenAwake(
     workspaceId: WorkspaceId,
@@ -202,7 +202,8 @@ export class NotebookSessions {
       }),
     );
     return started.then(() => {
-      // Asleep again: the server stops, or an operator does not want the kernel. The request must not start another one.
+      // The session sleeps again because the server stops, or because an operator does not want the kernel. The request must not
+      // start another one.
       if (signal.aborted || actors.peek(session)?.snapshot.matches('dormant') === true)
         throw new AppError(
           'unavailable',
@@ -228,7 +229,7 @@ export class NotebookSessions {
   hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
-    // Its kernel ended with its server, and to ask the actor would start another.
+    // Its kernel ended with its server, and asking the actor would start another one.
     if (this.#peek(session).isLost) return this.#record(session);
     actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
     const record = this.#record(session);

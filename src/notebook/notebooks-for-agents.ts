@@ -163,7 +163,7 @@ export class NotebooksForAgents {
     return this.#options.liveNotebooks.of(session);
   }
 
-  /** Resolves when the session is in a state that does not end by itself, or after 30 s: the chart then says the rest. */
+  /** Resolves when the session is in a state that does not end by itself, or after 30 s; the chart then decides. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
     const { sessions, actors } = this.#options;
     await this.prepare(workspaceId, sessionId);

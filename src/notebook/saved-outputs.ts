@@ -26,12 +26,12 @@ export interface SavedOutput {
   readonly code: string;
 }
 
-/** An open notebook, as far as its cells' outputs are concerned. */
+/** The part of an open notebook that its saved outputs need. */
 interface OpenCells {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: string;
   readonly view: NotebookView;
-  /** As it is saved: it has the code of the view. */
+  /** The document to save: it has the code of the view. */
   readonly document: NotebookDocument;
 }
 
@@ -130,7 +130,7 @@ function readOutput(store: Pick<Store, 'get'>, record: CellOutputRecord, ...scop
   return { output, console: console.flatMap((entry) => entry ?? []), code };
 }
 
-/** The saved outputs of `cells`, read one by one: the caller stops when it has enough. Those of other code are not given. */
+/** The saved outputs of `cells`, read one by one: the caller stops when it has enough. Outputs of other code are left out. */
 export function* outputsOf(
   store: Store,
   workspaceId: WorkspaceId,

@@ -14,7 +14,7 @@ export interface ViewCell {
   readonly id: string;
   code: string;
   options: Readonly<Record<string, unknown>>;
-  /** Counts the changes of the code: code mode refuses edits of a version that was not read. */
+  /** Counts the changes of the code, because code mode refuses edits of a version that was not read. */
   version: number;
   activity: 'idle' | 'queued' | 'running' | 'disabled-transitively';
   stale: boolean;
@@ -117,7 +117,7 @@ export class NotebookView {
     this.#dependencies = this.#dependenciesBy(this.#variables);
   }
 
-  /** Null members leave the known values; an empty console clears it, entries append. */
+  /** Null members keep the known values; an empty console clears the console, entries are appended. */
   applyCellOp(op: CellOp): ViewCell | undefined {
     const cell = this.#cells.get(op.cellId);
     if (cell === undefined) return undefined;
@@ -159,7 +159,7 @@ export class NotebookView {
     return [{ type: 'errors-left-out', msg: `Its errors were not kept: ${LEFT_OUT}` }];
   }
 
-  /** Applies the kernel's verdict on every cell and returns the cells that look different now. */
+  /** Applies the kernel's verdict on every cell and returns the cells whose shown state has changed. */
   applyVerdicts(done: BridgeDone): ViewCell[] {
     const changed: ViewCell[] = [];
     for (const [cellId, verdict] of done.cells) {
@@ -198,7 +198,7 @@ export class NotebookView {
     return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
 
-  /** For each cell that needs one of these, directly or through others: the first of those that it needs. */
+  /** Returns for each cell that depends on one of these, directly or not, the first of those it depends on. */
   firstNeeded(cellIds: Iterable<string>): Map<string, string> {
     return this.#dependencies.firstNeeded(cellIds);
   }

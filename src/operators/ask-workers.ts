@@ -1,7 +1,7 @@
 /** Asks the other workers for state that only they have in memory, within a limit of time. */
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 
-/** A worker that has not answered by then is left out, and that is said. */
+/** A worker that has not answered by then is left out, and the answer says so. */
 export const MAX_WAIT_MS = 5_000;
 
 export interface OtherAnswers<T> {

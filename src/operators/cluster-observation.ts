@@ -15,7 +15,7 @@ export interface OwnObservation {
   readonly log: () => readonly string[];
 }
 
-/** The same of the whole server. */
+/** The same observation of the whole server. */
 export interface ClusterObservation extends Omit<OwnObservation, 'log'> {
   readonly log: () => Promise<ServerLog>;
 }

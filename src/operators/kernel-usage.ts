@@ -11,7 +11,7 @@ export interface KernelPlace {
 
 export interface KernelSample {
   readonly sampledAt: string;
-  /** The one with the most memory first. */
+  /** Kernels, the one with the most memory first. */
   readonly kernels: readonly KernelUsage[];
 }
 
@@ -25,7 +25,7 @@ const MAX_SHARE = 1 / 150;
 /** The longest time for which a sample is shared, even when reading takes long, as it does on a busy machine. */
 const MAX_FRESH_MS = 5_000;
 const OTHERS_FOR_MS = 10_000;
-/** Of one kernel: one that has started more is not followed further. */
+/** The most processes of one kernel: further ones are not followed. */
 const MAX_PROCESSES = 200;
 const TICKS_PER_S = 100;
 
@@ -34,7 +34,7 @@ export class KernelSampler {
   readonly #kernels: () => Iterable<KernelPlace>;
   #running: Promise<KernelSample> | undefined;
   #freshUntilMs = 0;
-  /** Of the kernels of the last sample: whether their process is the first of a namespace, by pid and start. */
+  /** The processes of the kernels in the last sample, by pid and start: whether each is the first of a namespace. */
   #firsts = new Map<string, boolean>();
   /** Processes that are not part of a kernel: they are not read again for a while. */
   readonly #others = new Set<number>();

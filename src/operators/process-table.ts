@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface ProcessFact {
   readonly parent: number;
-  /** Its own, and that of its children that have ended. */
+  /** Processor time of the process and of its children that have ended. */
   readonly cpuSeconds: number;
   readonly memoryBytes: number;
   /** Distinguishes it, with its number, from a later process with the same number. */
@@ -14,7 +14,7 @@ export interface ProcessFact {
 export interface ProcessTable {
   readonly processes: ReadonlyMap<number, ProcessFact>;
   readonly children: ReadonlyMap<number, readonly number[]>;
-  /** How long the event loop was held up, in all. */
+  /** How long the event loop was blocked, in total. */
   readonly workedMs: number;
 }
 

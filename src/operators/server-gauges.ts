@@ -17,7 +17,7 @@ export interface StorageCondition {
   readonly freeBytes: number;
   /** Damaged records that this process has read. */
   readonly damagedRecords: number;
-  /** Undefined where this process makes no backups. */
+  /** The schedule of backups; undefined when this process makes none. */
   readonly backup: BackupStatus | undefined;
 }
 

@@ -32,7 +32,7 @@ const BYTES_IN_A_TURN = 512 * 1024;
 const RECORDS_IN_A_TURN = 500;
 /** How long a request waits for a new count. */
 const MAX_WAIT_MS = 1_000;
-/** A count is shown for so long, and for so many times as long as it took. */
+/** A count is shown for this long, and for this many times as long as it took. */
 const MIN_AGE_MS = 5_000;
 const AGE_FACTOR = 9;
 
@@ -46,7 +46,7 @@ interface Count {
 
 interface Known {
   readonly usage: StoredUsage;
-  /** Until when it is shown without another count, by the monotonic clock. */
+  /** Until this time, by the monotonic clock, it is shown without another count. */
   readonly validUntilMs: number;
 }
 

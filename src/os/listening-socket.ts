@@ -26,7 +26,7 @@ const BACKLOG = 4096;
 
 export interface BoundSocket {
   readonly descriptor: number;
-  /** The one asked for, or the one that the system chose when that is 0. */
+  /** The requested port, or the one that the system chose when that is 0. */
   readonly port: number;
 }
 

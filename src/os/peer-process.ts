@@ -27,7 +27,7 @@ export interface PeerProcess {
   signal(socket: Socket, signal: number): boolean;
 }
 
-/** Knows nothing of any process. */
+/** Identifies no process. */
 export const UNKNOWN_PEERS: PeerProcess = { pid: () => undefined, signal: () => false };
 
 /** Resolves with the functions; on a system without these calls, with `UNKNOWN_PEERS`. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** Where the quota of a control group stands, as a container sees its own: version 2, and version 1 in two files. */
+/** The files with the quota of a control group, as a container sees its own: one in version 2, two in version 1. */
 const QUOTA_FILE = '/sys/fs/cgroup/cpu.max';
 const OLD_QUOTA_FILES = ['/sys/fs/cgroup/cpu/cpu.cfs_quota_us', '/sys/fs/cgroup/cpu/cpu.cfs_period_us'];
 

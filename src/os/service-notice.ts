@@ -14,7 +14,7 @@ export interface ServiceNotice {
   readonly STOPPING?: 1;
   /** One line for `systemctl status`. */
   readonly STATUS?: string;
-  /** Within how many microseconds the next notice of this field comes, or the start or the stop is over. */
+  /** The next notice of this field must come, or the start or the stop must end, within this many microseconds. */
   readonly EXTEND_TIMEOUT_USEC?: number;
 }
 

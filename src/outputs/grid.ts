@@ -4,7 +4,7 @@ import type { OutputTable } from '#src/wire/output.ts';
 export interface Grid {
   readonly headings: readonly (readonly string[])[];
   readonly rows: readonly (readonly string[])[];
-  /** How many rows there are in addition to these. */
+  /** The number of further rows. */
   readonly moreRows?: number;
   readonly moreColumns?: number;
 }

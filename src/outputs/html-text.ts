@@ -13,7 +13,7 @@ type Tag = Extract<Node, { attribs: object }>;
 
 export type Emphasis = 'strong' | 'code' | 'error';
 
-/** How the parts of a page that are more than words are written. */
+/** The rules for the parts of a page that are more than words. */
 export interface HtmlView {
   readonly table: (grid: Grid) => string;
   /** Takes an embedded image, sound or download as a data URL. Returns the text to write in its place. */
@@ -69,10 +69,10 @@ export function htmlText(html: string, parser: HtmlParser, view: HtmlView): stri
   return [text, ...notes].filter(Boolean).join('\n');
 }
 
-/** Where a node is, and how it is written. */
+/** The context of a node, and the way in which it is written. */
 interface Place {
   readonly view: HtmlView;
-  /** How many elements the node is in. */
+  /** How many elements contain the node. */
   readonly depth: number;
   readonly isPre: boolean;
 }

@@ -32,7 +32,7 @@ const TRACEBACK = 'application/vnd.marimo+traceback';
 interface Preference {
   /** The members of a bundle in order. A type that is not named has the place of its wildcard. */
   readonly order: readonly string[];
-  /** Types of which the server's text says more, or the same in less, than the data. */
+  /** Types of which the server's text says more than the data, or says the same in less space. */
   readonly asText: ReadonlySet<string>;
 }
 

@@ -1,4 +1,4 @@
-/** How large the folder of a set is, and how large it may become while an installer fills it. */
+/** The size of a set's folder, and the limit of its growth while an installer fills it. */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ export interface Room {
 }
 
 const MIN_PAUSE_MS = 250;
-/** From one measurement to the next pass at least so many times as long as it takes. */
+/** The pause between two measurements is at least this many times as long as a measurement takes. */
 const PAUSE_FACTOR = 10;
 const MIB = 2 ** 20;
 

@@ -24,7 +24,7 @@ export interface IndexRoute extends Disposable {
 export type AdmitTarget = (host: string, port: number, signal: AbortSignal) => Promise<IndexRoute>;
 
 const ADMIT_TIMEOUT_MS = 15_000;
-/** Of the head of a request, which has the password. An installer sends it as soon as it has connected. */
+/** The most bytes of a request's head, which has the password. An installer sends it as soon as it has connected. */
 const LIMITS = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, maxHeaderSize: 8 * 1024 };
 /** Connections without the password that may be open. One more ends the oldest, so that an installer always gets in. */
 const MAX_STRANGERS = 128;
@@ -69,7 +69,7 @@ export class IndexProxy implements AsyncDisposable {
     return new IndexProxy(server, address.port, index, admit);
   }
 
-  /** With the password in it: for the environment of the installer, and for nothing else. */
+  /** The URL with the password: for the environment of the installer, and for nothing else. */
   get url(): string {
     return `http://troupe:${this.#password}@127.0.0.1:${this.port}`;
   }

@@ -14,7 +14,7 @@ interface KernelStarter {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
 }
 
-/** A kernel that is not needed any more once `signal` aborts. */
+/** A kernel that is no longer needed once `signal` aborts. */
 interface WantedKernel {
   readonly launch: KernelLaunch;
   readonly sink: KernelSink;

@@ -1,7 +1,7 @@
 /** Packages could not be installed. The message is for people: the reason, with advice. */
 export class PackageFailure extends Error {
   override readonly name = 'PackageFailure';
-  /** Whether it says nothing about the packages, so that the next attempt may succeed. */
+  /** Whether the failure is not caused by the packages, so that the next attempt may succeed. */
   readonly isPassing: boolean;
 
   constructor(message: string, isPassing = false) {

@@ -17,13 +17,13 @@ import { abandoned, type Progress } from './shared-installation.ts';
 export interface PackageWishes {
   /** The header of its file, which may have script metadata (PEP 723). */
   readonly script: string;
-  /** The requirements of its workspace; of two with one name the later. */
+  /** The requirements of its workspace; of two with one name the later one counts. */
   readonly workspace: readonly string[];
 }
 
 /** The packages that a notebook needs in addition. */
 export interface PackagePlan {
-  /** In a normal form; empty when nothing is missing. */
+  /** The requirements in a normal form; empty when nothing is missing. */
   readonly requirements: readonly string[];
   /** Names exactly these requirements on exactly this Python and index. */
   readonly key: string;

@@ -37,7 +37,7 @@ export interface PackageSet extends Disposable {
 export interface PackageSetsOptions {
   readonly root: string;
   readonly installer: Pick<PackageInstaller, 'plan' | 'install'>;
-  /** Of all sets together, in bytes; 0 means no limit. */
+  /** The limit of all sets together, in bytes; 0 means no limit. */
   readonly maxBytes: number;
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** The other workers of the server; absent in a server of one process. */
@@ -63,7 +63,7 @@ const UNFINISHED = '.making-';
 /** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
-/** How many sets are made at once. Each keeps uv and its threads, and fills the disk. */
+/** How many sets are made at the same time. Each keeps uv and its threads busy, and fills the disk. */
 const MADE_AT_ONCE = 3;
 
 export class PackageSets implements Disposable {
@@ -176,7 +176,7 @@ export class PackageSets implements Disposable {
     try {
       return await this.#places.pass(() => this.#make(key, requirements, progress, left));
     } finally {
-      // Another one may have been begun since everybody left this one.
+      // Another installation may have been begun since every waiting session left this one.
       if (!left.aborted || this.#making.get(key)?.isAbandoned) this.#making.delete(key);
     }
   }

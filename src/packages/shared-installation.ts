@@ -18,10 +18,10 @@ export class SharedInstallation<T> {
       for (const listener of this.#listeners) listener.tell(text);
     };
     this.#result = install(tell, this.#abandoned.signal);
-    this.#result.catch(() => {}); // once everybody has left, nobody hears of its failure
+    this.#result.catch(() => {}); // once nobody waits, nobody handles its failure
   }
 
-  /** Whether everybody has left, so that nobody can wait for it any more. */
+  /** Whether the installation is abandoned, so that nobody can wait for it any more. */
   get isAbandoned(): boolean {
     return this.#abandoned.signal.aborted;
   }

@@ -126,8 +126,8 @@ export class WorkspacePackages {
   }
 
   /**
-   * Returns whether the packages were noted: not in a workspace that has been deleted. Others may have removed packages since,
-   * and are not overruled.
+   * Returns whether the packages were noted, which is not the case in a deleted workspace. Packages that others have removed
+   * since stay removed.
    */
   #note(
     workspaceId: WorkspaceId,

@@ -17,7 +17,7 @@ const MAX_RUNS = 20;
 const MAX_SESSIONS = 20;
 const KINDS: readonly RunKind[] = ['notebook', 'agent'];
 
-/** The place where the deletion of outputs resumes: the runs of one kind, after those of a session. */
+/** The place where the deletion of outputs resumes: the runs of one kind after those of a session. */
 export interface OutputsPlace {
   readonly kind: RunKind;
   readonly after: string | undefined;

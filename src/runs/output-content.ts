@@ -19,7 +19,7 @@ const BASE64_END = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Contents of texts whose messages are about to be received. */
 const arrived = new Map<string, OutputContent>();
-/** Contents of outputs that were received. They go with the output, at the latest. */
+/** Contents of received outputs. They are forgotten with the output, at the latest. */
 const prepared = new WeakMap<object, OutputContent>();
 
 interface Output {

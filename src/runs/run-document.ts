@@ -129,7 +129,7 @@ export function parse(json: Uint8Array): RunDocument {
   ) as RunDocument;
 }
 
-/** Returns the record of a run as if its output had not been stored; undefined when it has none. */
+/** Returns the record of a run as if its output had not been stored; undefined when it has no output. */
 export function trimmed(record: RunRecord): EncodedRecord<RunRecord> | undefined {
   const run = parse(record.document);
   if (run.output === null) return undefined;
@@ -138,8 +138,8 @@ export function trimmed(record: RunRecord): EncodedRecord<RunRecord> | undefined
 }
 
 /**
- * Returns the present, in milliseconds since 1970, as the end of a run: never before its beginning, because the time of a new id can
- * be ahead of the clock.
+ * Returns the current time, in milliseconds since 1970, as the end of a run. It is never before the run's beginning, because the
+ * time of a new id can be ahead of the clock.
  */
 export function endOf({ createdAt }: Pick<RunDocument, 'createdAt'>): number {
   return Math.max(Date.now(), Date.parse(createdAt));

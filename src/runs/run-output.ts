@@ -42,7 +42,7 @@ export class OutputShelf {
     });
   }
 
-  /** Returns an entry of a cell's console: text as it is, since it is bounded already, and a figure as an output is. */
+  /** Returns an entry of a cell's console: text unchanged, because it is bounded already, and a figure like an output. */
   shelveConsole({ channel, ...output }: RawOutput & { readonly channel: string }): ConsoleEntry[] {
     const { mimetype, data } = output;
     if (channel !== 'media') return [{ channel, mimetype, data, ...this.#describe(output) }];

@@ -94,7 +94,7 @@ export class RunReader {
     return this.#find(workspaceId, runId) !== undefined;
   }
 
-  /** Returns the notebook or conversation that a run belongs to, in whose home it is carried out; undefined for no run. */
+  /** Returns the notebook or conversation of a run, in whose home it is carried out; undefined for an unknown run. */
   homeOf(workspaceId: WorkspaceId, runId: string): string | undefined {
     return this.#store.get(runIndex, workspaceId, runId)?.sessionId;
   }

@@ -47,7 +47,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
   /** Makes the session from its stored state. */
   protected abstract load(session: ActorId, stream: SessionStream): Live;
 
-  /** Returns the successor of a session that closes: none. Its stream has ended. */
+  /** Returns the successor of a closed session: none, because its stream has ended. */
   protected succeed(_closed: Live, _newStream: () => SessionStream): Live | undefined {
     return undefined;
   }
@@ -105,7 +105,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
       if (isElsewhere(workspaceId, sessionId)) this.forget({ workspaceId, id: sessionId });
   }
 
-  /** Takes a session that closes out of memory and returns its stream, if there is one: it is to be ended. */
+  /** Takes a closing session out of memory and returns its stream, if there is one, for the caller to end. */
   retire(session: ActorId): SessionStream | undefined {
     const closed = this.peek(session);
     if (closed === undefined) return this.#unpark(session);

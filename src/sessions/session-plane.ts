@@ -10,7 +10,7 @@ import type { RunKind } from '#src/wire/run.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 
-/** The actors of one kind of session, as far as all kinds are alike. */
+/** The actors of one kind of session, with the members that both kinds have. */
 export interface AnySessionActors {
   on(
     listener: (session: ActorId, notice: SessionNotice<string>, committed: Promise<void> | undefined) => void,
@@ -30,7 +30,7 @@ export interface SessionPlaneOptions<Live extends LiveSession> {
 /** The parameters of a request for an event stream. */
 export interface StreamRequest {
   readonly lastEventId: string;
-  /** Whether the subscriber only looks: nothing is woken, loaded or kept in memory for it. */
+  /** Whether the subscriber only observes: nothing is woken, loaded or kept in memory for it. */
   readonly observe: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface FollowOptions {
   readonly lastEventId: string;
   /** The current state of the session, as `SessionStream.subscribe` takes it. */
   readonly replay: () => readonly Envelope[];
-  /** Whether the subscriber only looks: the session is neither loaded nor kept in memory for it. */
+  /** Whether the subscriber only observes: the session is neither loaded nor kept in memory for it. */
   readonly observes?: boolean;
 }
 
@@ -88,7 +88,7 @@ export class SessionPlane<Live extends LiveSession> {
     for (const session of actors.residents()) actors.tell(session, { type: 'suspend', failure });
   }
 
-  /** Takes the sessions out of memory that another worker decides for from now on. None of them does anything. */
+  /** Takes the sessions out of memory that another worker now decides for. None of them works. */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     this.#options.live.leaveTo(isElsewhere);
   }

@@ -57,11 +57,11 @@ async function bundlePrograms(root, build) {
     entryNames: '[name]-[hash]',
     outExtension: { '.js': '.cjs' },
     format: 'cjs',
-    supported: { 'dynamic-import': false }, // a script of V8 has none; packages are required instead
+    supported: { 'dynamic-import': false }, // a script of V8 has no `import`; packages are required instead
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: '(function (require, module, exports, importMetaUrl) {' },
     footer: { js: '})' },
-    legalComments: 'none', // the packages have them; and the rest is ASCII
+    legalComments: 'none', // the packages have them, and all other code is ASCII
     sourcemap: true,
     sourcesContent: false,
     minifyWhitespace: true,

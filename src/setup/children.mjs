@@ -5,7 +5,7 @@ import { SetupError } from './console.mjs';
 const TAIL_LINES = 40;
 const running = new Set();
 
-/** Settings of the server, and keys: nothing that set-up runs has to know them, and others can read its environment. */
+/** Settings of the server and keys are removed: no program of the set-up needs them, and others can read its environment. */
 const OF_THE_SERVER = /^TROUPE_|_API_KEY$/;
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !OF_THE_SERVER.test(name)),

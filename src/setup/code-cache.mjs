@@ -8,7 +8,7 @@ import { start } from './children.mjs';
 
 const RECORDER = new URL('./code-cache-recorder.mjs', import.meta.url).href;
 const MAX_RUN_MS = 20_000;
-/** Instead of Python, which may not be installed yet: it says nothing and ends with its standard input. */
+/** Runs in place of Python, which may not be installed yet: it prints nothing and ends with its standard input. */
 const SILENT_PYTHON = '#!/bin/sh\nexec cat >/dev/null\n';
 
 /** Resolves when the programs have run. Never rejects because of them. */

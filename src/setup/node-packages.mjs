@@ -76,7 +76,7 @@ async function requireBinaries(root, keepOpen) {
 
 /** Returns one line for a binary that does not load here, with the remedy; `text` is the output of Node.js. */
 export function unloadable(name, text) {
-  // uWebSockets.js puts a general sentence first, and the reason last.
+  // uWebSockets.js prints a general sentence first, and the reason last.
   const named =
     text.split('\n').findLast((line) => /^\w*Error( \[\w+\])?: /.test(line)) ?? text.split('\n')[0];
   const reason = named.replace(/^\w*Error( \[\w+\])?: /, '').trim();

@@ -160,11 +160,7 @@ function select(args) {
   return { nodeTests, pythonTests, flags, everything: named.length === 0 };
 }
 
-/**
- * Runs a stage, and repeats the files that failed in it. On a person's machine they run once more, alone. Under `CI=true` they
- * run several times, side by side where the files of the stage do: a race that only shows under load would pass alone. A stage
- * whose repetitions all pass is reported as flaky. `report` is the file in which the runner names the tests that failed.
- */
+/** a failure that needs load would pass when it runs alone. */
 async function stageOrFlaky(name, commandFor, { report, atOnce = 1, isBesideOthers = false } = {}) {
   const first = await stage(name, ...commandFor(false), isBesideOthers);
   if (first.ok) return;

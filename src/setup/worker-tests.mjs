@@ -6,7 +6,10 @@ import { ROOT } from './setup.mjs';
 const FIXTURE = 'test/support/server-fixture.ts';
 const IMPORT = /(?:from|import) '(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
 
-/** Files and folders whose servers are not to have the workers that are asked for: they say nothing of a server of several workers, with the reason. */
+/**
+ * Files and folders whose servers do not get the requested workers, because they test nothing of a server of several workers;
+ * each with the reason.
+ */
 const OF_ONE_PROCESS = {
   'test/cluster/': 'each starts the workers that it needs',
   'test/faults/': 'a kill point ends one process; worker-deaths.test.ts covers the death of a worker',

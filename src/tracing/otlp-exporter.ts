@@ -5,7 +5,7 @@
 import type { Attributes, AttributeValue, SpanRecord, SpanSink } from './tracer.ts';
 
 export interface OtlpExporterOptions {
-  /** Where the receiver listens; `/v1/traces` is added. */
+  /** The address of the receiver; `/v1/traces` is added. */
   readonly url: string;
   readonly version: string;
   /** Called with the number of spans that were discarded, and why. */

@@ -1,4 +1,4 @@
-/** How the lists of a workspace are ordered and filtered. */
+/** The order and the filters of a workspace's lists. */
 import Type, { type TSchema } from 'typebox';
 import { RunStatusSchema } from './run.ts';
 import { SessionModeSchema, SessionStatusSchema } from './session.ts';

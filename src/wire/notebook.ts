@@ -45,7 +45,7 @@ export const DatasourceSlugsSchema = Type.Array(Type.String({ maxLength: 120, pa
   description: 'Slugs of datasources. Whether they exist is checked when they are used.',
 });
 
-/** Of an environment variable that is secret. */
+/** The name of a secret environment variable. */
 export const SECRET_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
 
 const VariableValueSchema = Type.String({ maxLength: 65_536, pattern: WITHOUT_NUL });

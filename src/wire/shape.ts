@@ -178,10 +178,10 @@ export const PageQuery = Type.Object(
   closed,
 );
 
-/** The most items of a list that comes whole: its memory and the time to read it are bounded. */
+/** The most items of a list that is returned as a whole, because its memory and the time to read it are bounded. */
 export const MAX_WHOLE_LIST = 10_000;
 
-/** The query of a list that comes whole unless a page is asked for. */
+/** The query of a list that is returned as a whole unless a page is requested. */
 export const WholeListQuery = Type.Object(
   {
     after: After,

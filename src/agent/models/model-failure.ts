@@ -5,7 +5,9 @@ import type { FailureCode } from '#src/core/failures.ts';
 
 export class ModelFailure extends Error {
   readonly failure: Failure;
-  /** How long to wait before another attempt: null when another could not end otherwise, `undefined` when the provider does not say. */
+  /**
+   * The pause before another attempt: null when another attempt would fail as well, `undefined` when the provider names no pause.
+   */
   readonly retryMs: number | null | undefined;
   constructor(code: FailureCode, message: string, retryMs: number | null | undefined) {
     super(message);

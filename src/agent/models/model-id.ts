@@ -11,7 +11,7 @@ export type KeyedProvider = (typeof KEYED_PROVIDERS)[number];
 
 export interface ModelId {
   readonly provider: ProviderName;
-  /** As the provider calls it. */
+  /** The provider's name for the model. */
   readonly name: string;
 }
 

@@ -25,7 +25,7 @@ export interface ModelSettings {
   readonly openaiBaseUrl: string;
   readonly openaiCompatibleUrl: string | undefined;
   readonly openaiCompatibleApiKey: Secret | undefined;
-  /** 0: the provider's usual number. */
+  /** The size of a model's window, in tokens; 0: the provider's usual number. */
   readonly modelContextTokens: number;
 }
 
@@ -33,10 +33,10 @@ export interface ModelSettings {
 export interface LocalModel {
   /** The model's name after `local/`. */
   readonly name: string;
-  /** Returns the steps that are needed before it can be used; undefined when there are none. */
+  /** Returns advice for making the model usable; undefined when it is usable. */
   lacks(): string | undefined;
   /**
-   * Resolves once it can be asked; starts the processes it needs. Rejects with a line that gives the reason when it
+   * Resolves once the model can be asked; starts the processes that it needs. Rejects with a line that gives the reason when it
    * cannot.
    */
   connect(): Promise<{ readonly apiKey: string; readonly dispatcher: Dispatcher }>;
@@ -48,7 +48,7 @@ export interface ModelsOptions {
   readonly local: LocalModel | undefined;
 }
 
-/** A model that can be asked now, as far as the settings tell. */
+/** A model that can be asked now, according to the settings. */
 export interface ChosenModel {
   readonly id: string;
   readonly seesImages: boolean;
@@ -101,7 +101,8 @@ export class Models {
     const { modelContextTokens } = this.#options.settings;
     return {
       id: modelIdText(id),
-      // In chat completions a picture in a tool's result travels as text: a great many tokens that say nothing.
+      // In chat completions a picture in a tool's result travels as text, which costs a great many tokens and shows the model
+      // nothing.
       seesImages: provider === 'anthropic' || provider === 'openai',
       windowTokens: modelContextTokens === 0 ? WINDOWS[provider] : modelContextTokens,
       maxOutputTokens: MAX_OUTPUT[provider],

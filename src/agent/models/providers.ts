@@ -3,7 +3,7 @@ import type { LanguageModelV3, SharedV3ProviderOptions } from '@ai-sdk/provider'
 import type { Dispatcher } from 'undici';
 import type { ProviderName } from './model-id.ts';
 
-/** Where and how a model is asked. */
+/** The address of a model and the options of its calls. */
 export interface ModelTarget {
   readonly provider: ProviderName;
   readonly name: string;
@@ -15,7 +15,7 @@ export interface ModelTarget {
 
 /** The options sent with every request to a provider. */
 export const PROVIDER_OPTIONS: SharedV3ProviderOptions = {
-  // Nothing of a conversation is to stay with the vendor.
+  // The vendor must store nothing of a conversation.
   openai: { store: false },
 };
 
@@ -24,7 +24,7 @@ type Send = typeof fetch;
 const MAX_MODELS = 100;
 /** The sender of a call's requests, by the signal that the call was given: a model serves many calls at once. */
 const sends = new WeakMap<AbortSignal, Send>();
-/** To make one takes longer, and more memory, than to ask it. */
+/** Language models by their target, kept because making one takes more time and memory than a call. */
 const models = new Map<string, Promise<LanguageModelV3>>();
 
 /** Returns the model of a target. `send` sends the requests of calls that have `signal`. */

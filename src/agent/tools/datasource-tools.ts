@@ -48,7 +48,7 @@ export interface Refused {
 export interface QueryRequest extends TracedRequest {
   readonly sql: string;
   readonly maxRows: number;
-  /** Returns a cell as the model sees it. It is called as rows arrive, so that long cells do not stay in memory. */
+  /** Returns a cell as the model sees it. It is called for each row as it arrives, so that long cells do not stay in memory. */
   readonly shorten: (cell: unknown) => string;
 }
 
@@ -59,7 +59,7 @@ export interface QueryRequest extends TracedRequest {
 export interface DatasourceQueries {
   /** Returns those of `slugs` that the caller may read. */
   list(caller: Principal, slugs: readonly string[]): Promise<readonly DatasourceSummary[]>;
-  /** Tables and columns as they were some minutes ago at most; as they are now with `refresh`. */
+  /** Tables and columns, at most some minutes old; read again with `refresh`. */
   describe(caller: Principal, slug: string, request: DescribeRequest): Promise<Described | Refused>;
   /** Returns whether there is this datasource and the user may not read it, by their role and grants as they are now. */
   isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean;
@@ -70,9 +70,11 @@ export interface DatasourceQueries {
 export interface DatasourceToolsOptions {
   readonly queries: DatasourceQueries;
   readonly caller: Principal;
-  /** Those that the conversation may use. */
+  /** The datasources that the conversation may use. */
   readonly slugs: readonly string[];
-  /** Returns whether the member who chose the datasource for the conversation may read it now; the caller has to as well. */
+  /**
+   * Returns whether the member who chose the datasource for the conversation may still read it. The caller needs the same right.
+   */
   readonly isAllowed: (slug: string) => boolean;
 }
 

@@ -49,8 +49,8 @@ export interface CellsResult {
  */
 export interface Notebooks {
   /**
-   * Wakes a session that sleeps, when it is in this environment, and waits up to 30 s for its kernel, so that an agent can be bound to
-   * it. Returns undefined when there is nothing to wait for: whether the agent can be bound is for `checkBinding` to say.
+   * Wakes a session that sleeps, when it is in this environment, and waits up to 30 s for its kernel, so that an agent can be
+   * bound to it. Returns undefined when there is nothing to wait for: `checkBinding` decides whether the agent can be bound.
    */
   prepareBinding(
     workspaceId: WorkspaceId,

@@ -15,7 +15,7 @@ export interface NotebookToolsOptions {
   readonly notebooks: Notebooks;
   readonly workspaceId: WorkspaceId;
   readonly sessionId: string;
-  /** Without it no code can be run but that of the cells. */
+  /** Whether the model may edit the notebook and run code of its own; otherwise it can only run cells. */
   readonly isEditable: boolean;
 }
 

@@ -33,7 +33,7 @@ export interface Tool {
   readonly name: string;
   readonly description: string;
   readonly schema: TObject;
-  /** Whether it needs the notebook to itself: such calls run one after the other. */
+  /** Whether the call needs the notebook to itself: such calls run one after the other. */
   readonly exclusive: boolean;
   /** Runs the tool. Never rejects because of its input: a failure that the model may see is an outcome. */
   run(input: unknown, call: ToolCall): Promise<ToolOutcome>;
@@ -71,7 +71,7 @@ export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool
         return call.signal.aborted ? { ...outcome, status: 'cancelled' } : outcome;
       } catch (error) {
         if (call.signal.aborted) return cancelled();
-        // Refusals are for the model to read; anything else is a bug, whose text is not.
+        // The model reads refusals; any other error is a bug, whose text the model must not get.
         if (error instanceof AppError) return failed(`${error.code}: ${error.message}`);
         throw error;
       }

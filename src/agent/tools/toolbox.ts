@@ -41,7 +41,7 @@ export class Toolbox {
 
   #inLine<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#line.then(work);
-    this.#line = turn.catch(() => {}); // the caller of `#inLine` handles it; the next turn must come all the same
+    this.#line = turn.catch(() => {}); // the caller of `#inLine` handles the error; the next call must run all the same
     return turn;
   }
 }

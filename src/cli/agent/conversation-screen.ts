@@ -9,7 +9,7 @@ import type { Terminal } from '../terminal.ts';
 
 const MAX_INPUT_LENGTH = 100;
 
-/** How a prompt ended that did not complete. */
+/** The end of a prompt that did not complete, in words. */
 const OUTCOMES: Readonly<Record<NonNullable<AgentEntry['outcome']>, string>> = {
   cancelled: 'cancelled',
   failed: 'failed',

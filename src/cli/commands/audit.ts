@@ -87,7 +87,7 @@ async function* addedEntries(
       throw error;
     });
     yield* page?.items ?? [];
-    // A cursor is the id of an entry; a page that had to be sought for long may have none.
+    // A cursor is the id of an entry; a page that needed a long search may have none.
     after = page?.nextCursor ?? page?.items.at(-1)?.id ?? after;
     if (page?.nextCursor == null) await pause(ASK_EVERY_MS);
   }

@@ -16,7 +16,7 @@ interface RepairFlags {
 /** `troupe backup`, `troupe restore`, `troupe verify`, `troupe migrate` and `troupe compact`: they work on the data directory, on the server's machine. */
 export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const dataDirOf = () => loadConfig(env, { cwd }).config.dataDir;
-  // Imported when they are asked for, because they load the store, which no other command needs.
+  // Imported on demand, because they load the store, which no other command needs.
   const make = program
     .command('backup')
     .summary('back up the data directory, also while the server runs')

@@ -17,7 +17,7 @@ const MARKS: Readonly<Record<CellEnd, string>> = {
   disabled: '○',
 };
 
-/** How a cell is introduced. */
+/** The heading of a cell. */
 export interface CellHeading {
   readonly name: string;
   readonly firstLine: string;

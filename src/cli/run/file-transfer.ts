@@ -16,7 +16,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 export interface FetchedFile {
   /** In the workspace. */
   readonly path: string;
-  /** Where it is here. */
+  /** The path on this machine. */
   readonly file: string;
   readonly bytes: number;
   /** When it was last written in the workspace. */

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const REDRAW_MS = 100;
-/** Of a terminal that does not say how wide it is. */
+/** The width of a terminal that does not report one. */
 const USUAL_COLUMNS = 80;
 
 /** The line, and a terminal that prints above it. */

@@ -72,7 +72,7 @@ const NAMESPACES = [
   '--kill-child',
 ];
 
-/** Its own sandbox is off, because it is in a narrower one already, and cannot make another in it. */
+/** The browser's own sandbox is off, because it cannot make one inside of this one, which is narrower. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',

@@ -12,7 +12,7 @@ import { findBrowser, printPdf } from './pdf.ts';
 
 const FRONT_ENDS = ['none', 'server', 'cdn'] as const;
 
-/** Where an HTML file has its front end: in none, a static page, or loaded from the server or a public CDN. */
+/** The place of an HTML file's front end: in none, a static page, or loaded from the server or a public CDN. */
 export type FrontEnd = (typeof FRONT_ENDS)[number];
 
 const FORMATS = { '.html': 'html', '.pdf': 'pdf', '.ipynb': 'ipynb', '.md': 'md', '.py': 'py' } as const;
@@ -27,7 +27,7 @@ export interface WrittenReport {
 export interface ReportRequest {
   readonly client: Client;
   readonly cwd: string;
-  /** Where programs are looked for. */
+  /** The folders in which programs are searched. */
   readonly searchPath: string | undefined;
   readonly report: string;
   readonly frontEnd: FrontEnd | undefined;

@@ -1,4 +1,4 @@
-/** The files that `troupe run` takes along and brings back. */
+/** The files that `troupe run` uploads and downloads. */
 import { statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Client } from '#src/client/client.ts';

@@ -130,7 +130,7 @@ async function runFound(
     interruption.instead = undefined;
     await screen.finish(run);
     progress.activity = () => 'writing its report and files';
-    // After a cancel, written files are still fetched; the next Ctrl-C gives that up.
+    // After a cancel, written files are still fetched; the next Ctrl-C stops that.
     const signal = interruption.stop.aborted ? interruption.leave : interruption.stop;
     const results = await writeResults(options, notebook, run, { shown, warnings: terminal }, signal);
     return { notebookId: notebook.id, run, files: files(), ...results };
@@ -147,7 +147,7 @@ interface FoundNotebook {
   readonly notebook: Notebook;
   /** Whether this command has made it. */
   readonly isImported: boolean;
-  /** How the notebook was found or made, for people. */
+  /** Says in words how the notebook was found or made. */
   readonly how?: string;
 }
 

@@ -10,9 +10,9 @@ import { bringBack, type RunFiles } from './run-files.ts';
 export interface ResultOptions extends RunFiles {
   /** Files to write the executed notebook to. */
   readonly reports: readonly string[];
-  /** Where programs are looked for, as in `PATH`. */
+  /** The folders in which programs are searched, as in `PATH`. */
   readonly searchPath: string | undefined;
-  /** Where an HTML file has its front end. */
+  /** The place of an HTML file's front end. */
   readonly frontEnd: FrontEnd | undefined;
 }
 

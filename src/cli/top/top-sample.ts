@@ -14,13 +14,13 @@ export interface TopWorker extends WorkerState {
 
 /** The state of the server, with the changes since the sample before. */
 export interface TopSample extends Omit<ServerState, 'kernels' | 'workers'> {
-  /** Of the server's process; 1 is one whole processor. */
+  /** Processor time of the server's process; 1 is one whole processor. */
   readonly cpuShare: number;
-  /** Of the time in which the event loop was busy. Of several workers: that of the busiest one. */
+  /** The share of time in which the event loop was busy; with several workers, that of the busiest one. */
   readonly busyShare: number;
-  /** Of a server of several workers. */
+  /** The workers of a server of several workers. */
   readonly workers?: readonly TopWorker[];
-  /** By processor time, then by memory, the most first. */
+  /** Kernels by processor time, then by memory, the greatest first. */
   readonly kernels: readonly TopKernel[];
 }
 
@@ -31,7 +31,7 @@ export function topSample(before: ServerState, now: ServerState): TopSample {
   const known = new Map(before.kernels.map((kernel) => [kernel.pid, kernel.cpuSeconds]));
   const kernels = now.kernels.map((kernel) => ({
     ...kernel,
-    // One that began since then has used all of its time since then.
+    // A kernel that began since then has used all of its time since then.
     cpuShare: share(kernel.cpuSeconds, known.get(kernel.pid) ?? 0),
   }));
   kernels.sort((a, b) => b.cpuShare - a.cpuShare || b.memoryBytes - a.memoryBytes);

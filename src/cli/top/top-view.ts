@@ -5,7 +5,7 @@ import type { TopKernel, TopSample } from './top-sample.ts';
 
 export interface TopSpace {
   readonly columns: number;
-  /** How many lines there is room for. */
+  /** How many lines fit. */
   readonly rows: number;
 }
 

@@ -18,7 +18,7 @@ type Send = (type: FrameType, feed: number, ...parts: readonly Uint8Array[]) => 
 export type MirrorMaker = (head: FeedHead, press: (isPressed: boolean) => void) => MirroredStream;
 
 const WINDOW_BYTES = 256 * 1024;
-/** Credit is given for so many bytes at once, so that small chunks cost no frame each. */
+/** Credit is given for this many bytes at once, so that small chunks cost no frame each. */
 const CREDIT_BYTES = WINDOW_BYTES / 4;
 
 /** The feeds that this worker sends over one connection. */
@@ -41,7 +41,7 @@ export class OutgoingFeeds implements FeedLink {
     return feed;
   }
 
-  /** Takes a frame that the other worker has sent about a feed, which may be over here. */
+  /** Takes a frame that the other worker has sent about a feed. The feed may have ended here. */
   frame(type: FrameType, feed: number, bytes: Buffer): void {
     if (type === FRAME.feedCredit) this.#open.get(feed)?.credit(bytes.readUInt32LE(0));
     else if (type === FRAME.feedPress) this.#open.get(feed)?.press(bytes.readUInt32LE(0) === 1);
@@ -123,7 +123,7 @@ export class IncomingFeeds {
     return this.#open.get(feed)?.mirror;
   }
 
-  /** Takes a frame that the other worker has sent. Those that are not about feeds are left alone. */
+  /** Takes a frame that the other worker has sent, unless it is not about feeds. */
   frame(type: FrameType, number: number, bytes: Buffer): void {
     if (type === FRAME.feed) {
       const press = (isPressed: boolean) =>

@@ -29,7 +29,7 @@ export interface AnswerHead {
   readonly status?: string;
   /** Names and values, in turn. */
   readonly headers: readonly string[];
-  /** Of the whole body, where it is known before the body follows. */
+  /** The length of the whole body, if it is known before the body follows. */
   readonly length?: number;
   /** Whether the request has no body. */
   readonly isEmpty?: boolean;
@@ -45,9 +45,9 @@ export interface AnswerEvents {
   /** The answer is an event stream, which goes on with the chunks of a stream that is mirrored here. */
   follow(mirror: MirroredStream, nextIndex: number): void;
   end(bytes: Buffer): void;
-  /** The answer that was begun cannot be finished. */
+  /** The answer that has begun cannot be finished. */
   cut(): void;
-  /** So many more bytes of the body may be sent. */
+  /** Allows this many more bytes of the body. */
   credit(bytes: number): void;
   /**
    * It is unknown whether the request was carried out: the worker has ended, or no worker has the slot for too long.
@@ -61,9 +61,9 @@ export interface AnswerEvents {
 export interface ForwardedRequest {
   /** Sends a piece of a streamed body; an empty one ends it. */
   body(bytes: Uint8Array): void;
-  /** Says that so many more bytes of the answer may come. */
+  /** Allows this many more bytes of the answer. */
   credit(bytes: number): void;
-  /** The client has left: nothing more comes back. */
+  /** The client has left: no more of the answer is needed. */
   abort(): void;
 }
 
@@ -75,7 +75,7 @@ export interface AnswerChannel {
   end(bytes: Uint8Array): void;
   cut(): void;
   credit(bytes: number): void;
-  /** How an event stream goes on once its subscriber has everything so far. */
+  /** The continuation of an event stream once its subscriber has everything so far. */
   readonly relay: Relay;
 }
 

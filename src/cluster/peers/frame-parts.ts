@@ -1,11 +1,11 @@
-/** How the bytes of frames are laid out. */
+/** The layout of the bytes of frames. */
 
 const HEAD_LENGTH_BYTES = 4;
 
 /** The head of the frame with which an event stream goes over to a feed. */
 export interface FeedPlace {
   readonly feed: number;
-  /** Of the first chunk that the subscriber does not have. */
+  /** The index of the first chunk that the subscriber does not have. */
   readonly nextIndex: number;
 }
 

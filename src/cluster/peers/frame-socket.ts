@@ -23,9 +23,9 @@ export const FRAME = {
   end: 7,
   /** The answer cannot be finished. */
   cut: 8,
-  /** So many more bytes of a body may be sent. */
+  /** Allows this many more bytes of a body. */
   credit: 9,
-  /** The slot of the request is not at home here, by the table of that number. Nothing was done. */
+  /** The slot of the request is not at home here, according to the table of that number. The request was not carried out. */
   misplaced: 10,
   ask: 11,
   answer: 12,
@@ -41,7 +41,7 @@ export const FRAME = {
   feedCut: 17,
   /** The feed has no followers left. */
   feedClose: 18,
-  /** So many more bytes of chunks may be sent. */
+  /** Allows this many more bytes of chunks. */
   feedCredit: 19,
   /** Whether the producer should pause. */
   feedPress: 20,
@@ -84,7 +84,7 @@ export class FrameSocket {
     if (socket !== undefined) this.attach(socket);
   }
 
-  /** Goes on over this socket, which is the first one. */
+  /** Continues over this socket, which is the first one. */
   attach(socket: Socket): void {
     if (!this.#isOpen) {
       socket.destroy();

@@ -104,7 +104,7 @@ export class OutgoingRequest implements ForwardedRequest, PeerExchange {
 
   #follow({ feed, nextIndex }: FeedPlace): void {
     const mirror = this.#client?.mirror(feed);
-    if (mirror === undefined) throw new Error(`There is no feed ${feed}.`); // it was opened before, on the same connection
+    if (mirror === undefined) throw new Error(`There is no feed ${feed}.`); // the feed was opened before, on the same connection
     this.#options.events.follow(mirror, nextIndex);
   }
 

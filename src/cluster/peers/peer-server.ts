@@ -34,7 +34,7 @@ export interface PeerAnswer {
 const NOTHING = Buffer.alloc(0);
 /** A worker sends the secret as soon as it has connected, so only a worker that cannot run needs longer. */
 const GREETING_MS = 10_000;
-/** As many workers as a server may have connect at once at most. */
+/** As many workers as a server may have connect at the same time at most. */
 const MAX_UNGREETED = 256;
 
 /** The connection of one other worker. */
@@ -58,7 +58,7 @@ export class PeerServer implements Disposable {
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  /** Resolves once the others can connect. */
+  /** Resolves once the other workers can connect. */
   static async listen(options: PeerServerOptions): Promise<PeerServer> {
     const peers = new PeerServer(options, await loadPeerProcess());
     await new Promise<void>((resolve, reject) => {

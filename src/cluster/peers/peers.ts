@@ -38,7 +38,7 @@ export class Peers implements Cluster, Disposable {
   readonly #answers = new Map<Topic, (payload: unknown) => unknown>();
   readonly #listeners: (() => void)[] = [];
   readonly #workersListeners: ((change: WorkersChange) => void)[] = [];
-  /** Slots of this worker that are about to move: it takes nothing new for them. */
+  /** Slots of this worker that are about to move: it accepts no new requests for them. */
   readonly #released = new Set<number>();
   #table: SlotTable;
   #server: PeerServer | undefined;
@@ -149,7 +149,7 @@ export class Peers implements Cluster, Disposable {
     for (const listener of this.#workersListeners) listener({ joined, gone });
   }
 
-  /** Gives up to `count` slots away in which nothing lives, and returns them: nothing new is taken for them from now on. */
+  /** Releases up to `count` empty slots and returns them: new requests for them are no longer accepted. */
   release(count: number, isEmpty: (slot: number) => boolean): readonly number[] {
     const slots: number[] = [];
     for (let slot = 0; slot < SLOTS && slots.length < count; slot++) {

@@ -1,6 +1,6 @@
 /**
- * Where everything is at home: the only place in which the table changes. A worker's slots go to others only after it has
- * ended or has given them up, and a worker serves clients only once all others know of it.
+ * The home of every slot: the only place in which the table changes. A worker's slots go to others only after it has ended or has
+ * given them up, and a worker serves clients only once all others know of it.
  */
 import { dealSlots, type SlotTable, withOnly, withoutWorker, withSlots, withWorker } from '../slots.ts';
 import { nextMove } from './balance.ts';
@@ -16,7 +16,7 @@ export class Assignment implements Disposable {
   #port = 0;
   /** The move for which a worker was asked. */
   #asked: { readonly from: number; readonly to: number } | undefined;
-  /** Those that had nothing to give when they were last asked. */
+  /** Workers that had no slot to give when they were last asked. */
   readonly #unable = new Set<number>();
 
   /** `workers` are those that have not ended, now and later. */
@@ -35,7 +35,7 @@ export class Assignment implements Disposable {
     for (const worker of this.#workers.values()) worker.since = this.#table.number;
   }
 
-  /** Returns the table with which a worker begins. It is in it if it is one of the first, or the only one. */
+  /** Returns the table with which a worker begins. The worker has slots in it only if it is one of the first, or the only one. */
   tableFor(worker: WorkerProcess): SlotTable {
     if (this.#table.workers.length === 0) {
       this.#table = withOnly(this.#table, worker.number);
@@ -44,7 +44,7 @@ export class Assignment implements Disposable {
     return this.#table;
   }
 
-  /** Called when a worker can be asked by others. */
+  /** Called when a worker answers questions of others. */
   joined(worker: WorkerProcess, known: number): void {
     worker.phase = 'joined';
     worker.known = known;
@@ -57,7 +57,7 @@ export class Assignment implements Disposable {
     this.#admit();
   }
 
-  /** Called when a worker knows a table. */
+  /** Called when a worker has a table. */
   knows(worker: WorkerProcess, table: number): void {
     worker.known = table;
     this.#admit();
@@ -82,7 +82,7 @@ export class Assignment implements Disposable {
     this.#balance();
   }
 
-  /** Called when a worker has ended, and is none of `workers` any more. */
+  /** Called when a worker has ended and is no longer one of `workers`. */
   ended(worker: WorkerProcess): void {
     const { number, heir } = worker;
     if (this.#asked?.from === number || this.#asked?.to === number) this.#asked = undefined;

@@ -22,7 +22,7 @@ export class HostRelay {
   readonly #children = new Map<string, number>();
   #runs = 0;
   #run: Run | undefined;
-  /** Whether a kernel of this run has started: null, or why none does; undefined: it is not known yet. */
+  /** Whether a kernel of this run has started: null, or the reason why none starts; undefined while it is not known. */
   #problem: string | null | undefined;
 
   constructor(name: HostName, tell: (worker: number, report: HostReport) => void) {
@@ -51,7 +51,7 @@ export class HostRelay {
     return { zygote, hello };
   };
 
-  /** Says why there will be no host. Workers that want it ask again. */
+  /** Reports that there will be no host. Workers that want it ask again. */
   failed(message: string): void {
     this.#tellAll({ op: 'host-failed', host: this.#name, message });
     this.#listening.clear();

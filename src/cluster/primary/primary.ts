@@ -22,21 +22,21 @@ import { LOOK_MS, processState } from './watchdog.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
 export interface PrimaryOptions {
-  /** How many workers there are to be. */
+  /** How many workers the server should have. */
   readonly size: number;
   /** The file that a worker runs. */
   readonly program: string;
   /** The descriptors that workers inherit (`INHERITED`). The sockets are closed when the server drains. */
   readonly claim: number;
   readonly sockets: readonly number[];
-  /** Where the sockets of workers and kernels are. */
+  /** The folder of the sockets of workers and kernels. */
   readonly socketFolder: string;
   readonly log: Log;
   /** Takes a worker's messages that are not about the cluster itself. */
   readonly took: (worker: number, message: AskedQuestion | HostOrder) => void;
-  /** Called when a worker has ended, before its slots are at home elsewhere. */
+  /** Called when a worker has ended, before its slots move to others. */
   readonly ended: (worker: number) => void;
-  /** Called when the server cannot go on, with one line that says why. */
+  /** Called when the server cannot go on, with one line that gives the reason. */
   readonly onHopeless: (problem: string) => void;
 }
 
@@ -47,7 +47,7 @@ export class Primary {
   readonly #secret = randomBytes(32).toString('hex');
   readonly #restarts = new Restarts();
   readonly #watch: NodeJS.Timeout;
-  /** How far the workers are, and which there are. */
+  /** The states of the workers, and their list. */
   readonly #changes = new Changes();
   #lastNumber = 0;
   /** The store can be opened. */
@@ -95,7 +95,7 @@ export class Primary {
     const { log, sockets } = this.#options;
     const startedAt = performance.now();
     log.info({ signal, workers: this.#workers.size }, 'the server drains');
-    // They would accept connections for as long as this process has them, when no worker serves them any more.
+    // As long as this process has the sockets, the system would accept connections that no worker serves any more.
     for (const socket of sockets) closeSync(socket);
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
@@ -122,7 +122,7 @@ export class Primary {
     log.info({ workers: this.#workers.size }, 'the workers are replaced one after the other');
     for (const old of [...this.#workers.values()]) {
       if (this.#isDraining) break;
-      if (!this.#workers.has(old.number)) continue; // it has ended by itself, and was replaced for that
+      if (!this.#workers.has(old.number)) continue; // the worker has ended by itself, and was replaced for that
       if (await this.#replace(old)) continue;
       if (!this.#isDraining)
         log.error({ worker: old.number }, 'no other worker could start; this one goes on');

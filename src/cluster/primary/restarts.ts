@@ -21,8 +21,8 @@ export class Restarts {
   }
 
   /**
-   * Notes that a worker has ended. Returns after how many milliseconds another is to be started; undefined when it
-   * would probably not start either.
+   * Notes that a worker has ended. Returns the pause in milliseconds until another one is started; undefined when that would
+   * probably not start either.
    */
   next({
     livedMs,

@@ -10,11 +10,11 @@ import { readFileSync } from 'node:fs';
 export const LOOK_MS = 100;
 /** Looks after which a worker is given up. */
 const MAX_LOOKS = {
-  /** It is stopped by a signal. One look could meet a terminal that lets all processes go on. */
+  /** It is stopped by a signal. One look could coincide with a terminal that is about to continue all processes. */
   stopped: 2,
-  /** It has not beaten, and it waits for something that is not its disk. */
+  /** It has sent no heartbeat, and it waits for something other than its disk. */
   waiting: 7,
-  /** It has not beaten, in any state. */
+  /** It has sent no heartbeat, in any state. */
   silent: 100,
   /** It has not begun to serve: it loads its program and opens the store. */
   starting: 600,
@@ -40,7 +40,7 @@ export class WorkerWatch {
     this.#waiting = 0;
   }
 
-  /** One look. Returns why the worker is to be killed; undefined while it is not. */
+  /** One look. Returns the reason to kill the worker; undefined when there is none. */
   look({ letter, ticks }: ProcessState, isServing: boolean): string | undefined {
     this.#stopped = letter === 'T' || letter === 't' ? this.#stopped + 1 : 0;
     // A process that could run and is not let is not at fault, and neither is one that waits for a disk.

@@ -1,4 +1,4 @@
-/** One worker as its primary sees it: a process, how far it has come, and the table that it knows. */
+/** One worker as its primary sees it: a process, its state, and the table that it has. */
 import type { Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ToPrimary, ToWorker } from '../messages.ts';
@@ -38,15 +38,15 @@ export class WorkerProcess {
   since = 0;
   /** It drains, and its subscribers have been notified. */
   isSuspended = false;
-  /** It is to be replaced: it does not count any more among those that the server is to have. */
+  /** It is to be replaced, and no longer counts among the workers that the server should have. */
   isRetiring = false;
   /** The worker that gets its slots when it has ended, if that worker serves then. */
   heir: WorkerProcess | undefined;
   /** The worker that ends once this one serves. */
   replaces: WorkerProcess | undefined;
-  /** Why it says that it cannot start. */
+  /** The reason that it gave for not starting. */
   problem: string | undefined;
-  /** Why the primary has killed it. */
+  /** The reason for which the primary has killed it. */
   fault: string | undefined;
 
   constructor(number: number, process: Worker, events: WorkerEvents) {

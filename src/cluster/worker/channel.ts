@@ -8,7 +8,7 @@ import type { SlotTable } from '../slots.ts';
 export interface ClusterChannel {
   /** The number of this worker. A worker that replaces another one has a number that no worker had before. */
   readonly worker: number;
-  /** How many workers the server is meant to have. */
+  /** How many workers the server should have. */
   readonly size: number;
   /** 32 random bytes that only the processes of this server know. They are new with each start of the server. */
   readonly secret: Uint8Array;
@@ -18,7 +18,7 @@ export interface ClusterChannel {
   readonly isPrimarySilent: boolean;
   /** Returns the path of the unix socket at which a worker listens for the others. */
   socketPath(worker: number): string;
-  /** Calls `listener` with each later table. The primary hears that this worker knows it once all listeners have returned. */
+  /** Calls `listener` with each later table. The primary learns that this worker has it once all listeners have returned. */
   onTable(listener: (table: SlotTable) => void): void;
   /**
    * Declares how this worker gives up slots: `release` returns at most `count` slots of its own that nothing lives in. It

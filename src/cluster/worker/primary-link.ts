@@ -27,12 +27,15 @@ export class PrimaryLink implements ClusterChannel {
   readonly secret: Uint8Array;
   /** The release of the primary. */
   readonly version: string;
-  /** Where the sockets of workers and kernels are. */
+  /** The folder of the sockets of workers and kernels. */
   readonly socketFolder: string;
   readonly #channel: ProcessChannel;
   readonly #handlers = new Map<string, (message: never) => void>();
   readonly #tableListeners: ((table: SlotTable) => void)[] = [];
-  /** Beats since the primary was last heard. They are counted, because time passes for a worker that is held up itself, too. */
+  /**
+   * Heartbeats since the last message of the primary. They are counted, because time also passes for a worker that is held up
+   * itself.
+   */
   #unanswered = 0;
   #table: SlotTable;
   #release: (count: number) => Promise<readonly number[]> = async () => [];

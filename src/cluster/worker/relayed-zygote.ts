@@ -49,7 +49,7 @@ class RelayedHost {
   readonly #name: HostName;
   #run: Run | undefined;
   #isSilent = false;
-  /** Whether a kernel of this run has started: null, or why none does; undefined: it is not known yet. */
+  /** Whether a kernel of this run has started: null, or the reason why none starts; undefined while it is not known. */
   #problem: string | null | undefined;
   #waiter: Waiter | undefined;
   #onSilence: (isSilent: boolean) => void = () => undefined;
@@ -65,7 +65,7 @@ class RelayedHost {
     const { run, hello } = this.#run ?? (await this.#whenUp());
     const zygote: RelayedZygote = new RelayedZygote(this.#link, this.#name, run, {
       released: () => {
-        this.#run = undefined; // the primary says nothing more of it
+        this.#run = undefined; // the primary sends no report about it any more
       },
       ended: () => {
         if (this.current === zygote) this.current = undefined;
@@ -74,7 +74,7 @@ class RelayedHost {
     });
     this.current = zygote;
     this.#onSilence = onSilence;
-    // Once the supervisor has the run: it was silent before anybody here could hear it.
+    // Reported after the supervisor has the run, because the host fell silent before this worker was connected.
     if (this.#isSilent) setImmediate(() => onSilence(this.#isSilent));
     return { zygote, hello };
   }
@@ -187,7 +187,7 @@ class RelayedZygote implements Zygote {
     return this.#listeners.get(id);
   }
 
-  /** Returns the listener of a child, to which nothing comes after this. */
+  /** Returns the listener of a child that gets no later report. */
   take(id: string): ChildListener | undefined {
     const listener = this.#listeners.get(id);
     this.#listeners.delete(id);

@@ -20,7 +20,7 @@ for (const type of ['click', 'auxclick'])
   });
 
 new ResizeObserver(() => {
-  // Of the body: the page itself is never less tall than its frame, which could then only grow.
+  // The height is that of the body: the page itself is never less tall than its frame, which could then only grow.
   parentPage.postMessage({ height: document.body.scrollHeight }, '*');
 }).observe(document.body);
 parentPage.postMessage({ ready: true }, '*');

@@ -17,8 +17,8 @@ export function HtmlFrame({ html, title }: { readonly html: string; readonly tit
     // The frame has no origin that could be named. Its policy and ours keep it on this page.
     frame.current?.contentWindow?.postMessage({ html: latest.current, theme }, '*');
   };
-  // Not an effect, which would run after the next paint: the frame may be ready before that, and it says so once. It says so again
-  // when it was moved to another place of the page, because that loads it again.
+  // The frame may be ready before the listener is there, and it reports that only once. When the frame is moved to another place
+  // of the page, it loads again and reports again.
   useLayoutEffect(() => {
     const onMessage = ({ source, data }: MessageEvent<unknown>) => {
       if (source === null || source !== frame.current?.contentWindow) return;

@@ -1,4 +1,4 @@
-/** An output as people look at it: a table, a picture, HTML in a frame, or text. Nothing of it becomes part of this page. */
+/** An output for people: a table, a picture, HTML in a frame, or text. None of its HTML becomes part of this page. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { representationFor, type ShownValue } from '#src/outputs/representation.ts';
@@ -64,7 +64,7 @@ function Picture({
   return <img class="output" src={url} alt={alt ?? 'A picture'} />;
 }
 
-/** How marimo writes the `repr` of a value: it needs no frame. */
+/** The HTML by which marimo shows the `repr` of a value, which needs no frame. */
 const ONLY_TEXT = /^\s*<pre[^>]*>[^<]*<\/pre>\s*$/;
 
 /** HTML of marimo's own elements needs marimo's front end, so that its text is shown. */

@@ -15,7 +15,7 @@ interface RowsProps<Item> {
   readonly label: string;
   readonly columns: readonly Column<Item>[];
   readonly items: readonly Item[];
-  /** How many there are in all, if that is known to be more than `items`. */
+  /** The total number, if it is known to be more than `items`. */
   readonly total?: number;
   /** Called when the last rows come into sight. */
   readonly onEnd?: () => void;
@@ -23,7 +23,7 @@ interface RowsProps<Item> {
 }
 
 const ROW_PX = 41;
-/** How many rows beyond the edges exist, so that a slow frame shows no gap. */
+/** How many rows beyond the edges are rendered, so that a slow frame shows no gap. */
 const MARGIN_ROWS = 5;
 const SLOTS = 64;
 
@@ -46,7 +46,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
   useEffect(() => {
     if (last >= items.length) onEnd?.();
   }, [last, items.length]);
-  // A row that leaves at one edge is used again at the other: to change a text is cheaper than to make an element.
+  // A row that leaves at one edge is used again at the other, because changing a text is cheaper than making an element.
   const slots = SLOTS * Math.ceil((last - first) / SLOTS);
   const onScroll = () => {
     // Only a scroll by whole rows changes which rows exist.

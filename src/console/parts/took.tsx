@@ -2,7 +2,7 @@ import type { Run } from '#src/wire/run.ts';
 import { Age } from './time.tsx';
 import { duration } from './words.ts';
 
-/** How long a run took, or has taken so far. */
+/** The duration of a run, up to its end or until now. */
 export function Took({ run: { startedAt, createdAt, finishedAt } }: { readonly run: Run }) {
   const since = startedAt ?? createdAt;
   return finishedAt === null ? (

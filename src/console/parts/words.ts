@@ -1,4 +1,4 @@
-/** How numbers, times and states are written. */
+/** Numbers, times and states in words. */
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 

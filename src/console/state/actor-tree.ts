@@ -4,7 +4,7 @@ import { type Data, useData } from './data.ts';
 
 export interface TreeNode {
   readonly actor: Actor;
-  /** How many actors it is within. */
+  /** How many actors contain this one. */
   readonly depth: number;
 }
 

@@ -15,7 +15,7 @@ export interface Refusal {
   /** The type of the event. */
   readonly event: string;
   readonly code: string;
-  /** How often that was refused, one after the other. */
+  /** How often this command was refused in a row. */
   readonly count: number;
   readonly title: string;
   readonly advice: string | null;
@@ -27,11 +27,11 @@ const MAX_KEPT = 100;
 export const counts = signal<ActorPage['counts'] | undefined>(undefined);
 /** Whether the server sends changes to this user, as it does to owners; undefined until that is known. */
 export const isTold = signal<boolean | undefined>(undefined);
-/** By kind: how often something has changed. */
+/** Numbers of changes by kind of actor. */
 const changed = signal<Readonly<Record<string, number>>>({});
-/** How often something may have been missed. */
+/** How often changes may have been missed. */
 const gaps = signal(0);
-/** By workspace, the last first. */
+/** Refusals by workspace, the last first. */
 const refused = signal<Readonly<Record<string, readonly Refusal[]>>>({});
 let refusalCount = 0;
 

@@ -15,7 +15,7 @@ export interface RoutedTransition {
   readonly to: string;
   /** Types of events. */
   readonly events: readonly string[];
-  /** The same, as they are written. */
+  /** The same events as lines of text for the picture. */
   readonly lines: readonly string[];
   readonly points: readonly (readonly [number, number])[];
   readonly label?: {

@@ -16,7 +16,7 @@ import { useWorkspaceEvents } from './workspace-events.ts';
 export interface Data<T> {
   /** Undefined until it was loaded for the first time. */
   readonly value: T | undefined;
-  /** Why it could not be loaded the last time. */
+  /** The reason why it could not be loaded the last time. */
   readonly error: unknown;
   reload(): void;
 }
@@ -35,7 +35,7 @@ export interface Renewal {
    * instead.
    */
   readonly follows?: readonly string[];
-  /** That long after each time, while somebody looks. */
+  /** Loads again this long after each time, while the page is visible. */
   readonly everyMs?: number;
 }
 
@@ -92,7 +92,7 @@ export function useData<T>(
     let isWanted = false;
     const renew = async () => {
       isWanted = true;
-      // An answer that is on its way comes: on a slow server nothing would ever be shown otherwise.
+      // A request under way is not aborted: on a slow server nothing would ever be shown otherwise.
       if (isLoading) return;
       clearTimeout(timer);
       isLoading = true;

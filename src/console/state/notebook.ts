@@ -51,7 +51,7 @@ export function useNotebook(id: string): {
             if (!signal.aborted) notebook.value = present;
           });
         }
-        // A session that was closed before has no stream; its notebook is still there.
+        // A closed session has no stream, but its notebook is still there.
         if (present === NOTHING) {
           notebook.value = savedNotebook(await client.notebooks.get(id, { signal }));
           error.value = undefined;

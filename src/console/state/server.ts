@@ -30,7 +30,8 @@ export async function request(...[input, init]: Parameters<typeof fetch>): Promi
   }
 }
 
-// Only this ends it: if every answer did, one request that always fails would have everything loaded again and again.
+// Only this request ends the state: if every answer did, one request that always fails would make the console load everything
+// again and again.
 effect(() => {
   if (!isUnreachable.value || !isVisible.value) return;
   const timer = setInterval(async () => {

@@ -18,7 +18,7 @@ const KEY = 'troupe.token';
 
 /** Undefined until somebody has signed in. */
 export const session = signal<Session | undefined>(undefined);
-/** Further state to forget when the user signs out, because it may be more than the next user may see. */
+/** Further state to forget when the user signs out, because the next user may have fewer rights. */
 const forgetters: (() => void)[] = [];
 
 /** Calls `forget` whenever the user signs out. */
@@ -28,7 +28,7 @@ export function onSignOut(forget: () => void): void {
 
 /** Whether the server is being asked whether the token of this tab is still good. */
 export const isResuming = signal(false);
-/** Why the last session ended, for the page on which the next one begins. */
+/** The reason why the last session ended, shown on the page for signing in. */
 export const endedBecause = signal<string | undefined>(undefined);
 
 /** Signs in. Rejects with `ApiError` or `ConnectionError`; nothing has changed then. */

@@ -7,14 +7,14 @@ import { onSignOut } from './session.ts';
 import { isVisible } from './visible.ts';
 
 const MAX_TITLES = 100;
-/** A session that is in no list, because there are too many, is not asked for again before that. */
+/** The pause between two requests: a session beyond the first `MAX_TITLES` is missing from every answer. */
 const MIN_GAP_MS = 10_000;
-/** Titles change: a view that appears later asks again. */
+/** Titles change, so a view that appears later loads them again. */
 const MAX_AGE_MS = 60_000;
 
-/** By workspace, then by session. */
+/** Titles by workspace, then by session. */
 const titles = signal<Readonly<Record<string, ReadonlyMap<string, string>>>>({});
-/** By workspace. */
+/** The time of the last request, by workspace. */
 const askedAtMs = new Map<string, number>();
 
 onSignOut(() => {
@@ -27,7 +27,7 @@ export function isSession(kind: string): boolean {
   return kind.endsWith('-session');
 }
 
-/** Returns the titles of sessions, as far as they are known; of others their ids. Unknown ones are asked for. */
+/** Returns the known titles of sessions, and the ids of the others, whose titles are requested. */
 export function useTitles(sessionIds: readonly string[]): (sessionId: string) => string {
   const client = useClient();
   const { workspaceId } = place.value;

@@ -10,7 +10,7 @@ import { isVisible } from './visible.ts';
 
 /** The shortest time between two reactions to changes, such as loading a list again, in milliseconds. */
 const MIN_GAP_MS = 2_000;
-/** The stream goes on from one view to the next. */
+/** The stream continues from one view to the next. */
 const LINGER_MS = 200;
 
 let users = 0;
@@ -77,8 +77,7 @@ async function follow(
 }
 
 /**
- * Returns a function that collects kinds and calls `note` with them: with the first at once, and with later ones after
- * the gap.
+ * Returns a function that collects kinds and calls `note` with them: with the first at once, and with later ones after a pause.
  */
 function spaced(gone: AbortSignal, note: (kinds: Iterable<string>) => void) {
   const collected = new Set<string>();

@@ -129,13 +129,13 @@ function keyOf({ kind, id }: Actor): string {
   return `${kind}/${id}`;
 }
 
-/** Returns the actor as it is after the event; undefined when it is in memory no more. */
+/** Returns the actor after the event; undefined when it has left memory. */
 function moved(actor: Actor, event: ActorMove | undefined): Actor | undefined {
   if (event === undefined) return actor;
   if (event.type === 'actor.left')
     return event.data.presence === 'deleted' ? undefined : { ...actor, path: event.data.state };
   const { to, since, revision, links, events } = event.data;
-  // Only the last one is shown: a list of all would grow as long as somebody looks.
+  // Only the last event is shown, because a list of all would grow without end.
   const lastEvents = [...actor.lastEvents, ...events.map((type) => ({ type, at: since }))].slice(-1);
   return { ...actor, path: to, since, revision, links, lastEvents };
 }

@@ -13,7 +13,7 @@ import type { ViewProps } from '../view-props.ts';
 
 /** How many events are kept. */
 const MAX_EVENTS = 500;
-/** How much of an event is kept: one of an output may have megabytes, and nobody reads more than its beginning here. */
+/** How much of an event is kept: an event with an output may have megabytes, and the view shows only its beginning. */
 const MAX_EVENT_CHARS = 2_000;
 
 interface Told {
@@ -94,7 +94,7 @@ export function Streams({ rest: [id] }: ViewProps) {
             <input
               name="session"
               type="text"
-              // Not `value`: each new event would remove the text that is being typed.
+              // Uncontrolled (not `value`), because each new event would remove the text that is being typed.
               defaultValue={id ?? ''}
               placeholder="Id of a session"
               aria-label="Id of a session"
@@ -135,7 +135,7 @@ export function Streams({ rest: [id] }: ViewProps) {
 
 function beginningOf(text: string): string {
   if (text.length <= MAX_EVENT_CHARS) return text;
-  // The beginning alone would be a view of the whole text, which the browser would keep in memory.
+  // Copied, because V8 makes a slice a view of the whole text, which would stay in memory.
   const beginning: string = JSON.parse(JSON.stringify(text.slice(0, MAX_EVENT_CHARS)));
   return `${beginning} … ${count(text.length)} characters in all`;
 }

@@ -9,7 +9,7 @@ export interface JsonBounds {
   readonly maxValues: number;
   /** How many digits a number may have in a row. */
   readonly maxDigits: number;
-  /** Whether a name of a member may be large. It cannot be parsed in pieces. */
+  /** Whether the name of a member may be long. A name cannot be parsed in pieces. */
   readonly mayHaveLargeNames: boolean;
 }
 
@@ -51,7 +51,7 @@ const QUOTES_AT_ONCE = 4096;
 /** The state of an open container. */
 interface Open {
   readonly start: number;
-  /** Its last comma, or its start. */
+  /** The place of the last comma, or the start of the container. */
   comma: number;
   /** The last comma that is one of the parts, or its start. */
   cut: number;
@@ -70,7 +70,7 @@ export class JsonScan {
   #digits = 0;
   #excess: JsonExcess | undefined;
   #isUnbalanced = false;
-  /** From the outside in. The first holds the whole text. */
+  /** The open containers, from the outside in. The first one holds the whole text. */
   readonly #open: Open[] = [opened(-1)];
 
   constructor(json: Buffer, bounds: JsonBounds) {
@@ -78,7 +78,7 @@ export class JsonScan {
     this.#bounds = bounds;
   }
 
-  /** Which bound is exceeded, once the end was reached. */
+  /** The exceeded bound, once the end was reached. */
   get excess(): JsonExcess | undefined {
     return this.#excess ?? (this.#values > this.#bounds.maxValues ? 'values' : undefined);
   }

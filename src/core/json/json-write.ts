@@ -26,7 +26,7 @@ export const preparedJson = new Map<string, EncodedJson>();
 /** Returns whether the JSON of a value is short enough to be written at once. Looks at no more than fits. */
 export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean {
   let room = maxChars;
-  /** Values that are not counted yet: most texts and numbers are counted where they are found. */
+  /** Values that are not counted yet: most texts and numbers are counted as soon as they are found. */
   const open = [value];
   while (open.length > 0 && room >= 0) {
     const next = open.pop();

@@ -9,7 +9,7 @@ import type { EngineProcess, StartEngine } from './engine-port.ts';
 
 interface Kept {
   readonly key: string;
-  /** Of the workspace's files. */
+  /** The folder of the workspace's files. */
   readonly folder: string;
   readonly engine: EngineProcess;
   readonly timer: NodeJS.Timeout;
@@ -33,7 +33,7 @@ export class Engines implements Disposable {
   /** The processes that wait, the longest waiting first. */
   #kept: Kept[] = [];
   readonly #taken = new Set<EngineProcess>();
-  /** Of workspaces and kernels with processes at work, by the folder of the workspace's files or the kernel's share. */
+  /** Processes at work: of workspaces by the folder of their files, and of kernels by their share. */
   readonly #rooms = new Map<string, Room>();
   #disposed = false;
 

@@ -9,7 +9,7 @@ const HEAD_BYTES = 9;
 const MARK = 'R'.charCodeAt(0);
 
 export class PackedRows {
-  /** How many. */
+  /** The number of rows. */
   readonly count: number;
   readonly #marks: Buffer;
   readonly #json: Buffer;

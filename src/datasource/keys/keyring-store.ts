@@ -33,7 +33,10 @@ import { canReseal, homeOfSealed, listSealedBy, opensSealedBy, reseal } from './
 
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
-/** How often the workers are asked to seal again: a workspace may move from one that has done so to one that has as well. */
+/**
+ * How often the workers are asked to seal again: meanwhile a workspace may move from a worker that has not sealed it yet to one
+ * that is already done.
+ */
 const MAX_ROUNDS = 5;
 
 /**
@@ -205,7 +208,7 @@ export class KeyringStore implements KeyringSource {
     await this.#cluster.askOthers('keyring-changed', null);
   }
 
-  /** A file that cannot be read is found at the next start; until then there are the keys that this worker has. */
+  /** A file that cannot be read is reported at the next start; until then this worker uses the keys that it has. */
   #readAnewIfPossible(): void {
     try {
       this.#readAnew();

@@ -16,7 +16,7 @@ export interface Keyring {
   readonly keys: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Where the keyring of the running server is had from. */
+/** The source of the running server's keyring. */
 export interface KeyringSource {
   readonly ring: Keyring;
   /** Returns the keyring. Reads it again when it lacks this key and another worker may have added it. */

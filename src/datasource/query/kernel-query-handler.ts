@@ -23,7 +23,7 @@ export interface KernelQueryHandlerOptions {
   readonly reader: () => Omit<Reader, 'origin'> | undefined;
   /** Returns the slugs of the datasources that the notebook lists. */
   readonly slugs: () => readonly string[];
-  /** Of the kernel: embedded databases that it asks count towards its limit of memory. */
+  /** The kernel's share: embedded databases that it asks count towards its limit of memory. */
   readonly memoryShare?: string;
   /** Returns the trace that the statement belongs to. */
   readonly trace?: () => TraceContext | undefined;

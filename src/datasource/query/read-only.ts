@@ -5,7 +5,7 @@
 import { isReading, statementStart } from './statement-start.ts';
 
 /**
- * Blanks and comments that every database reads alike. Some nest comments, end them at a carriage return, or continue
+ * Blanks and comments that all databases read in the same way. Some nest comments, end them at a carriage return, or continue
  * them after a backslash at the end of a line: a comment to one database is a statement to another.
  */
 const PLAIN_START = /^(?:[ \t\n;(]|\r\n|--[^\r\n\\]*\r?\n|\/\*(?:(?!\/\*|\*\/)[\s\S])*\*\/)*$/;

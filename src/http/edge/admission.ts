@@ -136,7 +136,7 @@ export class AdmittedRequest implements AnyRouteRequest {
    * read.
    */
   endsConnection = false;
-  /** How many changes of the rights of callers there were when its caller was checked: see `CallerChanges`. */
+  /** The number of changes of callers' rights when the caller was checked: see `CallerChanges`. */
   changesSeen = 0;
   #abort: AbortController | undefined;
   #isAbandoned = false;

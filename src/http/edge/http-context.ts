@@ -84,7 +84,7 @@ export interface HttpDependencies {
   readonly workers?: number;
   /** Nothing is logged of requests when absent, but for failures that nobody expected. */
   readonly requestLog?: RequestLog;
-  /** Where requests are counted, if anywhere. */
+  /** The metrics of requests; absent when nothing is counted. */
   readonly metrics?: ServerMetrics | undefined;
   /** Records spans of requests; absent when nothing is traced. */
   readonly tracer?: Tracer | undefined;
@@ -125,6 +125,6 @@ export interface HttpContext
   readonly streamPermits: StreamPermits | undefined;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
-  /** Undefined when no page of another origin may ever read an answer. */
+  /** Returns the origin whose pages may read an answer; undefined when pages of other origins never may. */
   readonly allowedOrigin: AllowedOriginOf | undefined;
 }

@@ -2,8 +2,8 @@ import { AppError } from '#src/core/errors.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 
 /**
- * How much of a body beyond its limit is read and discarded. Many clients send the whole body before they read the
- * reply: if the connection ended meanwhile, they would see a network error instead of the 413.
+ * How many bytes of a body beyond its limit are read and discarded. Many clients send the whole body before they read the reply:
+ * if the connection ended meanwhile, they would see a network error instead of the 413.
  */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 

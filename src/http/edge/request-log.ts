@@ -16,7 +16,7 @@ export interface LoggedRequest {
   readonly trace?: { readonly traceId: string } | undefined;
 }
 
-/** The operation that was asked for. */
+/** The operation of the request. */
 export interface LoggedRoute {
   readonly method: string;
   /** The path with the names of its parameters. */
@@ -30,7 +30,7 @@ export interface RequestOutcome {
   readonly bytes: number;
   /** Milliseconds since the server had the whole request. */
   readonly ms: number;
-  /** Whether the reply takes as long as its cause does: an event stream, a call of code. */
+  /** Whether the reply lasts as long as the work behind it: an event stream, a call of code. */
   readonly mayTakeLong: boolean;
   /** Whether the client left before its reply. */
   readonly hasLeft: boolean;

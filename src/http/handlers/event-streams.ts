@@ -2,7 +2,7 @@
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { type EmptyReply, noContent, type StreamReply, stream } from '../reply/reply.ts';
 
-/** How streams begin and end, for the description of each. */
+/** The begin and the end of streams, for the description of each. */
 export const STREAM_DESCRIPTION =
   'The order is `session.snapshot`, the events that you missed, the current state, `session.replayed`, and then live ' +
   'events. With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
@@ -10,7 +10,7 @@ export const STREAM_DESCRIPTION =
   '`missed`; to continue with the state that you have, take events with `missed` and skip the others until ' +
   '`session.replayed`. Heartbeats are comments. The stream of a closed session is 204.';
 
-/** Returns from which event a subscriber continues (empty when it names none), and whether it only looks. */
+/** Returns the event after which a subscriber continues (empty when it names none), and whether it only observes. */
 export function streamRequestOf(
   headers: Readonly<Record<'last-event-id', string>>,
   query: { readonly lastEventId: string; readonly observe: boolean },

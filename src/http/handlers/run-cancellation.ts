@@ -29,7 +29,7 @@ interface Cancellations {
   readonly runIds: readonly string[];
 }
 
-/** How often runs are asked for whose workers have died or given them up meanwhile. */
+/** How many rounds of questions are made for runs whose workers have died or released them meanwhile. */
 const MAX_ROUNDS = 3;
 
 export class RunCancellation {

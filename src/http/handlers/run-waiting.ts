@@ -51,7 +51,7 @@ export class RunWaiting {
     return this.#waiting(request, runId, read(), read);
   }
 
-  /** Returns the run once it has ended, or `accepted` when the time is over or the run is stale: a request has submitted the run. */
+  /** Returns the run that a request has submitted, once it has ended; `accepted` when the time is over or the run is stale. */
   submitted<Value>(request: WaitingRequest, runId: string, accepted: PlainReply<Value>): Reply<Value> {
     return request.query.wait === 0 ? accepted : this.#submitted(request, runId, accepted, {});
   }

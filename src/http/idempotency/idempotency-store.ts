@@ -32,10 +32,7 @@ const TIME_DIGITS = 15;
 export interface IdempotencyOptions {
   /** Returns milliseconds since 1970. */
   readonly now?: () => number;
-  /**
-   * Tells claims of workers that live from those of others. Expired records are removed by the worker in which their workspace is
-   * at home, whichever has written them. Absent in a server of one process.
-   */
+  /** Distinguishes claims of living workers from those of dead ones. */
   readonly cluster?: Pick<Cluster, 'owns' | 'incarnation' | 'livesElsewhere'>;
 }
 

@@ -17,7 +17,7 @@ type Json = Readonly<Record<string, unknown>>;
 export interface OpenApiOptions {
   readonly version: string;
   readonly requirements: Auth['requirements'];
-  /** Schemas by the names of those that they replace: shapes that others than `src/wire` own. */
+  /** Schemas that replace those of the same name, for shapes that `src/wire` does not own. */
   readonly schemas?: Readonly<Record<string, object>>;
 }
 

@@ -20,7 +20,7 @@ import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { ForwardedUpload } from './forwarded-upload.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
-/** Credit is given for so many bytes at once, so that small events cost no frame each. */
+/** Credit is given for this many bytes at once, so that small events cost no frame each. */
 const CREDIT_BYTES = WINDOW_BYTES / 4;
 
 /**
@@ -94,7 +94,7 @@ export class ForwardedExchange implements AnswerEvents {
   #forwarded: ForwardedRequest | undefined;
   #hasBegun = false;
   #isGone = false;
-  /** Of an event stream that has gone over to a mirror. */
+  /** An event stream that a mirror has taken over. */
   #stream: EventStream | undefined;
   /** The length of the answer's body; undefined when the other worker has not announced it. */
   #length: number | undefined;

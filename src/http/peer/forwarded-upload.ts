@@ -37,7 +37,7 @@ export class ForwardedUpload {
     this.#send();
   }
 
-  /** Lets so many more bytes be passed on. */
+  /** Allows this many more bytes to be passed on. */
   credit(bytes: number): void {
     this.#creditBytes += bytes;
     this.#send();

@@ -92,8 +92,8 @@ function rangeFor(
 }
 
 /**
- * Returns the range that a `Range` header requests of `size` bytes. `whole`: the header is empty, malformed or requests
- * several ranges, all of which are answered with the whole content. `unsatisfiable`: the range contains no byte.
+ * Returns the range that a `Range` header requests of `size` bytes. `whole`: the header is empty, malformed or requests several
+ * ranges, in all of these cases the answer is the whole content. `unsatisfiable`: the range contains no byte.
  */
 export function parseByteRange(header: string, size: number): ByteRange | 'whole' | 'unsatisfiable' {
   const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header);

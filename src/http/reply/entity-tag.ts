@@ -89,7 +89,7 @@ export function requireState(
 
 interface EntityTag {
   readonly isWeak: boolean;
-  /** With its quotes. */
+  /** The tag with its quotes. */
   readonly opaque: string;
 }
 

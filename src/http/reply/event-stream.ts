@@ -29,7 +29,7 @@ const COMMENT = Buffer.from(':\n');
 
 const MIN_RETRY_MS = 1000;
 
-/** How long a lagging client has to take the event that says that it is cut off. */
+/** How long a lagging client has to take the event that reports the cut. */
 const LEAVING_MS = 10_000;
 /** How many clients have that time at once: 16 MiB of unsent pieces. Above it, the connection that waits longest is closed. */
 const MAX_LEAVING = 256;

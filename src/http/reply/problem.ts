@@ -11,7 +11,7 @@ export interface ProblemContext {
   readonly instance: string;
 }
 
-/** Where unexpected failures are reported. */
+/** The destination of reports about unexpected failures. */
 export type ErrorLog = Pick<Log, 'error'>;
 
 /** Returns the RFC 9457 document of a failure, with the headers that its status requires. */

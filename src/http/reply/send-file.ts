@@ -95,7 +95,7 @@ async function writeFile(
     }
     if (signal.aborted) return;
     res.cork(() => {
-      // Of a piece that was not accepted, uWebSockets.js has kept nothing and sent a part.
+      // uWebSockets.js has sent a part of a piece that was not accepted, and has kept none of it.
       [isAccepted, isOver] = res.tryEnd(piece.subarray(res.getWriteOffset() - offset), sizeBytes);
     });
   }

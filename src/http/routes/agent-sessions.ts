@@ -203,7 +203,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
   ];
 }
 
-/** With whom conversations are shared. */
+/** The grants of conversations. */
 export function agentSessionGrantRoutes(access: ConversationAccess): readonly Route[] {
   return [
     defineRoute({
@@ -249,8 +249,8 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
 }
 
 /**
- * Returns the tag of a conversation. Of its entries nothing changes but the outcomes of prompts: those, their number and the last of
- * them stand for all.
+ * Returns the tag of a conversation. Of its entries only the outcomes of prompts change, so the outcomes, the number of entries
+ * and the last entry stand for all.
  */
 function conversationTag({ entries, ...summary }: AgentSession): string {
   const outcomes = entries.flatMap(({ outcome }) => outcome ?? []);

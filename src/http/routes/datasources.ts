@@ -125,7 +125,7 @@ function savedReply<Value>(
   return saved.saved ? tagged(reply(saved.metadata), tagOf(saved.metadata)) : probeReply(saved.probe);
 }
 
-/** With whom datasources are shared. */
+/** The grants of datasources. */
 export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[] {
   return [
     defineRoute({

@@ -40,7 +40,7 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
             ...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const),
           ),
         );
-        adding.catch(() => {}); // after the wait, the list tells of a failure
+        adding.catch(() => {}); // after the wait, the list reports a failure
         const timer = new AbortController();
         const over = wait((query.wait ?? DEFAULT_WAIT_S) * 1000, undefined, {
           signal: timer.signal,

@@ -6,7 +6,7 @@ import { labelsOf } from '../cell-label.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { OF_ONE_CELL } from './execution-request.ts';
 
-/** Of the error of a cell, where it is quoted in the messages of the cells that depend on it. */
+/** The most characters of a cell's error that messages of dependent cells quote. */
 const MAX_CAUSE_CHARS = 1000;
 
 /**
@@ -30,7 +30,7 @@ export function brokenOutputs(view: NotebookView): (cell: ViewCell) => RawOutput
   };
 }
 
-/** Returns the errors that lie in how cells depend on each other. One that does not compile fails by itself. */
+/** Returns the errors in the dependencies between cells. A cell that does not compile fails by itself. */
 function structureErrors(cell: ViewCell | undefined): readonly CellError[] {
   return cell?.structural.filter(({ type }) => !OF_ONE_CELL.has(type)) ?? [];
 }

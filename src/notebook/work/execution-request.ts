@@ -34,7 +34,7 @@ export function executionOf(sent: SentExecution): ExecutionRequest {
 
 type SentConfig = NonNullable<Extract<SentExecution, { type: 'cells' }>['cells'][number]['config']>;
 
-/** The column keeps its null, which says that the cell is in none. */
+/** The column keeps its null, which means that the cell is in no column. */
 function cellConfigOf({ name, ...config }: SentConfig): CellConfig {
   return name == null ? config : { ...config, name };
 }
@@ -76,7 +76,7 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   return view.cells.map((cell) => cell.id).filter((id) => seen.has(id));
 }
 
-/** Errors of one cell that does not compile. They are not errors of structure: the run fails at that cell. */
+/** Errors of one cell that does not compile. They are not structural errors: the run fails at that cell. */
 export const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
 
 /** Returns the code that a request brings and the notebook does not have yet, by cell id. */

@@ -47,7 +47,7 @@ const MAX_MISSING = 100;
 const MAX_PACKAGE_NAME_CHARS = 200;
 /** How many cells are followed: more than a notebook can have, because a run may delete cells and create others. */
 const MAX_FOLLOWED = 20_000;
-/** Of the message of an error. The output of its cell has the whole message. */
+/** The most characters of an error's message. The output of its cell has the whole message. */
 const MAX_MESSAGE_CHARS = 20_000;
 const CUT = 'The notebook interrupted itself before all of its cells had run.';
 
@@ -64,10 +64,10 @@ export class RunRecorder {
   cancelRequested = false;
   /** Cells with structural errors were requested as well: they, and cells that need them, end with the reason. */
   skipsBroken = false;
-  /** True until the kernel is asked to run cells: a run that ends before has run none. */
+  /** True until the kernel is asked to run cells: a run that ends before that has run none. */
   isPreparing = false;
 
-  /** `hint`: a sentence about the limit that an error has come of, or nothing. */
+  /** `hint`: a sentence about the limit that caused an error, or an empty string. */
   constructor(requested: readonly string[], stored: boolean, hint: ErrorHint = () => '') {
     this.#requested = requested;
     this.#stored = stored;

@@ -23,7 +23,7 @@ export type CallPlan<Result> = (
   reject: (error: Error) => void,
 ) => WorkPlan;
 
-/** Gives work to notebook sessions. Whether a session takes it is for its chart to say. */
+/** Gives work to notebook sessions. The chart of a session decides whether it takes the work. */
 export class SessionWork {
   readonly #actors: NotebookSessionActors;
   readonly #liveNotebooks: LiveNotebooks;

@@ -25,7 +25,7 @@ export function structureWork({ codes, cellIds, resolve }: StructureWorkOptions)
       if (message.op === 'bridge-judged') errors = message.errors;
     },
     conclude: () => {
-      errors ??= new Map(); // the kernel could not say; if something is wrong, the run will
+      errors ??= new Map(); // the kernel could not check; if the code has a mistake, the run reports it
       return { status: 'completed', failure: null };
     },
     cancelRequested: () => {

@@ -12,7 +12,7 @@ export interface WorkPlan {
   readonly runId: string | null;
   /** The trace of the kernel's work; undefined when it belongs to none. */
   readonly trace?: TraceContext | undefined;
-  /** Each gives the kernel one command and returns its seq. They run one after the other, until one fails. */
+  /** Each step gives the kernel one command and returns its seq. The steps run one after the other, until one fails. */
   readonly steps: readonly ((kernel: Kernel) => number)[];
   /**
    * Returns a promise that the first command waits for, or undefined when it need not wait. Without this function the kernel gets
@@ -25,6 +25,6 @@ export interface WorkPlan {
   conclude(done: BridgeDone): WorkEnd;
   /** The kernel is being interrupted for this work. */
   cancelRequested(): void;
-  /** Delivers the end: to the record of a run, or to the waiting caller. */
+  /** Delivers the result: to the record of a run, or to the waiting caller. */
   ended(end: WorkEnd): void;
 }

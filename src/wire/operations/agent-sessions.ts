@@ -24,7 +24,7 @@ import {
   WRITE_CONDITIONS,
 } from './parts.ts';
 
-/** Conversations with agents: prompts, entries, events, and with whom they are shared. */
+/** Conversations with agents: prompts, entries, events and grants. */
 export const AGENT_SESSION_OPERATIONS = declareOperations({
   listAgentSessions: {
     query: AgentSessionListQuery,

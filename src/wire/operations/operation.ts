@@ -17,7 +17,7 @@ export type QuerySchema = Omit<TObject, 'required'> & { readonly required: reado
 export interface OperationSpec {
   /** Request headers that the operation reads, lower case, each with its description. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Those headers without which the request is refused. */
+  /** The headers without which the request is refused. */
   readonly requiredHeaders?: readonly string[];
   /** Whether the body is bytes of any type in place of JSON. */
   readonly takesBytes?: boolean;
@@ -26,7 +26,7 @@ export interface OperationSpec {
   readonly body?: TSchema;
   /** Whether the body may be omitted. */
   readonly optionalBody?: boolean;
-  /** By status, without those of errors that every operation may have. */
+  /** Responses by status, without the errors that every operation may return. */
   readonly responses: Readonly<Record<number, ResponseSpec>>;
 }
 

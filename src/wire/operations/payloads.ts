@@ -23,7 +23,7 @@ export type BodyOf<Id extends OperationId> =
 /** The statuses with which it succeeds. */
 export type SuccessOf<Id extends OperationId> = Extract<keyof Spec<Id>['responses'], 200 | 201 | 202 | 204>;
 
-/** The JSON with which it succeeds; nothing for a response without. */
+/** The JSON of a successful response; undefined for a response without JSON. */
 export type AnswerOf<Id extends OperationId, Status extends SuccessOf<Id> = SuccessOf<Id>> = {
   [Success in Status]: Spec<Id>['responses'][Success] extends {
     readonly schema: infer Schema extends TSchema;
