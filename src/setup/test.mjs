@@ -8,6 +8,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import * as clientGenerators from './client-generators.mjs';
 import { reporting, SetupError, say } from './console.mjs';
+import * as pythonClient from './python-client.mjs';
 import { ROOT, setUp } from './setup.mjs';
 import { filesBelow } from './stamps.mjs';
 import { testsForWorkers } from './worker-tests.mjs';
@@ -16,10 +17,11 @@ const FAILED_TESTS = new URL('failed-tests.mjs', import.meta.url).href;
 const WHAT_HOLDS = new URL('what-holds.mjs', import.meta.url).href;
 const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
-/** The tests that need packages of other clients. */
-const CLIENT_TESTS = ['generated-clients', 'stream-clients'].map(
-  (name) => `dist/test/openapi/${name}.test.js`,
-);
+/** Steps of the set-up that only some tests need, and those tests. */
+const STEPS_OF_TESTS = [
+  { step: clientGenerators, tests: /^dist\/test\/openapi\/(generated|stream)-clients\.test\.js$/ },
+  { step: pythonClient, tests: /^dist\/test\/client-python\// },
+];
 /**
  * Journeys that also run against a server of several workers each time: those in which requests meet, and live state is
  * shared. The others do so when TROUPE_TEST_WORKERS is set. Races between workers (`test/cluster/races`) and their
@@ -54,11 +56,14 @@ process.env.TROUPE_TEST_FILE_LIMIT_MS = String(FILE_TIMEOUT_MS);
 const MAX_FLAKY_FILES = 2;
 const REPETITIONS = 3;
 const isForWorkers = (process.env.TROUPE_TEST_WORKERS ?? '1') !== '1';
-const generatorsIfPossible = { ...clientGenerators, perform: installGeneratorsIfPossible };
 
 const { nodeTests, pythonTests, flags, everything } = await reporting(() => select(process.argv.slice(2)));
+const needed = STEPS_OF_TESTS.filter(({ tests }) => nodeTests.some((file) => tests.test(file)));
 await reporting(() =>
-  setUp(ROOT, CLIENT_TESTS.some((file) => nodeTests.includes(file)) ? [generatorsIfPossible] : []),
+  setUp(
+    ROOT,
+    needed.map(({ step }) => ifPossible(step)),
+  ),
 );
 const results = [];
 if (everything && !isForWorkers)
@@ -132,14 +137,19 @@ function failedTests(report) {
     .map((line) => line.replace(`${ROOT}/`, ''));
 }
 
-/** Reports generators that cannot be installed, and goes on: only the tests that need them fail then. */
-async function installGeneratorsIfPossible(root, keepOpen) {
-  try {
-    await clientGenerators.perform(root, keepOpen);
-  } catch (error) {
-    if (!(error instanceof SetupError)) throw error;
-    say(error.message);
-  }
+/** Returns the step so that it reports a failure, and goes on: only the tests that need it fail then. */
+function ifPossible(step) {
+  return {
+    ...step,
+    async perform(root, keepOpen) {
+      try {
+        await step.perform(root, keepOpen);
+      } catch (error) {
+        if (!(error instanceof SetupError)) throw error;
+        say(error.message);
+      }
+    },
+  };
 }
 
 /** Returns the tests that the arguments select; all of them when there are none. */

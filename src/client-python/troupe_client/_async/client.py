@@ -1,0 +1,170 @@
+"""The client of one server."""
+
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+from weakref import WeakValueDictionary
+
+import httpx2
+
+from .._retrying import RETRIES
+from ..models import AgentSession, Environment, Notebook, NotebookSession, OwnAccount
+from .resources import AsyncDatasources, AsyncFiles, AsyncNotebooks, AsyncRuns, _given, _id
+from .runs import AsyncQueue
+from .sessions import AsyncConversation, AsyncSandbox, AsyncSession, _closed
+from .transport import AsyncTransport
+
+T = TypeVar("T")
+OpenedSession = TypeVar("OpenedSession", bound=AsyncSession)
+
+
+class AsyncTroupe:
+    """
+    A client of one server, for one caller in one workspace. It repeats requests after lost connections and when the server
+    asks for it; every request takes effect once.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        access_token: str | None = None,
+        workspace_id: str | None = None,
+        retries: int = RETRIES,
+        http: httpx2.AsyncClient | None = None,
+    ) -> None:
+        """
+        The URL is that of the server, without `/api/v3`. URL, token and workspace are read from `SERVICE_BASE_URL`,
+        `SERVICE_ACCESS_TOKEN` and `SERVICE_WORKSPACE_ID` when they are not given. `retries` is how often a request is
+        repeated at most. `http` sends the requests, and is not closed with the client. Raises `ValueError` without a URL.
+        """
+        url = base_url or os.environ.get("SERVICE_BASE_URL")
+        if not url:
+            raise ValueError("Give the URL of the server, or set SERVICE_BASE_URL.")
+        token = access_token or os.environ.get("SERVICE_ACCESS_TOKEN")
+        workspace = workspace_id or os.environ.get("SERVICE_WORKSPACE_ID")
+        self._transport = AsyncTransport(url, token, workspace, retries, http)
+        self._queues: WeakValueDictionary[str, AsyncQueue] = WeakValueDictionary()
+        self.notebooks = AsyncNotebooks(self._transport)
+        self.files = AsyncFiles(self._transport)
+        self.datasources = AsyncDatasources(self._transport)
+        self.runs = AsyncRuns(self._transport)
+
+    async def open(
+        self,
+        notebook: Notebook | str,
+        *,
+        mode: Literal["edit", "run"] | None = None,
+        arguments: Sequence[str] | None = None,
+        ttl: int | None = None,
+        idle_timeout: int | None = None,
+    ) -> AsyncSession:
+        """
+        Opens a notebook with a kernel, in an environment of its own, and returns the session when it is ready. `arguments`
+        are the command-line arguments of the notebook. The session ends by itself after `ttl` seconds, and after
+        `idle_timeout` seconds without use. Raises `SessionFailed` when it cannot be opened.
+        """
+        members = _given(mode=mode, arguments=arguments, ttlS=ttl, idleTimeoutS=idle_timeout)
+        return await self._open(AsyncSession, _id(notebook), members)
+
+    def session(self, session_id: str) -> AsyncSession:
+        """Returns a session that is open. Closing it keeps its environment."""
+        return AsyncSession(self._transport, self._queue(session_id), session_id, None)
+
+    async def sandbox(
+        self, *, ttl: int | None = None, idle_timeout: int | None = None, datasources: Sequence[str] | None = None
+    ) -> AsyncSandbox:
+        """
+        Opens a new notebook for code calls, which is deleted when the sandbox closes. The session ends by itself after
+        `ttl` seconds, and after `idle_timeout` seconds without use.
+        """
+        notebook = await self.notebooks.create(title="Sandbox", datasources=datasources)
+        try:
+            return await self._open(AsyncSandbox, notebook.id, _given(ttlS=ttl, idleTimeoutS=idle_timeout))
+        except BaseException:
+            await self.notebooks.delete(notebook)
+            raise
+
+    async def converse(
+        self,
+        session: AsyncSession | None = None,
+        *,
+        id: str | None = None,
+        model: str | None = None,
+        instructions: str | None = None,
+        datasources: Sequence[str] | None = None,
+    ) -> AsyncConversation:
+        """
+        Opens a conversation with an agent of the server: about the notebook of a session, in which the agent then works, or
+        about none. `id` is that of a saved conversation, to continue it.
+        """
+        environment = await self._environment_of(session)
+        config = _given(model=model, instructions=instructions)
+        body = {
+            "environmentId": environment,
+            **_given(
+                notebookSessionId=None if session is None else session.id,
+                id=id,
+                config=config or None,
+                context=None if datasources is None else {"datasourceSlugs": datasources},
+            ),
+        }
+        opened = await self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
+        own = environment if session is None else None
+        return AsyncConversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
+
+    async def me(self) -> OwnAccount:
+        """Returns the user, the token and the workspaces that it opens."""
+        return await self._transport.json("GET", "/api/v3/me", OwnAccount)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        type: type[T],
+        *,
+        json: Any = None,
+        query: Mapping[str, str | int | float | bool | None] | None = None,
+    ) -> T:
+        """Sends any other request, and returns the JSON of its response as a value of `type`, such as one of `models`."""
+        return await self._transport.json(method, path, type, json=json, query=query)
+
+    async def close(self) -> None:
+        """Closes the connections. Sessions stay open."""
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _open(self, type: type[OpenedSession], notebook_id: str, members: Mapping[str, Any]) -> OpenedSession:
+        environment = await self._environment_of(None)
+        session = type(self._transport, self._queue(notebook_id), notebook_id, environment)
+        body = {"notebookId": notebook_id, "environmentId": environment, **members}
+        try:
+            await self._transport.json("POST", "/api/v3/notebook-sessions", NotebookSession, json=body)
+        except BaseException:
+            await _closed(self._transport, f"/api/v3/execution-environments/{environment}")
+            raise
+        try:
+            await session._until_ready()
+        except BaseException:
+            await AsyncSession.close(session)
+            raise
+        return session
+
+    async def _environment_of(self, session: AsyncSession | None) -> str:
+        if session is not None:
+            environment = (await session.record()).environment_id
+            if environment is not None:
+                return environment
+        created = await self._transport.json("POST", "/api/v3/execution-environments", Environment, json={})
+        return created.environment_id
+
+    def _queue(self, session_id: str) -> AsyncQueue:
+        return self._queues.setdefault(session_id, AsyncQueue())

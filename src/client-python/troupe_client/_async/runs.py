@@ -1,0 +1,98 @@
+"""Submitted runs, and the queue that keeps calls of one session from meeting."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .._platform import AsyncLock, aclosing
+from .._results import RunOutcome, image_assets
+from ..models import AgentRun, NotebookRun
+from .resources import AsyncRuns
+from .transport import AsyncTransport
+
+# Within the usual timeouts of proxies.
+_WAIT_S = 50
+
+
+class AsyncRunHandle:
+    """
+    A run that was submitted. Iterating over it yields its events, from the first to the end; `result()` waits for the end
+    without them. Both can be done several times.
+    """
+
+    def __init__(self, transport: AsyncTransport, id: str, events_path: str, union: Any, last_event_id: str) -> None:
+        self.id = id
+        self._runs = AsyncRuns(transport)
+        self._transport = transport
+        self._events_path = events_path
+        self._union = union
+        self._last_event_id = last_event_id
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Yields the events of the run. What the server does not keep any more is left out."""
+        is_state = False  # whether events report the current state, because some were missed
+        async with aclosing(self._transport.follow(self._events_path, self._union, self._last_event_id)) as events:
+            async for event in events:
+                if event.type == "session.snapshot":
+                    is_state = True
+                elif event.type == "session.replayed":
+                    is_state = False
+                    if _is_over(await self._runs.get(self.id)):
+                        return
+                elif event.run_id == self.id and (not is_state or event.type == "run-status"):
+                    yield event
+                    if event.type == "run-status" and (event.data.status != "running" or event.data.stale is True):
+                        return
+
+    async def result(self) -> RunOutcome:
+        """
+        Waits for the end of the run and returns it with its outputs, whether it completed, failed or was cancelled. A run
+        whose server died is returned as it is: `run.stale` is True then, and only cancelling ends it.
+        """
+        run = await self._ended()
+        assets = {id: await self._runs.asset(self.id, id) for id in image_assets(run)}
+        return RunOutcome(run, assets)
+
+    async def cancel(self) -> None:
+        """Begins to cancel the run. Does nothing when it has ended."""
+        await self._runs.cancel(self.id)
+
+    async def _ended(self) -> NotebookRun | AgentRun:
+        while True:
+            run = await self._runs.get(self.id, wait=_WAIT_S)
+            if _is_over(run):
+                return run
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+
+class AsyncQueue:
+    """
+    Makes the calls of one session wait for each other. The server refuses a call while another one runs, and parallel calls
+    of tools would meet that.
+    """
+
+    def __init__(self) -> None:
+        self._lock = AsyncLock()
+        self._last: AsyncRunHandle | None = None
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        try:
+            if self._last is not None:
+                await self._last._ended()
+                self._last = None
+        except BaseException:
+            self._lock.release()
+            raise
+
+    async def __aexit__(self, *failure: object) -> None:
+        self._lock.release()
+
+    def runs(self, handle: AsyncRunHandle) -> None:
+        """Makes the next call wait for the end of this run."""
+        self._last = handle
+
+
+def _is_over(run: NotebookRun | AgentRun) -> bool:
+    return run.status != "running" or run.stale is True

@@ -1,0 +1,183 @@
+"""Open notebooks, scratch notebooks, and conversations."""
+
+from collections.abc import AsyncGenerator, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self
+from urllib.parse import quote
+
+from .._errors import ApiError, SessionFailed
+from .._platform import aclosing
+from .._results import CodeOutcome, RunOutcome
+from ..models import AgentStreamEvent, CodeResult, NotebookSession, NotebookStreamEvent
+from .resources import AsyncNotebooks, _given
+from .runs import AsyncQueue, AsyncRunHandle
+from .transport import AsyncTransport
+
+
+class AsyncSession:
+    """
+    A notebook that is open, with a kernel. As a context manager it closes the session at the end. Calls of one session wait
+    for each other.
+    """
+
+    def __init__(self, transport: AsyncTransport, queue: AsyncQueue, id: str, environment_id: str | None) -> None:
+        self.id = id
+        """The id of the session, which is that of its notebook."""
+        self._transport = transport
+        self._queue = queue
+        self._environment_id = environment_id
+        self._path = f"/api/v3/notebook-sessions/{quote(id, safe='')}"
+
+    async def start(
+        self,
+        *cells: str,
+        code: Mapping[str, str] | None = None,
+        cache_mode: Literal["default", "no-cache", "no-store"] | None = None,
+        timeout: int | None = None,
+    ) -> AsyncRunHandle:
+        """
+        Starts to run cells, with what they depend on; all cells when none are named. `code` replaces the code of cells by
+        their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted. Waits for
+        the end of the session's run before.
+        """
+        codes = dict(code or {})
+        named = [{"cellId": id, **_given(code=codes.get(id))} for id in dict.fromkeys([*cells, *codes])]
+        body = {
+            **({"type": "cells", "cells": named} if named else {"type": "all"}),
+            **_given(cacheMode=cache_mode, timeoutS=timeout),
+        }
+        async with self._queue:
+            submitted = await self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body)
+            handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
+            self._queue.runs(handle)
+            return handle
+
+    async def run(
+        self,
+        *cells: str,
+        code: Mapping[str, str] | None = None,
+        cache_mode: Literal["default", "no-cache", "no-store"] | None = None,
+        timeout: int | None = None,
+    ) -> RunOutcome:
+        """Runs cells as `start` does, and returns the run when it has ended."""
+        return await (await self.start(*cells, code=code, cache_mode=cache_mode, timeout=timeout)).result()
+
+    async def code(self, source: str, *, keep: bool = False, timeout: int | None = None) -> CodeOutcome:
+        """
+        Runs Python in the kernel, outside of the cells, and returns its result, also when the code fails. With `keep` the
+        names that it makes stay for later calls with `keep`. `timeout` is the number of seconds after which the code is
+        interrupted. Raises `CodeInterrupted` when the connection ends meanwhile.
+        """
+        body = {"code": source, **({"keep": True} if keep else {}), **_given(timeoutS=timeout)}
+        async with self._queue:
+            return CodeOutcome(await self._transport.code(self.id, body, CodeResult))
+
+    def events(self, last_event_id: str = "") -> AsyncGenerator[NotebookStreamEvent, None]:
+        """
+        Returns the current state as events and then live events, each once, until the session closes. With the `id` of an
+        event it continues after that one.
+        """
+        return self._transport.follow(f"{self._path}/events", NotebookStreamEvent, last_event_id)
+
+    async def record(self) -> NotebookSession:
+        """Returns the state of the session."""
+        return await self._transport.json("GET", self._path, NotebookSession)
+
+    async def interrupt(self) -> None:
+        """Ends what runs in the session, code calls included."""
+        await self._transport.request("POST", f"{self._path}/interrupt", json={})
+
+    async def close(self) -> None:
+        """Closes the session, and the environment that was created for it. The notebook and its runs stay."""
+        await _closed(self._transport, self._path)
+        if self._environment_id is not None:
+            await _closed(self._transport, f"/api/v3/execution-environments/{quote(self._environment_id, safe='')}")
+
+    async def _until_ready(self) -> None:
+        status = "closed"
+        async with aclosing(self.events()) as events:
+            async for event in events:
+                if event.type in ("session.snapshot", "session.status"):
+                    status = event.data.status
+                if status in ("ready", "busy", "failed"):
+                    break
+        if status not in ("ready", "busy"):
+            error = (await self.record()).error
+            code, message = (status, f"The session is {status}.") if error is None else (error.code, error.message)
+            raise SessionFailed(code, message)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncSandbox(AsyncSession):
+    """A new notebook for code calls, whose names stay from call to call. It is deleted when the sandbox closes."""
+
+    async def code(self, source: str, *, keep: bool = True, timeout: int | None = None) -> CodeOutcome:
+        """Runs Python as `Session.code` does. Names stay for later calls unless `keep` is False."""
+        return await super().code(source, keep=keep, timeout=timeout)
+
+    async def close(self) -> None:
+        """Closes the session and deletes the notebook with its runs."""
+        await super().close()
+        await AsyncNotebooks(self._transport).delete(self.id)
+
+
+class AsyncConversation:
+    """A conversation with an agent of the server. As a context manager it closes the conversation, whose history stays."""
+
+    def __init__(self, transport: AsyncTransport, queue: AsyncQueue, id: str, environment_id: str | None) -> None:
+        self.id = id
+        self._transport = transport
+        self._queue = queue
+        self._environment_id = environment_id
+        self._path = f"/api/v3/agent-sessions/{quote(id, safe='')}"
+
+    async def start(self, prompt: str, *, timeout: int | None = None) -> AsyncRunHandle:
+        """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
+        body = {"prompt": prompt, **_given(timeoutS=timeout)}
+        async with self._queue:
+            submitted = await self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body)
+            handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
+            self._queue.runs(handle)
+            return handle
+
+    async def ask(self, prompt: str, *, timeout: int | None = None) -> RunOutcome:
+        """Sends a prompt and returns its run when that has ended: `answer` is the answer in Markdown."""
+        return await (await self.start(prompt, timeout=timeout)).result()
+
+    def events(self, last_event_id: str = "") -> AsyncGenerator[AgentStreamEvent, None]:
+        """Returns the history as events and then live events, each once, until the conversation closes."""
+        return self._transport.follow(f"{self._path}/events", AgentStreamEvent, last_event_id)
+
+    async def close(self) -> None:
+        """Closes the conversation, and the environment that was created for it."""
+        await _closed(self._transport, self._path)
+        if self._environment_id is not None:
+            await _closed(self._transport, f"/api/v3/execution-environments/{quote(self._environment_id, safe='')}")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def _closed(transport: AsyncTransport, path: str) -> None:
+    """Closes a resource. Does nothing when it is closed."""
+    try:
+        await transport.request("DELETE", path)
+    except ApiError as error:
+        if error.code not in ("not_found", "session_closed", "environment_closed"):
+            raise
+
+
+def _handle(transport: AsyncTransport, submitted: Mapping[str, Any], events_path: str, union: Any) -> AsyncRunHandle:
+    return AsyncRunHandle(transport, submitted["runId"], events_path, union, submitted.get("lastEventId", ""))

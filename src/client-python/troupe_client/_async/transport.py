@@ -1,0 +1,216 @@
+"""Sends requests, repeats them, and follows event streams across connections."""
+
+import re
+import secrets
+import time
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, TypeVar
+
+import httpx2
+import msgspec
+
+from .._decoding import decode, decode_event
+from .._errors import ApiError, CodeInterrupted, ConnectionFailed, TroupeError
+from .._platform import async_sleep
+from .._retrying import is_transient, pause_after
+
+T = TypeVar("T")
+Query = Mapping[str, str | int | float | bool | None]
+
+# The server sends a heartbeat every 2.5 seconds.
+_SILENCE_S = 16.0
+_GIVE_UP_AFTER_S = 60.0
+_MAX_PAUSE_S = 5.0
+_TIMEOUT_S = 30.0
+
+
+class AsyncTransport:
+    """The connections to one server, for one caller in one workspace."""
+
+    def __init__(
+        self, base_url: str, access_token: str | None, workspace_id: str | None, retries: int, http: httpx2.AsyncClient | None
+    ) -> None:
+        """Raises `ValueError` for a URL or an access token that cannot be one."""
+        if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", base_url):
+            raise ValueError("The base URL must be one such as http://127.0.0.1:8787: without user, query or fragment.")
+        token = (access_token or "").strip()
+        if not re.fullmatch(r"[\x21-\x7e]*", token):
+            raise ValueError("The access token has characters that no token has, such as a space or a line break.")
+        self.base_url = base_url.rstrip("/")
+        self._retries = retries
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        if workspace_id:
+            self._headers["service-workspace-id"] = workspace_id
+        self._owns_http = http is None
+        # Streams and waiting requests have a connection each, so their number has no limit.
+        self._http = http or httpx2.AsyncClient(limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._owns_http:
+            await self._http.aclose()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        json: Any = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait: int = 0,
+        repeatable: bool = True,
+    ) -> httpx2.Response:
+        """
+        Returns the response with its body. Repeats the request after a lost connection, 408, 429, 5xx and
+        `idempotency_in_progress`; every POST has an `Idempotency-Key`, so that it takes effect once. A request that is not
+        `repeatable` is repeated only if it cannot have taken effect. `wait` is the number of seconds for which the server
+        may hold the response back. Raises `ApiError` or `ConnectionFailed`.
+        """
+        given = {**self._headers, **(headers or {})}
+        if json is not None:
+            content = msgspec.json.encode(json)
+            given["content-type"] = "application/json"
+        if method == "POST":
+            given["idempotency-key"] = secrets.token_hex(16)
+        unclear = False  # whether an attempt may have taken effect without a response
+        repeated = 0
+        while True:
+            try:
+                return await self._attempt(method, path, _query({**(query or {}), "wait": wait or None}), given, content, wait)
+            except (ApiError, ConnectionFailed) as error:
+                if method == "DELETE" and unclear and isinstance(error, ApiError) and error.status == 404:
+                    return httpx2.Response(204)  # the earlier attempt has deleted it
+                cut = isinstance(error, ConnectionFailed) and not error.refused
+                unclear = unclear or cut
+                is_final = not repeatable and (cut or not isinstance(error, ConnectionFailed) and error.status >= 500)
+                pause = pause_after(error, repeated)
+                if is_final or pause is None or repeated >= self._retries:
+                    raise
+                if cut:
+                    # A connection that lives shorter than the server waits would never bring a response.
+                    wait = 0
+            repeated += 1
+            await async_sleep(pause)
+
+    async def json(self, method: str, path: str, type: type[T], **request: Any) -> T:
+        """Returns the decoded body of the response to a `request`."""
+        response = await self.request(method, path, **request)
+        try:
+            return decode(response.content, type)
+        except msgspec.MsgspecError as error:
+            raise _unexpected(response, self.base_url + path, f"cannot be read ({error})") from error
+
+    async def code(self, session_id: str, body: Mapping[str, Any], type: type[T]) -> T:
+        """Runs code in a session. Raises `CodeInterrupted` when the connection ends before the code does."""
+        try:
+            return await self.json(
+                "POST",
+                "/api/cee/kernel/execute",
+                type,
+                json=body,
+                headers={"service-session-id": session_id},
+                repeatable=False,
+            )
+        except ConnectionFailed as error:
+            if error.refused:
+                raise
+            raise CodeInterrupted(error.url, error.__cause__) from error
+
+    async def follow(self, path: str, union: Any, last_event_id: str = "") -> AsyncGenerator[Any, None]:
+        """
+        Yields the events of a stream, each once and in order, across connections: after `last_event_id`, or from the
+        current state. A snapshot after the first means that the server does not have all that was missed: the current state
+        follows it, until `session.replayed`. The end of the session ends the stream.
+        """
+        lost_at: float | None = None
+        pause = 0.0
+        while True:
+            least_pause = 0.0
+            failure: TroupeError = ConnectionFailed(self.base_url + path, "the stream ended")
+            is_continuing = False  # whether events that are not marked as missed report a state that the caller has
+            headers = {**self._headers, "last-event-id": last_event_id} if last_event_id else self._headers
+            timeout = httpx2.Timeout(_TIMEOUT_S, read=_SILENCE_S)
+            try:
+                async with self._http.sse(
+                    self.base_url + path, headers=headers, timeout=timeout, max_event_size=None
+                ) as source:
+                    response = source.response
+                    if response.status_code == 204:
+                        return
+                    if response.status_code != 200:
+                        await response.aread()
+                        raise ApiError(response.status_code, response.headers, response.content)
+                    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                        await response.aread()
+                        raise _unexpected(response, self.base_url + path, "is not an event stream")
+                    lost_at = None
+                    async for frame in source:
+                        if frame.data == "":
+                            continue
+                        last_event_id = frame.id
+                        pause = 0.0
+                        event = decode_event(frame.data, union)
+                        if event is None:
+                            continue
+                        event.id = frame.id
+                        if event.type.endswith(".snapshot") and event.resumed is True:
+                            is_continuing = True
+                        if is_continuing and getattr(event, "missed", False) is not True:
+                            if event.type.endswith(".replayed"):
+                                is_continuing = False
+                            continue
+                        if event.type.endswith(".resync-required"):
+                            break
+                        yield event
+                        if event.type == "session.closed":
+                            return
+            except httpx2.TransportError as error:
+                failure = ConnectionFailed(self.base_url + path, error)
+            except ApiError as error:
+                if not is_transient(error):
+                    raise
+                failure = error
+                least_pause = float(error.retry_after or 0)
+            now = time.monotonic()
+            lost_at = now if lost_at is None else lost_at
+            if now + least_pause - lost_at > _GIVE_UP_AFTER_S:
+                raise failure
+            pause = min(max(pause * 2, 0.05), _MAX_PAUSE_S)
+            await async_sleep(max(pause, least_pause))
+
+    async def _attempt(
+        self, method: str, path: str, query: dict[str, str], headers: Mapping[str, str], content: bytes | None, wait: int
+    ) -> httpx2.Response:
+        # Code may take as long as it likes, because the server sends white space meanwhile.
+        timeout = httpx2.Timeout(_TIMEOUT_S, read=_TIMEOUT_S + wait)
+        url = self.base_url + path
+        try:
+            response = await self._http.request(
+                method, url, params=query or None, headers=headers, content=content, timeout=timeout
+            )
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise ConnectionFailed(url, error, refused=True) from error
+        except httpx2.TransportError as error:
+            raise ConnectionFailed(url, error) from error
+        if response.is_success:
+            return response
+        if 300 <= response.status_code < 400:
+            where = response.headers.get("location", "another address")
+            raise _unexpected(response, url, f"redirects to {where}, which is not followed")
+        raise ApiError(response.status_code, response.headers, response.content)
+
+
+def _unexpected(response: httpx2.Response, url: str, problem: str) -> ApiError:
+    """Returns the error for a response that no Troupe server sends. `problem` completes the sentence "The response …"."""
+    detail = f"The response of {url} {problem}. Is the base URL that of a Troupe server?"
+    return ApiError(response.status_code, response.headers, msgspec.json.encode({"detail": detail}))
+
+
+def _query(query: Query) -> dict[str, str]:
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in query.items()
+        if value is not None
+    }

@@ -1,0 +1,13 @@
+"""The means of waiting, in both forms. Waiting needs asyncio in the asynchronous one."""
+
+import asyncio
+import threading
+import time
+from contextlib import aclosing, closing
+
+__all__ = ["AsyncLock", "Lock", "aclosing", "async_sleep", "closing", "sleep"]
+
+AsyncLock = asyncio.Lock
+Lock = threading.Lock
+async_sleep = asyncio.sleep
+sleep = time.sleep

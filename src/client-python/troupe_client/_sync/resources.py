@@ -1,0 +1,239 @@
+# `npm run python-client` writes this file from `_async/resources.py`: do not edit it.
+"""What a workspace has: notebooks, files, datasources, runs, packages."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from .._errors import ApiError
+from ..models import (
+    ConnectionTest,
+    Datasource,
+    DatasourceConnection,
+    DatasourcePage,
+    FileEntry,
+    FilePage,
+    Notebook,
+    NotebookPage,
+    NotebookSummary,
+    Run,
+    RunPage,
+)
+from .transport import Transport
+
+T = TypeVar("T")
+Cells = Mapping[str, str]
+
+
+class Notebooks:
+    """Saved notebooks."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        *,
+        cells: Cells | None = None,
+        title: str | None = None,
+        variables: Mapping[str, str] | None = None,
+        datasources: Sequence[str] | None = None,
+        **members: Any,
+    ) -> Notebook:
+        """
+        Creates a notebook. `cells` has the code of each cell by its id, in order. `variables` are environment variables of
+        its kernel. Further members of the body are keyword arguments, with the names of the API.
+        """
+        body = _fields(cells, title, variables, datasources, members)
+        return self._transport.json("POST", "/api/v3/notebooks", Notebook, json=body)
+
+    def get(self, notebook_id: str) -> Notebook:
+        """Returns a notebook with its cells."""
+        return self._transport.json("GET", _path("notebooks", notebook_id), Notebook)
+
+    def update(
+        self,
+        notebook: Notebook,
+        *,
+        cells: Cells | None = None,
+        title: str | None = None,
+        variables: Mapping[str, str] | None = None,
+        datasources: Sequence[str] | None = None,
+        **members: Any,
+    ) -> Notebook:
+        """
+        Replaces the given parts of a notebook. Raises `ApiError` with `stale_update` when it has changed since it was read,
+        and with `session_open` while it has a session.
+        """
+        body = {"expectedUpdatedAt": notebook.updated_at, **_fields(cells, title, variables, datasources, members)}
+        return self._transport.json("PATCH", _path("notebooks", notebook.id), Notebook, json=body, repeatable=False)
+
+    def delete(self, notebook: Notebook | str) -> None:
+        """Deletes a notebook with its session, its conversation and its runs. Files of the workspace stay."""
+        self._transport.request("DELETE", _path("notebooks", _id(notebook)))
+
+    def import_file(self, content: str, *, format: Literal["py", "ipynb", "md"] = "py", title: str | None = None) -> Notebook:
+        """Creates a notebook from the text of a file."""
+        body = {"format": format, "content": content, **_given(title=title)}
+        return self._transport.json("POST", "/api/v3/notebooks/import", Notebook, json=body)
+
+    def export(self, notebook: Notebook | str, format: Literal["py", "ipynb", "md", "html"] = "py") -> bytes:
+        """Returns the notebook as a file."""
+        path = _path("notebooks", _id(notebook)) + "/export"
+        return (self._transport.request("GET", path, query={"format": format})).content
+
+    def each(self, **filters: Any) -> Iterator[NotebookSummary]:
+        """Yields every notebook, the oldest first. Filters have the names of the API, such as `title`."""
+        for page in _pages(self._transport, "/api/v3/notebooks", NotebookPage, filters):
+            for item in page.items:
+                yield item
+
+
+class Files:
+    """The files of the workspace: the working directory of its notebooks."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def read(self, path: str) -> bytes:
+        """Returns the whole file."""
+        return (self._transport.request("GET", _path("files", path, safe="/"))).content
+
+    def write(self, path: str, content: bytes | str) -> None:
+        """Stores a file, and makes the folders that are missing."""
+        given = content.encode() if isinstance(content, str) else content
+        headers = {"content-type": "application/octet-stream"}
+        self._transport.request("PUT", _path("files", path, safe="/"), content=given, headers=headers)
+
+    def delete(self, path: str) -> None:
+        """Deletes a file; with a slash at the end of the path a folder, which must be empty."""
+        self._transport.request("DELETE", _path("files", path, safe="/"))
+
+    def each(self, prefix: str = "") -> Iterator[FileEntry]:
+        """Yields the files and folders whose paths begin with `prefix`, without the contents of the folders."""
+        for page in _pages(self._transport, "/api/v3/files", FilePage, {"prefix": prefix}):
+            for item in page.items:
+                yield item
+
+
+class Datasources:
+    """Connections to databases, which notebooks use by their slugs. Credentials are never returned."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        slug: str,
+        connection: DatasourceConnection | Mapping[str, Any],
+        *,
+        name: str | None = None,
+        test_connection: bool = False,
+    ) -> Datasource:
+        """Stores a connection. With `test_connection` it is stored only if it works."""
+        body = {"slug": slug, "connection": connection, "testConnection": test_connection, **_given(name=name)}
+        return self._transport.json("POST", "/api/v3/datasources", Datasource, json=body)
+
+    def get(self, slug: str) -> Datasource:
+        """Returns the description of a datasource, without its connection."""
+        return self._transport.json("GET", _path("datasources", slug), Datasource)
+
+    def replace(
+        self, slug: str, connection: DatasourceConnection | Mapping[str, Any], *, test_connection: bool = False
+    ) -> Datasource:
+        """Replaces the whole connection."""
+        body = {"connection": connection, "testConnection": test_connection}
+        return self._transport.json("PUT", _path("datasources", slug), Datasource, json=body)
+
+    def delete(self, slug: str) -> None:
+        """Deletes a datasource and its grants."""
+        self._transport.request("DELETE", _path("datasources", slug))
+
+    def test(self, slug: str) -> ConnectionTest:
+        """Connects to the database. Returns also when that fails: `ok` says whether it worked."""
+        try:
+            return self._transport.json("POST", _path("datasources", slug) + "/test", ConnectionTest, json={})
+        except ApiError as error:
+            body = error.body()
+            if error.status == 400 and isinstance(body, dict) and "ok" in body:
+                return msgspec.convert(body, ConnectionTest)
+            raise
+
+    def each(self) -> Iterator[Datasource]:
+        """Yields every datasource that the caller may use."""
+        for page in _pages(self._transport, "/api/v3/datasources", DatasourcePage, {}):
+            for item in page.items:
+                yield item
+
+
+class Runs:
+    """Runs of notebooks and agents. They stay readable after their sessions have closed."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, run_id: str, *, wait: int = 0) -> Run:
+        """Returns a run; with `wait` once it has ended or so many seconds, at most 300, have passed."""
+        # `Run` is an alias of a union, which is no type for type checkers.
+        run: Run = self._transport.json("GET", _path("runs", run_id), Run, wait=wait)  # type: ignore[arg-type]
+        return run
+
+    def cancel(self, run_id: str) -> None:
+        """Begins to cancel a run. Does nothing when it has ended."""
+        try:
+            self._transport.request("POST", _path("runs", run_id) + "/cancel", json={})
+        except ApiError as error:
+            if error.code != "run_finished":
+                raise
+
+    def delete(self, run_id: str) -> None:
+        """Deletes a run that has ended, with its output and its assets."""
+        self._transport.request("DELETE", _path("runs", run_id))
+
+    def asset(self, run_id: str, asset_id: str) -> bytes:
+        """Returns an output that is too large for the record of its run."""
+        return (self._transport.request("GET", f"{_path('runs', run_id)}/assets/{quote(asset_id, safe='')}")).content
+
+    def each(self, **filters: Any) -> Iterator[Run]:
+        """Yields the runs of the workspace, the oldest first, without outputs unless `include="output"`."""
+        for page in _pages(self._transport, "/api/v3/runs", RunPage, filters):
+            for item in page.items:
+                yield item
+
+
+def _pages(transport: Transport, path: str, type: type[T], filters: Mapping[str, Any]) -> Iterator[T]:
+    after: str | None = None
+    while True:
+        page: Any = transport.json("GET", path, type, query={**filters, "after": after})
+        yield page
+        after = page.next_cursor
+        if not isinstance(after, str):
+            return
+
+
+def _fields(
+    cells: Cells | None,
+    title: str | None,
+    variables: Mapping[str, str] | None,
+    datasources: Sequence[str] | None,
+    members: Mapping[str, Any],
+) -> dict[str, Any]:
+    serialization = None if cells is None else {"cells": [{"cell_id": id, "code": code} for id, code in cells.items()]}
+    return {
+        **_given(serialization=serialization, title=title, variables=variables, datasourceSlugs=datasources),
+        **members,
+    }
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _id(notebook: Notebook | str) -> str:
+    return notebook if isinstance(notebook, str) else notebook.id
+
+
+def _path(collection: str, id: str, safe: str = "") -> str:
+    return f"/api/v3/{collection}/{quote(id, safe=safe)}"

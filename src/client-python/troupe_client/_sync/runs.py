@@ -1,0 +1,99 @@
+# `npm run python-client` writes this file from `_async/runs.py`: do not edit it.
+"""Submitted runs, and the queue that keeps calls of one session from meeting."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._platform import Lock, closing
+from .._results import RunOutcome, image_assets
+from ..models import AgentRun, NotebookRun
+from .resources import Runs
+from .transport import Transport
+
+# Within the usual timeouts of proxies.
+_WAIT_S = 50
+
+
+class RunHandle:
+    """
+    A run that was submitted. Iterating over it yields its events, from the first to the end; `result()` waits for the end
+    without them. Both can be done several times.
+    """
+
+    def __init__(self, transport: Transport, id: str, events_path: str, union: Any, last_event_id: str) -> None:
+        self.id = id
+        self._runs = Runs(transport)
+        self._transport = transport
+        self._events_path = events_path
+        self._union = union
+        self._last_event_id = last_event_id
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields the events of the run. What the server does not keep any more is left out."""
+        is_state = False  # whether events report the current state, because some were missed
+        with closing(self._transport.follow(self._events_path, self._union, self._last_event_id)) as events:
+            for event in events:
+                if event.type == "session.snapshot":
+                    is_state = True
+                elif event.type == "session.replayed":
+                    is_state = False
+                    if _is_over(self._runs.get(self.id)):
+                        return
+                elif event.run_id == self.id and (not is_state or event.type == "run-status"):
+                    yield event
+                    if event.type == "run-status" and (event.data.status != "running" or event.data.stale is True):
+                        return
+
+    def result(self) -> RunOutcome:
+        """
+        Waits for the end of the run and returns it with its outputs, whether it completed, failed or was cancelled. A run
+        whose server died is returned as it is: `run.stale` is True then, and only cancelling ends it.
+        """
+        run = self._ended()
+        assets = {id: self._runs.asset(self.id, id) for id in image_assets(run)}
+        return RunOutcome(run, assets)
+
+    def cancel(self) -> None:
+        """Begins to cancel the run. Does nothing when it has ended."""
+        self._runs.cancel(self.id)
+
+    def _ended(self) -> NotebookRun | AgentRun:
+        while True:
+            run = self._runs.get(self.id, wait=_WAIT_S)
+            if _is_over(run):
+                return run
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+
+class Queue:
+    """
+    Makes the calls of one session wait for each other. The server refuses a call while another one runs, and parallel calls
+    of tools would meet that.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._last: RunHandle | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            if self._last is not None:
+                self._last._ended()
+                self._last = None
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *failure: object) -> None:
+        self._lock.release()
+
+    def runs(self, handle: RunHandle) -> None:
+        """Makes the next call wait for the end of this run."""
+        self._last = handle
+
+
+def _is_over(run: NotebookRun | AgentRun) -> bool:
+    return run.status != "running" or run.stale is True

@@ -1,0 +1,3657 @@
+"""
+The JSON shapes of the API. `npm run python-client` writes this file from the OpenAPI document: do not edit it.
+
+A member that a response may lack is `UNSET` then. Members that this version does not know are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+
+class ActorCount(Struct):
+    kind: str
+    state: str
+    count: int
+
+
+class ActorEvent(Struct):
+    type: str
+    at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+
+
+class ActorLeftData(Struct):
+    kind: str
+    id: str
+    state: Annotated[str, Meta(description='Its last state, as a path.')]
+    presence: Annotated[
+        Literal['ended', 'failed', 'stored', 'deleted'],
+        Meta(
+            description='Whether it ended, failed by an error of the server, is only in the store, or was deleted.'
+        ),
+    ]
+
+
+class ActorLeftEvent(Struct, tag_field='type', tag='actor.left'):
+    type: ClassVar[Literal['actor.left']] = 'actor.left'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorLeftData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorLink(Struct):
+    """
+    Another actor that this one has to do with.
+    """
+
+    kind: str
+    id: str
+
+
+class ActorMovedData(Struct):
+    kind: str
+    id: str
+    machine: Annotated[
+        str,
+        Meta(
+            description='The id of its statechart, for `GET /api/v3/charts/{machine}`.'
+        ),
+    ]
+    from_: str | None = field(name='from')
+    to: Annotated[
+        str,
+        Meta(
+            description='The state after; the same one when only its context has changed.'
+        ),
+    ]
+    since: Annotated[str, Meta(description='When it last changed its state.')]
+    revision: Annotated[int, Meta(description='How many transitions were stored.')]
+    links: list[ActorLink]
+    events: Annotated[
+        list[str],
+        Meta(
+            description='The types of the events that it took, the last 16 when there were more; none when it came into memory.'
+        ),
+    ]
+
+
+class ActorMovedEvent(Struct, tag_field='type', tag='actor.moved'):
+    type: ClassVar[Literal['actor.moved']] = 'actor.moved'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorMovedData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorRefusal(Struct):
+    type: Annotated[str, Meta(description='The type of the event.')]
+    code: Annotated[str, Meta(description='The code of the error.')]
+    title: str
+    advice: str | None
+
+
+class ActorRefusedData(Struct):
+    kind: str
+    id: str
+    state: Annotated[str, Meta(description='The state that refused, as a path.')]
+    event: Annotated[str, Meta(description='The type of the event.')]
+    code: Annotated[str, Meta(description='The code of the error.')]
+    count: Annotated[
+        int, Meta(description='How often it was refused since the last event about it.')
+    ]
+    title: str
+    advice: str | None
+
+
+class ActorRefusedEvent(Struct, tag_field='type', tag='actor.refused'):
+    type: ClassVar[Literal['actor.refused']] = 'actor.refused'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorRefusedData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorTrailEntry(Struct):
+    at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    type: Annotated[str, Meta(description='The type of the event.')]
+    from_: Annotated[str, Meta(description='The state before, as a path.')] = field(
+        name='from'
+    )
+    to: Annotated[str, Meta(description='The state after.')]
+    refused: (
+        Annotated[
+            str, Meta(description='The code of the error with which it was refused.')
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorsCountsData(Struct):
+    counts: Annotated[
+        list[ActorCount], Meta(description='The actors in memory, by kind and state.')
+    ]
+    moved: Annotated[
+        list[str],
+        Meta(
+            description='The kinds of which an actor has moved or left since the last counts.'
+        ),
+    ]
+
+
+class ActorsCountsEvent(Struct, tag_field='type', tag='actors.counts'):
+    type: ClassVar[Literal['actors.counts']] = 'actors.counts'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorsCountsData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorsReplayedData(Struct):
+    pass
+
+
+class ActorsReplayedEvent(Struct, tag_field='type', tag='actors.replayed'):
+    type: ClassVar[Literal['actors.replayed']] = 'actors.replayed'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorsReplayedData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorsResyncRequiredData(Struct):
+    reason: Literal['slow_subscriber', 'server_stopping']
+
+
+class ActorsResyncRequiredEvent(Struct, tag_field='type', tag='actors.resync-required'):
+    type: ClassVar[Literal['actors.resync-required']] = 'actors.resync-required'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorsResyncRequiredData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorsSnapshotData(Struct):
+    counts: Annotated[
+        list[ActorCount], Meta(description='The actors in memory, by kind and state.')
+    ]
+
+
+class ActorsSnapshotEvent(Struct, tag_field='type', tag='actors.snapshot'):
+    type: ClassVar[Literal['actors.snapshot']] = 'actors.snapshot'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ActorsSnapshotData
+    resumed: (
+        Annotated[
+            bool,
+            Meta(description='What you have missed follows, marked with `missed`.'),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class AddPackages(Struct):
+    requirements: list[str]
+
+
+class AgentConfig(Struct):
+    model: str | None
+    instructions: str | None
+
+
+class AgentContext(Struct):
+    datasource_slugs: Annotated[list[str], Meta(description='The datasources that the agent may query, with the rights of whoever prompts it. An agent that is bound to a notebook may also query those that are selected for the notebook.')] = field(
+        name='datasourceSlugs'
+    )
+
+
+class AgentSessionGrant(Struct):
+    user_id: str = field(name='userId')
+    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
+        field(name='createdBy')
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    granted_by: Annotated[str, Meta(description='The same as `createdBy`, which is its name in every resource.')] = field(
+        name='grantedBy'
+    )
+
+
+class AgentSessionGrantList(Struct):
+    items: list[AgentSessionGrant]
+
+
+class AgentSessionStatusData(Struct):
+    status: Literal['ready', 'busy', 'closed']
+    reason: (
+        Annotated[
+            str, Meta(description='A code in snake_case, when there is more to say.')
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class AgentSessionStatusEvent(Struct, tag_field='type', tag='session.status'):
+    type: ClassVar[Literal['session.status']] = 'session.status'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: AgentSessionStatusData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class AgentSessionSummary(Struct):
+    session_id: Annotated[str, Meta(description='The id of the conversation, or of its notebook when it is bound to one.')] = field(
+        name='sessionId'
+    )
+    environment_id: str | None = field(name='environmentId')
+    notebook_session_id: str | None = field(name='notebookSessionId')
+    owner_id: Annotated[str, Meta(description='The user it belongs to: the one in `createdBy` until it is handed over.')] = field(
+        name='ownerId'
+    )
+    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
+        field(name='createdBy')
+    )
+    status: Literal['ready', 'busy', 'closed']
+    config: AgentConfig
+    context: AgentContext
+    current_run_id: str | None = field(name='currentRunId')
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class AssistantMessage(Struct, tag_field='type', tag='assistant-message'):
+    type: ClassVar[Literal['assistant-message']] = 'assistant-message'
+    text: str
+
+
+class AuditedQuery(Struct):
+    """
+    Present for `datasource.query`.
+    """
+
+    by: Literal['notebook', 'agent']
+    session_id: str | None = field(name='sessionId')
+    statements: Annotated[
+        int,
+        Meta(
+            description='How many similar statements the entry stands for, within about one second.'
+        ),
+    ]
+    rows: Annotated[int, Meta(description='How many rows they returned in total.')]
+    duration_ms: Annotated[int, Meta(description='How many milliseconds they took in total, until the last row was read.')] = field(
+        name='durationMs'
+    )
+
+
+class ServiceAccount(Struct):
+    """
+    The key file of a service account, as Google gives it.
+    """
+
+    client_email: str
+    private_key: Annotated[str, Meta(description='Unencrypted RSA private key in PEM.')]
+    token_uri: str | UnsetType = UNSET
+    type: Literal['service_account'] | UnsetType = UNSET
+    project_id: str | UnsetType = UNSET
+    private_key_id: str | UnsetType = UNSET
+    client_id: str | UnsetType = UNSET
+    auth_uri: str | UnsetType = UNSET
+    auth_provider_x509_cert_url: str | UnsetType = UNSET
+    client_x509_cert_url: str | UnsetType = UNSET
+    universe_domain: str | UnsetType = UNSET
+
+
+class BigqueryConnection(Struct, tag_field='kind', tag='bigquery'):
+    """
+    A BigQuery project, with a service account.
+    """
+
+    kind: ClassVar[Literal['bigquery']] = 'bigquery'
+    project: Annotated[
+        str, Meta(description='Project that queries run in and are billed to.')
+    ]
+    dataset: Annotated[
+        str, Meta(description='Dataset that is used where a statement names none.')
+    ]
+    service_account: Annotated[
+        ServiceAccount,
+        Meta(description='The key file of a service account, as Google gives it.'),
+    ]
+    location: (
+        Annotated[
+            str, Meta(description='Where queries run; that of their data when unset.')
+        ]
+        | UnsetType
+    ) = UNSET
+    url: (
+        Annotated[
+            str,
+            Meta(
+                description='Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class CancellationAccepted(Struct):
+    run_id: str = field(name='runId')
+    status: Annotated[
+        Literal['cancelling'],
+        Meta(
+            description='Not a status of the run: the run reads `running` until it has ended.'
+        ),
+    ]
+
+
+class Cell(Struct):
+    cell_id: str
+    code: str
+    options: dict[str, Any]
+
+
+class CellConfig(Struct):
+    """
+    Changes the cell's settings. They are saved with the notebook.
+    """
+
+    disabled: bool | UnsetType = UNSET
+    hide_code: bool | UnsetType = field(name='hideCode', default=UNSET)
+    column: int | None | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+    expand_output: bool | UnsetType = field(name='expandOutput', default=UNSET)
+
+
+class CellConfigOutput(Struct):
+    """
+    Changes the cell's settings. They are saved with the notebook.
+    """
+
+    disabled: bool | UnsetType = UNSET
+    hide_code: bool | UnsetType = field(name='hideCode', default=UNSET)
+    column: int | None | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+    expand_output: bool | UnsetType = field(name='expandOutput', default=UNSET)
+
+
+class CellExecution(Struct):
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    code: str | None | UnsetType = UNSET
+    config: CellConfig | None | UnsetType = UNSET
+
+
+class CellExecutionOutput(Struct):
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    code: str | None | UnsetType = UNSET
+    config: CellConfigOutput | None | UnsetType = UNSET
+
+
+class CellSettings(Struct):
+    disabled: bool
+    hide_code: bool = field(name='hideCode')
+    column: int | None
+    expand_output: bool = field(name='expandOutput')
+
+
+class CellsDeletedData(Struct):
+    cell_ids: list[str] = field(name='cellIds')
+
+
+class CellsDeletedEvent(Struct, tag_field='type', tag='cells-deleted'):
+    type: ClassVar[Literal['cells-deleted']] = 'cells-deleted'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: CellsDeletedData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class Chart(Struct):
+    machine: str
+    version: Annotated[str, Meta(description='Changes with the chart.')]
+    root: Annotated[
+        dict[str, Any],
+        Meta(
+            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by event), `runs` (what works while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are like this one.'
+        ),
+    ]
+
+
+class ClickhouseConnection(Struct, tag_field='kind', tag='clickhouse'):
+    """
+    A ClickHouse server or ClickHouse Cloud, over its HTTP interface.
+    """
+
+    kind: ClassVar[Literal['clickhouse']] = 'clickhouse'
+    url: Annotated[
+        str,
+        Meta(
+            description='Base URL of the server: scheme, host and port, nothing else. With `https` the certificate is checked; `http` is not encrypted.'
+        ),
+    ]
+    database: Annotated[
+        str, Meta(description='Database that is used where a statement names none.')
+    ]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    password: Annotated[
+        str, Meta(description='Password of the account; empty when it has none.')
+    ]
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class CodeError(Struct):
+    type: str
+    message: str
+    cell_id: str | None = field(name='cellId')
+
+
+class CodeFigure(Struct):
+    mimetype: str
+    data: Any
+
+
+class CodeRequest(Struct):
+    code: Annotated[
+        str, Meta(description='Python; `await` is allowed at the top level.')
+    ]
+    keep: (
+        Annotated[
+            bool,
+            Meta(
+                description='Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end with the kernel. A cell that defines the same name later takes it back. Default: false.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    tool_call_id: str | None | UnsetType = UNSET
+
+
+class ConsoleOutputData(Struct):
+    cell_id: str = field(name='cellId')
+    channel: Literal['stdout', 'stderr']
+    text: str
+
+
+class ConsoleOutputEvent(Struct, tag_field='type', tag='console-output'):
+    type: ClassVar[Literal['console-output']] = 'console-output'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ConsoleOutputData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class DatabricksConnection(Struct, tag_field='kind', tag='databricks'):
+    """
+    A SQL warehouse of a Databricks workspace, over its Statement Execution API.
+    """
+
+    kind: ClassVar[Literal['databricks']] = 'databricks'
+    host: Annotated[str, Meta(description='Name or IP address of the server.')]
+    http_path: Annotated[
+        str,
+        Meta(
+            description='HTTP path of a SQL warehouse, as its connection details show it.'
+        ),
+    ]
+    token: Annotated[
+        str, Meta(description='Access token of a user or a service principal.')
+    ]
+    catalog: Annotated[
+        str, Meta(description='Catalog that is used where a statement names none.')
+    ]
+    schema: Annotated[
+        str, Meta(description='Schema that is used where a statement names none.')
+    ]
+    port: (
+        Annotated[int, Meta(description='TCP port of the server, usually 443.')]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class DatasourceGrant(Struct):
+    subject: str
+    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
+        field(name='createdBy')
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    granted_by: Annotated[str, Meta(description='The same as `createdBy`, which is its name in every resource.')] = field(
+        name='grantedBy'
+    )
+
+
+class DatasourceGrantList(Struct):
+    items: list[DatasourceGrant]
+
+
+class DatasourceWarning(Struct):
+    code: Annotated[
+        Literal['account_may_write', 'account_rights_unknown'],
+        Meta(
+            description='`account_may_write`: the database says that the account may change something. `account_rights_unknown`: the database cannot say it, or was not asked.'
+        ),
+    ]
+    message: str
+
+
+class DeletedDatasource(Struct):
+    slug: str
+    deleted: bool
+
+
+class DuckdbConnection(Struct, tag_field='kind', tag='duckdb'):
+    """
+    A DuckDB database that is a file of the workspace. It is read, never written.
+    """
+
+    kind: ClassVar[Literal['duckdb']] = 'duckdb'
+    path: Annotated[
+        str,
+        Meta(
+            description='The database file, from the folder of the workspace’s files. It must exist.'
+        ),
+    ]
+
+
+class Environment(Struct):
+    environment_id: str = field(name='environmentId')
+    status: Literal['open', 'closed']
+    notebook_session_id: str | None = field(name='notebookSessionId')
+    agent_session_ids: Annotated[list[str], Meta(description='The conversations that are open in it and that you can read. Others also keep it from being closed.')] = field(
+        name='agentSessionIds'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class EnvironmentPage(Struct):
+    items: list[Environment]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+ErrorCode: TypeAlias = Annotated[
+    str,
+    Meta(
+        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor is not one of this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: There is something else than a file at this path\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: What was stored is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
+    ),
+]
+
+
+class EventLoopState(Struct):
+    busy_seconds: Annotated[float, Meta(description='Time in which the event loop was busy, since the start.')] = field(
+        name='busySeconds'
+    )
+    delay_p99_ms: float | None = field(name='delayP99Ms')
+    delay_max_ms: float | None = field(name='delayMaxMs')
+
+
+class EventTicket(Struct):
+    ticket: Annotated[str, Meta(description='A secret. It opens one stream, once.')]
+    url: Annotated[str, Meta(description='The path of the stream, with the ticket.')]
+    expires_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='expiresAt'
+    )
+
+
+class ExecuteAll(Struct, tag_field='type', tag='all'):
+    type: ClassVar[Literal['all']] = 'all'
+    cache_mode: (
+        Annotated[
+            Literal['default', 'no-cache', 'no-store'],
+            Meta(
+                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='cacheMode', default=UNSET)
+    structural_errors: (
+        Annotated[
+            Literal['refuse', 'skip'],
+            Meta(
+                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='structuralErrors', default=UNSET)
+
+
+class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
+    type: ClassVar[Literal['all']] = 'all'
+    cache_mode: (
+        Annotated[
+            Literal['default', 'no-cache', 'no-store'],
+            Meta(
+                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='cacheMode', default=UNSET)
+    structural_errors: (
+        Annotated[
+            Literal['refuse', 'skip'],
+            Meta(
+                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='structuralErrors', default=UNSET)
+
+
+class ExecuteCells(Struct, tag_field='type', tag='cells'):
+    type: ClassVar[Literal['cells']] = 'cells'
+    cells: list[CellExecution]
+    cache_mode: (
+        Annotated[
+            Literal['default', 'no-cache', 'no-store'],
+            Meta(
+                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='cacheMode', default=UNSET)
+    structural_errors: (
+        Annotated[
+            Literal['refuse', 'skip'],
+            Meta(
+                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='structuralErrors', default=UNSET)
+
+
+class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
+    type: ClassVar[Literal['cells']] = 'cells'
+    cells: list[CellExecutionOutput]
+    cache_mode: (
+        Annotated[
+            Literal['default', 'no-cache', 'no-store'],
+            Meta(
+                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='cacheMode', default=UNSET)
+    structural_errors: (
+        Annotated[
+            Literal['refuse', 'skip'],
+            Meta(
+                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='structuralErrors', default=UNSET)
+
+
+ExecutionRequest: TypeAlias = ExecuteAll | ExecuteCells
+
+
+ExecutionRequestOutput: TypeAlias = ExecuteAllOutput | ExecuteCellsOutput
+
+
+FailureCode: TypeAlias = Annotated[
+    str,
+    Meta(
+        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out what it was asked to do.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt took more time than one may take.\n- `agent_step_limit`: The prompt took more steps than one may take.\n- `agent_token_limit`: The prompt used more tokens than one may use.\n- `model_answer_invalid`: The model's server sent what is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
+    ),
+]
+
+
+class FileEntry(Struct):
+    path: Annotated[
+        str,
+        Meta(
+            description='From the folder of the workspace. That of a folder ends in a slash.'
+        ),
+    ]
+    type: Literal['file', 'folder']
+    bytes: int | None
+    size: Annotated[int, Meta(description='The same as `bytes`, which is its name in every resource.')] | None
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    etag: str | None
+
+
+class FilePage(Struct):
+    items: list[FileEntry]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class FileUsage(Struct):
+    bytes: Annotated[
+        int,
+        Meta(
+            description='What the file system has allocated for the files, as `du` counts it.'
+        ),
+    ]
+    entries: Annotated[int, Meta(description='Files, folders, links.')]
+    complete: Annotated[
+        bool,
+        Meta(
+            description='False when something was not counted: folders that are more than 64 deep or cannot be read, or what lies beyond a million entries. With a quota such a workspace counts as full.'
+        ),
+    ]
+    counted_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='countedAt'
+    )
+    max_bytes: int | None = field(name='maxBytes')
+    max_entries: int | None = field(name='maxEntries')
+
+
+class FilesConnection(Struct, tag_field='kind', tag='files'):
+    """
+    Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz), each a table that is named for its file: without folders and ending where that name is free.
+    """
+
+    kind: ClassVar[Literal['files']] = 'files'
+    path: Annotated[
+        str,
+        Meta(
+            description='A folder or one file, from the folder of the workspace’s files; `.` is all of them. It must exist.'
+        ),
+    ]
+
+
+class FinalAnswer(Struct, tag_field='type', tag='final-answer'):
+    type: ClassVar[Literal['final-answer']] = 'final-answer'
+    markdown: str
+
+
+class Health(Struct):
+    status: Literal['ok']
+
+
+class InstalledPackage(Struct):
+    name: str
+    version: str
+
+
+class KernelHostState(Struct):
+    state: Annotated[
+        str, Meta(description='`starting`, `up`, `silent`, `restarting` or `down`.')
+    ]
+    confinement: str | None
+
+
+class KernelTotals(Struct):
+    """
+    Of all kernels together.
+    """
+
+    count: int
+    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+        name='cpuSeconds'
+    )
+    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+        name='memoryBytes'
+    )
+
+
+class KernelUsage(Struct):
+    workspace_id: str = field(name='workspaceId')
+    session_id: Annotated[str, Meta(description='The notebook session that the kernel works for.')] = field(
+        name='sessionId'
+    )
+    pid: int
+    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+        name='cpuSeconds'
+    )
+    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+        name='memoryBytes'
+    )
+
+
+class Key(Struct):
+    id: str
+    active: Annotated[bool, Meta(description='Whether it encrypts new connections.')]
+    sealed: Annotated[int, Meta(description='How many connections it encrypts.')]
+
+
+class KeyList(Struct):
+    items: list[Key]
+
+
+class MariadbConnection(Struct, tag_field='kind', tag='mariadb'):
+    """
+    A MariaDB server.
+    """
+
+    kind: ClassVar[Literal['mariadb']] = 'mariadb'
+    host: Annotated[str, Meta(description='Name or IP address of the server.')]
+    port: Annotated[int, Meta(description='TCP port of the server, usually 3306.')]
+    database: Annotated[
+        str, Meta(description='Database that is used where a statement names none.')
+    ]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    password: Annotated[
+        str, Meta(description='Password of the account; empty when it has none.')
+    ]
+    tls: (
+        Annotated[
+            Literal['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
+            Meta(
+                description='`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class ModelKey(Struct):
+    provider: str
+    updated_by: str = field(name='updatedBy')
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class ModelProvider(Struct):
+    provider: Annotated[
+        str, Meta(description='Model ids have the form `provider/model`.')
+    ]
+    usable: bool
+    source: Literal['workspace', 'settings'] | None
+    models: Annotated[
+        list[str],
+        Meta(description='The models that are known without asking the provider.'),
+    ]
+
+
+class ModelTest(Struct):
+    ok: bool
+    model: str
+    message: str
+    elapsed_ms: int = field(name='elapsedMs')
+
+
+class ModelTestRequest(Struct):
+    """
+    The default model is tested when none is named.
+    """
+
+    model: str | None | UnsetType = UNSET
+
+
+class MssqlConnection(Struct, tag_field='kind', tag='mssql'):
+    """
+    SQL Server or Azure SQL, with a SQL login.
+    """
+
+    kind: ClassVar[Literal['mssql']] = 'mssql'
+    host: Annotated[str, Meta(description='Name or IP address of the server.')]
+    port: Annotated[int, Meta(description='TCP port of the server, usually 1433.')]
+    database: Annotated[
+        str, Meta(description='Database that is used where a statement names none.')
+    ]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    password: Annotated[
+        str, Meta(description='Password of the account; empty when it has none.')
+    ]
+    tls: (
+        Annotated[
+            Literal['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
+            Meta(
+                description='`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class MysqlConnection(Struct, tag_field='kind', tag='mysql'):
+    """
+    A MySQL server, or one that speaks its protocol.
+    """
+
+    kind: ClassVar[Literal['mysql']] = 'mysql'
+    host: Annotated[str, Meta(description='Name or IP address of the server.')]
+    port: Annotated[int, Meta(description='TCP port of the server, usually 3306.')]
+    database: Annotated[
+        str, Meta(description='Database that is used where a statement names none.')
+    ]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    password: Annotated[
+        str, Meta(description='Password of the account; empty when it has none.')
+    ]
+    tls: (
+        Annotated[
+            Literal['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
+            Meta(
+                description='`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class NewAgentConfig(Struct):
+    """
+    Members that are omitted keep their saved values.
+    """
+
+    model: str | None | UnsetType = UNSET
+    instructions: str | None | UnsetType = UNSET
+
+
+class NewAgentContext(Struct):
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Slugs of datasources. Whether they exist is checked when they are used.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+
+
+class NewAgentSessionGrant(Struct):
+    user_id: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='userId'
+    )
+
+
+class NewCell(Struct):
+    cell_id: Annotated[
+        str,
+        Meta(
+            description='Unique within the notebook; without control characters, and not `__scratch__`.'
+        ),
+    ]
+    code: Annotated[str, Meta(description='Python.')]
+    options: dict[str, Any] | UnsetType = UNSET
+
+
+class NewDatasourceGrant(Struct):
+    subject: Annotated[
+        str,
+        Meta(
+            description='`user:<id>`, `role:editor`, or `role:viewer`, which includes editors.'
+        ),
+    ]
+
+
+class NewModelKey(Struct):
+    key: str
+
+
+class NewNotebookApp(Struct):
+    options: dict[str, Any] | UnsetType = UNSET
+
+
+class NewNotebookSecret(Struct):
+    value: str
+
+
+class NewSerialization(Struct):
+    version: Annotated[str, Meta(description='Default: `1`.')] | UnsetType = UNSET
+    app: NewNotebookApp | UnsetType = UNSET
+    cells: list[NewCell] | UnsetType = UNSET
+    valid: (
+        Annotated[bool, Meta(description='Ignored: the server computes it.')]
+        | UnsetType
+    ) = UNSET
+    ui_values: dict[str, Any] | UnsetType = UNSET
+
+
+class NewWorkspace(Struct):
+    name: str
+
+
+class NewWorkspaceLimits(Struct):
+    sessions: int | None | UnsetType = UNSET
+    runs: int | None | UnsetType = UNSET
+    streams: int | None | UnsetType = UNSET
+    files_mb: int | None | UnsetType = field(name='filesMb', default=UNSET)
+    files: int | None | UnsetType = UNSET
+    sessions_per_user: int | None | UnsetType = field(
+        name='sessionsPerUser', default=UNSET
+    )
+    runs_per_user: int | None | UnsetType = field(name='runsPerUser', default=UNSET)
+
+
+class NotebookApp(Struct):
+    options: dict[str, Any]
+
+
+class NotebookChange(Struct):
+    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read. Any RFC 3339 spelling of that instant will do: another offset, or more or fewer zeros after the milliseconds.')] = field(
+        name='expectedUpdatedAt'
+    )
+    title: str | None | UnsetType = UNSET
+    serialization: NewSerialization | UnsetType = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Slugs of datasources. Whether they exist is checked when they are used.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+    variables: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description="Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place of their own."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Replaces(Struct):
+    """
+    The notebook whose cells the file replaces. Its datasources and variables stay. Omitted: a new notebook.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read.')] = field(
+        name='expectedUpdatedAt'
+    )
+
+
+class NotebookImport(Struct):
+    format: Literal['py', 'ipynb', 'md']
+    content: Annotated[str, Meta(description='The whole file.')]
+    title: (
+        Annotated[
+            str,
+            Meta(
+                description='The title of the notebook, in place of the one that the file brings.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    replaces: (
+        Annotated[
+            Replaces,
+            Meta(
+                description='The notebook whose cells the file replaces. Its datasources and variables stay. Omitted: a new notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class NotebookSavedData(Struct):
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class NotebookSavedEvent(Struct, tag_field='type', tag='notebook.saved'):
+    type: ClassVar[Literal['notebook.saved']] = 'notebook.saved'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: NotebookSavedData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class NotebookSecret(Struct):
+    name: str
+    updated_by: str = field(name='updatedBy')
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class NotebookSecretList(Struct):
+    items: list[NotebookSecret]
+
+
+class NotebookSessionStatusData(Struct):
+    status: Literal['starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed']
+    reason: (
+        Annotated[
+            str, Meta(description='A code in snake_case, when there is more to say.')
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class NotebookSessionStatusEvent(Struct, tag_field='type', tag='session.status'):
+    type: ClassVar[Literal['session.status']] = 'session.status'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: NotebookSessionStatusData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class NotebookSessionSummary(Struct):
+    session_id: Annotated[str, Meta(description="The notebook's id.")] = field(
+        name='sessionId'
+    )
+    notebook_id: str = field(name='notebookId')
+    title: str | None
+    environment_id: str | None = field(name='environmentId')
+    mode: Literal['edit', 'run']
+    status: Literal['starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed']
+    current_run_id: str | None = field(name='currentRunId')
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class NotebookSummary(Struct):
+    id: str
+    title: str | None
+    cell_count: int = field(name='cellCount')
+    datasource_slugs: list[str] = field(name='datasourceSlugs')
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+
+
+class OpenAgentSession(Struct):
+    environment_id: Annotated[str, Meta(description='The execution environment to open it in.')] = field(
+        name='environmentId'
+    )
+    notebook_session_id: str | None | UnsetType = field(
+        name='notebookSessionId', default=UNSET
+    )
+    id: str | None | UnsetType = UNSET
+    config: NewAgentConfig | UnsetType = UNSET
+    context: NewAgentContext | UnsetType = UNSET
+
+
+class OpenNotebookSession(Struct):
+    notebook_id: str = field(name='notebookId')
+    environment_id: str = field(name='environmentId')
+    mode: Literal['edit', 'run'] | None | UnsetType = UNSET
+    arguments: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class OutputTableColumn(Struct):
+    name: str
+    type: Annotated[str, Meta(description="The library's own name, such as `int64`.")]
+
+
+class OwnUser(Struct):
+    id: Annotated[
+        str,
+        Meta(
+            description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.'
+        ),
+    ]
+
+
+class PackageInstallation(Struct):
+    requirements: list[str]
+    started_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='startedAt'
+    )
+    text: Annotated[str, Meta(description='What is being done, for people.')]
+    error: str | None
+
+
+class PostgresConnection(Struct, tag_field='kind', tag='postgres'):
+    """
+    A PostgreSQL server, or one that speaks its protocol.
+    """
+
+    kind: ClassVar[Literal['postgres']] = 'postgres'
+    connection_string: Annotated[
+        str,
+        Meta(
+            description='A URL with user, password, one host and database. `sslmode` has its usual meaning: `verify-full` checks certificate and host name, `verify-ca` the certificate only, `require` encrypts without checking, `prefer` encrypts if the server can. Without `sslmode`, public addresses get `verify-full`, loopback and private ones `prefer`. Certificates are checked with the certificate authorities of this server’s system.'
+        ),
+    ]
+    schema: Annotated[
+        str,
+        Meta(
+            description='Schema in which tables are looked up when a statement names none. It must exist.'
+        ),
+    ]
+
+
+class ProblemPlace(Struct):
+    path: Annotated[
+        str,
+        Meta(
+            description='JSON pointer into the body, or `query/<name>`, `header/<name>`.'
+        ),
+    ]
+    message: str
+
+
+class PromptRequest(Struct):
+    prompt: str
+
+
+class PromptRequestOutput(Struct):
+    prompt: str
+
+
+class Readiness(Struct):
+    ready: bool
+    reason: (
+        Annotated[str, Meta(description='Why the server is not ready.')] | UnsetType
+    ) = UNSET
+    warnings: (
+        Annotated[
+            list[str],
+            Meta(
+                description='What an operator should look at although the server is ready, such as a disk that is nearly full.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class ReasoningDeltaData(Struct):
+    entry_id: str = field(name='entryId')
+    text: str
+
+
+class ReasoningDeltaEvent(Struct, tag_field='type', tag='reasoning-delta'):
+    type: ClassVar[Literal['reasoning-delta']] = 'reasoning-delta'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ReasoningDeltaData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ReasoningPart(Struct, tag_field='type', tag='reasoning'):
+    type: ClassVar[Literal['reasoning']] = 'reasoning'
+    text: str
+
+
+class RedshiftConnection(Struct, tag_field='kind', tag='redshift'):
+    """
+    A Redshift cluster or serverless workgroup, with a database user and its password.
+    """
+
+    kind: ClassVar[Literal['redshift']] = 'redshift'
+    host: Annotated[str, Meta(description='Name or IP address of the server.')]
+    port: Annotated[int, Meta(description='TCP port of the server, usually 5439.')]
+    database: Annotated[str, Meta(description='Database of the cluster or workgroup.')]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    password: Annotated[
+        str, Meta(description='Password of the account; empty when it has none.')
+    ]
+    schema: Annotated[
+        str,
+        Meta(
+            description='Schema in which tables are looked up when a statement names none. It must exist.'
+        ),
+    ]
+    tls: (
+        Annotated[
+            Literal['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
+            Meta(
+                description='`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class RegisteredCell(Struct):
+    cell_id: str = field(name='cellId')
+    name: str | None
+    code: str
+    config: CellSettings
+    version: Annotated[
+        int, Meta(description='Increases with every change of its code.')
+    ]
+
+
+Role: TypeAlias = Annotated[
+    Literal['owner', 'editor', 'viewer'],
+    Meta(
+        description='A viewer reads, an editor also writes, an owner also administers.'
+    ),
+]
+
+
+class RunAsset(Struct, tag_field='type', tag='asset'):
+    type: ClassVar[Literal['asset']] = 'asset'
+    asset_id: str = field(name='assetId')
+    mimetype: str
+    bytes: int
+    sha256: str
+
+
+class RunCancellationError(Struct):
+    code: Annotated[
+        str, Meta(description='The code of the error with which it was refused.')
+    ]
+    message: str
+
+
+class RunCancellationResult(Struct):
+    run_id: str = field(name='runId')
+    status: Literal['cancelling'] | None
+    error: RunCancellationError | None
+
+
+class RunCancellationResults(Struct):
+    items: list[RunCancellationResult]
+
+
+class RunCancellations(Struct):
+    run_ids: list[str] = field(name='runIds')
+
+
+RunStatus: TypeAlias = Literal['running', 'completed', 'failed', 'cancelled']
+
+
+class RunWarning(Struct, tag_field='type', tag='warning'):
+    type: ClassVar[Literal['warning']] = 'warning'
+    code: Annotated[
+        str,
+        Meta(
+            description='A stable code: `console_truncated`, `figures_left_out`, `output_lost`, `missing_packages` or `history_compacted`. Later versions may add codes.'
+        ),
+    ]
+    message: str
+    cell_id: (
+        Annotated[
+            str,
+            Meta(description='The cell that the warning is about, if it is about one.'),
+        ]
+        | UnsetType
+    ) = field(name='cellId', default=UNSET)
+
+
+Scope: TypeAlias = Annotated[
+    Literal['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe', 'server:manage'],
+    Meta(
+        description="What a token may be used for, within what its user's role allows."
+    ),
+]
+
+
+class Serialization(Struct):
+    version: str
+    app: NotebookApp
+    cells: list[Cell]
+    valid: Annotated[bool, Meta(description='False when a cell is not valid Python.')]
+    ui_values: dict[str, Any]
+
+
+class ServerLimits(Struct):
+    sessions: int | None
+    sessions_per_workspace: int | None = field(name='sessionsPerWorkspace')
+    runs_per_workspace: int | None = field(name='runsPerWorkspace')
+    streams_per_workspace: int | None = field(name='streamsPerWorkspace')
+    connections: int | None
+    kernel_memory_bytes: int | None = field(name='kernelMemoryBytes')
+    idle_timeout_s: int | None = field(name='idleTimeoutS')
+
+
+class ServerLog(Struct):
+    items: Annotated[
+        list[str],
+        Meta(
+            description='The last lines, oldest first: at most 500, and 256 Ki characters. Each is JSON.'
+        ),
+    ]
+    silent_workers: (
+        Annotated[
+            int,
+            Meta(
+                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='silentWorkers', default=UNSET)
+
+
+class ServerProcess(Struct):
+    """
+    The process of the server, without kernels. Of several workers: the sum of what they use, the longest delays, and the id of the process that started them.
+    """
+
+    pid: int
+    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+        name='cpuSeconds'
+    )
+    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+        name='memoryBytes'
+    )
+    heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
+    event_loop: EventLoopState = field(name='eventLoop')
+
+
+class ServerReplayedData(Struct):
+    pass
+
+
+class ServerReplayedEvent(Struct, tag_field='type', tag='server.replayed'):
+    type: ClassVar[Literal['server.replayed']] = 'server.replayed'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ServerReplayedData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ServerResyncRequiredData(Struct):
+    reason: Literal['slow_subscriber', 'server_stopping']
+
+
+class ServerResyncRequiredEvent(Struct, tag_field='type', tag='server.resync-required'):
+    type: ClassVar[Literal['server.resync-required']] = 'server.resync-required'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ServerResyncRequiredData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ServerVersions(Struct):
+    troupe: str
+    node: str
+    marimo: str | None
+
+
+class SessionCell(Struct):
+    cell_id: str = field(name='cellId')
+    name: str
+    status: Literal['idle', 'queued', 'running', 'stale', 'disabled', 'error']
+    stale: bool
+
+
+class SessionClosedData(Struct):
+    reason: Literal['closed']
+
+
+class SessionClosedEvent(Struct, tag_field='type', tag='session.closed'):
+    type: ClassVar[Literal['session.closed']] = 'session.closed'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: SessionClosedData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class SessionReplayedData(Struct):
+    pass
+
+
+class SessionReplayedEvent(Struct, tag_field='type', tag='session.replayed'):
+    type: ClassVar[Literal['session.replayed']] = 'session.replayed'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: SessionReplayedData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class SessionResyncRequiredData(Struct):
+    reason: Literal['slow_subscriber', 'server_stopping']
+
+
+class SessionResyncRequiredEvent(Struct, tag_field='type', tag='session.resync-required'):
+    type: ClassVar[Literal['session.resync-required']] = 'session.resync-required'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: SessionResyncRequiredData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class SessionStartupData(Struct):
+    phase: Annotated[
+        str,
+        Meta(
+            description='`packages`: the packages of the notebook and its workspace are installed.'
+        ),
+    ]
+    text: Annotated[str, Meta(description='What is being done, for people.')]
+
+
+class SessionStartupEvent(Struct, tag_field='type', tag='session.startup'):
+    type: ClassVar[Literal['session.startup']] = 'session.startup'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: SessionStartupData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class SnowflakeConnection(Struct, tag_field='kind', tag='snowflake'):
+    """
+    A Snowflake account, over its SQL API, with a `token` or the `private_key` of a key pair: Snowflake no longer accepts passwords from programs.
+    """
+
+    kind: ClassVar[Literal['snowflake']] = 'snowflake'
+    account: Annotated[
+        str,
+        Meta(
+            description='Account identifier: organization and account name, or the account locator with its region.'
+        ),
+    ]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    warehouse: Annotated[str, Meta(description='Warehouse that statements run in.')]
+    database: Annotated[
+        str, Meta(description='Database that is used where a statement names none.')
+    ]
+    schema: Annotated[
+        str, Meta(description='Schema that is used where a statement names none.')
+    ]
+    private_key: (
+        Annotated[str, Meta(description='Unencrypted RSA private key in PEM.')]
+        | UnsetType
+    ) = UNSET
+    token: (
+        Annotated[str, Meta(description='Programmatic access token of the user.')]
+        | UnsetType
+    ) = UNSET
+    role: (
+        Annotated[
+            str, Meta(description='Role of the session; the user’s own when unset.')
+        ]
+        | UnsetType
+    ) = UNSET
+    url: (
+        Annotated[
+            str,
+            Meta(
+                description='Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class SqliteConnection(Struct, tag_field='kind', tag='sqlite'):
+    """
+    A SQLite database that is a file of the workspace.
+    """
+
+    kind: ClassVar[Literal['sqlite']] = 'sqlite'
+    path: Annotated[
+        str,
+        Meta(
+            description='The database file, from the folder of the workspace’s files. It must exist.'
+        ),
+    ]
+
+
+class Startup(Struct):
+    phase: Annotated[
+        str,
+        Meta(
+            description='`packages`: the packages of the notebook and its workspace are installed.'
+        ),
+    ]
+    text: Annotated[str, Meta(description='What is being done, for people.')]
+
+
+class StoreState(Struct):
+    used_bytes: Annotated[int, Meta(description='Up to its last page.')] = field(
+        name='usedBytes'
+    )
+    reusable_bytes: Annotated[int, Meta(description='Free within that.')] = field(
+        name='reusableBytes'
+    )
+    is_full: Annotated[bool, Meta(description='Whether the disk is full: nothing new is stored.')] = field(
+        name='isFull'
+    )
+    commit_ms: float | None = field(name='commitMs')
+
+
+class StoredUsage(Struct):
+    bytes: Annotated[
+        int,
+        Meta(
+            description='Bytes of all records of the workspace, without their keys and what the store itself adds.'
+        ),
+    ]
+    records: Annotated[int, Meta(description='How many there are.')]
+    notebooks: Annotated[
+        int, Meta(description='Bytes of notebooks and what their cells show last.')
+    ]
+    runs: Annotated[
+        int, Meta(description='Bytes of runs, with the outputs that are not assets.')
+    ]
+    assets: Annotated[
+        int, Meta(description='Bytes of large outputs and figures of runs.')
+    ]
+    conversations: Annotated[
+        int, Meta(description='Bytes of conversations with agents.')
+    ]
+    audit: Annotated[int, Meta(description='Bytes of the audit.')]
+    other: Annotated[
+        int,
+        Meta(
+            description='Bytes of everything else: sessions, recorded answers, datasources, members.'
+        ),
+    ]
+    complete: Annotated[
+        bool,
+        Meta(
+            description='False while the first count since the start of the server is under way and takes longer than a second: the figures are what was counted so far.'
+        ),
+    ]
+    counted_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='countedAt'
+    )
+
+
+class StreamedVariable(Struct):
+    name: str
+    declared_by: list[str] = field(name='declaredBy')
+    used_by: list[str] = field(name='usedBy')
+
+
+class TextDeltaData(Struct):
+    entry_id: str = field(name='entryId')
+    text: str
+
+
+class TextDeltaEvent(Struct, tag_field='type', tag='text-delta'):
+    type: ClassVar[Literal['text-delta']] = 'text-delta'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: TextDeltaData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class TextPart(Struct, tag_field='type', tag='text'):
+    type: ClassVar[Literal['text']] = 'text'
+    text: Annotated[str, Meta(description='Markdown.')]
+
+
+class TokenUsage(Struct):
+    """
+    The provider's own counts; 0 where it gives none.
+    """
+
+    input_tokens: int = field(name='inputTokens')
+    cached_input_tokens: Annotated[int, Meta(description='How many of the input tokens the provider had cached.')] = field(
+        name='cachedInputTokens'
+    )
+    output_tokens: int = field(name='outputTokens')
+    reasoning_tokens: Annotated[int, Meta(description='How many of the output tokens were spent on reasoning.')] = field(
+        name='reasoningTokens'
+    )
+
+
+class ToolCall(Struct, tag_field='type', tag='tool-call'):
+    type: ClassVar[Literal['tool-call']] = 'tool-call'
+    name: str
+    input: Any
+    output: str
+    status: Literal['completed', 'failed', 'cancelled']
+
+
+class ToolCallData(Struct):
+    call_id: str = field(name='callId')
+    name: str
+    input: Any
+
+
+class ToolCallEvent(Struct, tag_field='type', tag='tool-call'):
+    type: ClassVar[Literal['tool-call']] = 'tool-call'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ToolCallData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ToolCallPart(Struct, tag_field='type', tag='tool-call'):
+    type: ClassVar[Literal['tool-call']] = 'tool-call'
+    call_id: str = field(name='callId')
+    name: str
+    input: Annotated[
+        Any,
+        Meta(description='An object, or text when the model did not write valid JSON.'),
+    ]
+
+
+class ToolImage(Struct):
+    mimetype: str
+    asset_id: Annotated[str, Meta(description='The id of an asset of the run.')] = (
+        field(name='assetId')
+    )
+
+
+class ToolResultData(Struct):
+    call_id: str = field(name='callId')
+    output: str
+    status: Literal['completed', 'failed', 'cancelled']
+
+
+class ToolResultEvent(Struct, tag_field='type', tag='tool-result'):
+    type: ClassVar[Literal['tool-result']] = 'tool-result'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ToolResultData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ToolResultPart(Struct, tag_field='type', tag='tool-result'):
+    type: ClassVar[Literal['tool-result']] = 'tool-result'
+    call_id: str = field(name='callId')
+    name: str
+    status: Literal['completed', 'failed', 'cancelled']
+    output: str
+    images: list[ToolImage]
+    touched_cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The ids of the cells that the call created, changed or deleted, or was asked to run: the first 100. Absent when there are none, or when the call was cut off before that was known.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='touchedCells', default=UNSET)
+
+
+class TrinoConnection(Struct, tag_field='kind', tag='trino'):
+    """
+    A Trino or Starburst coordinator, over its HTTP protocol.
+    """
+
+    kind: ClassVar[Literal['trino']] = 'trino'
+    url: Annotated[
+        str,
+        Meta(
+            description='Base URL of the server: scheme, host and port, nothing else. With `https` the certificate is checked; `http` is not encrypted.'
+        ),
+    ]
+    catalog: Annotated[
+        str, Meta(description='Catalog that is used where a statement names none.')
+    ]
+    schema: Annotated[
+        str, Meta(description='Schema that is used where a statement names none.')
+    ]
+    user: Annotated[str, Meta(description='Name of the account in the database.')]
+    password: (
+        Annotated[
+            str, Meta(description='Password of the user. It is sent over `https` only.')
+        ]
+        | UnsetType
+    ) = UNSET
+    ca_certificate: (
+        Annotated[
+            str,
+            Meta(
+                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class VariablesData(Struct):
+    variables: list[StreamedVariable]
+
+
+class VariablesEvent(Struct, tag_field='type', tag='variables'):
+    type: ClassVar[Literal['variables']] = 'variables'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: VariablesData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class WorkerState(Struct):
+    worker: Annotated[
+        int,
+        Meta(
+            description='Its number. A worker that replaces another one has a new number.'
+        ),
+    ]
+    started_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='startedAt'
+    )
+    pid: int
+    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+        name='cpuSeconds'
+    )
+    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+        name='memoryBytes'
+    )
+    heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
+    event_loop: EventLoopState = field(name='eventLoop')
+    kernels: Annotated[
+        int, Meta(description='Kernels of the sessions that are at home in it.')
+    ]
+    requests: int
+    streams: int
+
+
+class Workspace(Struct):
+    id: str
+    name: str
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+
+
+class WorkspaceLimits(Struct):
+    workspace_id: str = field(name='workspaceId')
+    sessions: int | None
+    runs: int | None
+    streams: int | None
+    files_mb: int | None = field(name='filesMb')
+    files: int | None
+    sessions_per_user: int | None = field(name='sessionsPerUser')
+    runs_per_user: int | None = field(name='runsPerUser')
+    set: Annotated[
+        list[str],
+        Meta(
+            description='The names of the limits that are set for this workspace; the others are settings of the server.'
+        ),
+    ]
+    updated_at: str | None = field(name='updatedAt')
+    updated_by: str | None = field(name='updatedBy')
+
+
+class WorkspacePackage(Struct):
+    name: Annotated[
+        str, Meta(description='The normal form of its name: lower case, with hyphens.')
+    ]
+    requirement: str
+    created_by: Annotated[str, Meta(description='The id of the user who added it.')] = (
+        field(name='createdBy')
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    added_by: Annotated[str, Meta(description='The same as `createdBy`, which is its name in every resource.')] = field(
+        name='addedBy'
+    )
+    added_at: Annotated[str, Meta(description='The same as `createdAt`, which is its name in every resource.')] = field(
+        name='addedAt'
+    )
+
+
+class WorkspacePackageList(Struct):
+    items: Annotated[list[WorkspacePackage], Meta(description='All packages, by name.')]
+    enabled: Annotated[bool, Meta(description='Whether this server installs packages.')]
+    installation: PackageInstallation | None
+
+
+class WorkspacePage(Struct):
+    items: list[Workspace]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class WorkspaceUsage(Struct):
+    files: FileUsage
+    stored: StoredUsage
+
+
+class AccessToken(Struct):
+    id: str
+    name: str
+    user_id: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='userId'
+    )
+    workspace_id: (
+        Annotated[
+            str,
+            Meta(
+                description='The only workspace it is valid for; null means every workspace of its user.'
+            ),
+        ]
+        | None
+    ) = field(name='workspaceId')
+    scopes: list[Scope]
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    created_by: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='createdBy'
+    )
+    expires_at: str | None = field(name='expiresAt')
+
+
+class AccessTokenPage(Struct):
+    items: list[AccessToken]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class Actor(Struct):
+    kind: Annotated[str, Meta(description='Such as `notebook-session` or `run`.')]
+    id: str
+    machine: Annotated[
+        str,
+        Meta(
+            description='The id of its statechart, for `GET /api/v3/charts/{machine}`.'
+        ),
+    ]
+    presence: Annotated[
+        Literal['live', 'stored', 'ended', 'failed'],
+        Meta(
+            description='Whether it is in memory, only in the store, in its final state, or was taken out of memory by an error of the server; a failed one is restored by its next use.'
+        ),
+    ]
+    state: Annotated[Any, Meta(description='The state value of its statechart.')]
+    path: Annotated[
+        str, Meta(description='The state as a path, such as `live.busy.running`.')
+    ]
+    since: Annotated[str, Meta(description='When it last changed its state.')]
+    revision: Annotated[int, Meta(description='How many transitions were stored.')]
+    links: list[ActorLink]
+    last_events: list[ActorEvent] = field(name='lastEvents')
+
+
+class ActorDetail(Struct):
+    kind: Annotated[str, Meta(description='Such as `notebook-session` or `run`.')]
+    id: str
+    machine: Annotated[
+        str,
+        Meta(
+            description='The id of its statechart, for `GET /api/v3/charts/{machine}`.'
+        ),
+    ]
+    presence: Annotated[
+        Literal['live', 'stored', 'ended', 'failed'],
+        Meta(
+            description='Whether it is in memory, only in the store, in its final state, or was taken out of memory by an error of the server; a failed one is restored by its next use.'
+        ),
+    ]
+    state: Annotated[Any, Meta(description='The state value of its statechart.')]
+    path: Annotated[
+        str, Meta(description='The state as a path, such as `live.busy.running`.')
+    ]
+    since: Annotated[str, Meta(description='When it last changed its state.')]
+    revision: Annotated[int, Meta(description='How many transitions were stored.')]
+    links: list[ActorLink]
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    context: Annotated[
+        dict[str, Any],
+        Meta(description='Facts about it. Never code, prompts or credentials.'),
+    ]
+    trail: Annotated[
+        list[ActorTrailEntry],
+        Meta(description='The last 32 events since it came into memory, oldest first.'),
+    ]
+    takes: Annotated[
+        list[str],
+        Meta(
+            description='The types of the events that its state takes. One that `refuses` has as well is decided by what it carries.'
+        ),
+    ]
+    refuses: Annotated[
+        list[ActorRefusal], Meta(description='What its state refuses, and why.')
+    ]
+
+
+class ActorPage(Struct):
+    items: list[Actor]
+    next_cursor: str | None = field(name='nextCursor')
+    counts: Annotated[
+        list[ActorCount],
+        Meta(
+            description='How many actors there are of each kind in each state, whatever `kind` and `state` ask for.'
+        ),
+    ]
+    silent_workers: (
+        Annotated[
+            int,
+            Meta(
+                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='silentWorkers', default=UNSET)
+
+
+ActorStreamEvent: TypeAlias = ActorsSnapshotEvent | ActorsCountsEvent | ActorsReplayedEvent | ActorsResyncRequiredEvent | ActorMovedEvent | ActorRefusedEvent | ActorLeftEvent
+
+
+class AddedPackages(Struct):
+    items: Annotated[
+        list[WorkspacePackage],
+        Meta(description='All packages of the workspace, by name.'),
+    ]
+    installed: Annotated[
+        list[InstalledPackage],
+        Meta(
+            description='What its notebooks now have in addition to what the server has, dependencies included.'
+        ),
+    ]
+    open_sessions: Annotated[list[str], Meta(description='Sessions with a kernel that was started before: they have the packages when they are opened again.')] = field(
+        name='openSessions'
+    )
+
+
+AgentEntryPart: TypeAlias = TextPart | ReasoningPart | ToolCallPart | ToolResultPart
+
+
+class AgentSessionPage(Struct):
+    items: list[AgentSessionSummary]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class AuditEntry(Struct):
+    id: str
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    at: Annotated[
+        str,
+        Meta(
+            description='The same as `createdAt`, which is its name in every resource.'
+        ),
+    ]
+    user_id: Annotated[str, Meta(description='The user who did it.')] = field(
+        name='userId'
+    )
+    token_id: Annotated[str, Meta(description='Empty for a query by a notebook.')] = (
+        field(name='tokenId')
+    )
+    action: Annotated[
+        str,
+        Meta(description='What was done, such as `member.add` or `datasource.query`.'),
+    ]
+    target: Annotated[
+        str, Meta(description='The id or the slug of what it was done to.')
+    ]
+    outcome: Literal['done', 'failed', 'refused']
+    detail: str | None
+    address: Annotated[
+        str,
+        Meta(
+            description='The IP address that the request came from; empty for a query.'
+        ),
+    ]
+    request_id: Annotated[str, Meta(description='Empty for a query.')] = field(
+        name='requestId'
+    )
+    query: AuditedQuery | UnsetType = UNSET
+
+
+class AuditPage(Struct):
+    items: list[AuditEntry]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class CellsRegisteredData(Struct):
+    cells: list[RegisteredCell]
+    order: list[str]
+
+
+class CellsRegisteredEvent(Struct, tag_field='type', tag='cells-registered'):
+    type: ClassVar[Literal['cells-registered']] = 'cells-registered'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: CellsRegisteredData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ConnectionTest(Struct):
+    ok: bool
+    message: Annotated[
+        str,
+        Meta(
+            description='A general text that shows nothing of the connection or the driver.'
+        ),
+    ]
+    elapsed_ms: float = field(name='elapsedMs')
+    warnings: (
+        Annotated[
+            list[DatasourceWarning],
+            Meta(
+                description='What to know of the account before agents use it, for kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class CreatedAccessToken(Struct):
+    id: str
+    name: str
+    user_id: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='userId'
+    )
+    workspace_id: (
+        Annotated[
+            str,
+            Meta(
+                description='The only workspace it is valid for; null means every workspace of its user.'
+            ),
+        ]
+        | None
+    ) = field(name='workspaceId')
+    scopes: list[Scope]
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    created_by: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='createdBy'
+    )
+    expires_at: str | None = field(name='expiresAt')
+    token: Annotated[
+        str, Meta(description='The token itself. It is never returned again.')
+    ]
+
+
+class Datasource(Struct):
+    id: str
+    slug: str
+    kind: str
+    name: str | None
+    revision: Annotated[
+        int,
+        Meta(
+            description='Counts the connections of this datasource. It starts at 1 again after the datasource was deleted.'
+        ),
+    ]
+    configured: Annotated[
+        bool,
+        Meta(
+            description='Whether a connection is stored. It says nothing about the last test.'
+        ),
+    ]
+    embedded: Annotated[
+        bool,
+        Meta(
+            description='Whether it runs inside the server, on files of the workspace.'
+        ),
+    ]
+    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
+        field(name='createdBy')
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='When its connection was last replaced.')] = field(
+        name='updatedAt'
+    )
+    warnings: (
+        Annotated[
+            list[DatasourceWarning],
+            Meta(
+                description='What to know of the account before agents use it, for kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+DatasourceConnection: TypeAlias = Annotated[
+    PostgresConnection | MysqlConnection | MariadbConnection | ClickhouseConnection | DuckdbConnection | SqliteConnection | FilesConnection | SnowflakeConnection | BigqueryConnection | MssqlConnection | RedshiftConnection | DatabricksConnection | TrinoConnection,
+    Meta(
+        description='How a database is reached. `kind` selects the connector, which defines the other members. Members that are `writeOnly` are secret: they are stored sealed and never returned.'
+    ),
+]
+
+
+class DatasourcePage(Struct):
+    items: list[Datasource]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class DatasourceReplacement(Struct):
+    connection: DatasourceConnection
+    name: str | None | UnsetType = UNSET
+    test_connection: (
+        Annotated[
+            bool,
+            Meta(
+                description='Whether to test the connection first. When the test fails, nothing is saved. Default: `false`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='testConnection', default=UNSET)
+
+
+class Failure(Struct):
+    code: FailureCode
+    message: Annotated[str, Meta(description='One sentence for people.')]
+    cells: (
+        Annotated[list[str], Meta(description='The ids of the cells at fault.')]
+        | UnsetType
+    ) = UNSET
+
+
+class KernelList(Struct):
+    sampled_at: Annotated[str, Meta(description='When the use was measured. All requests share a measurement for half a second; with many processes, for up to five seconds.')] = field(
+        name='sampledAt'
+    )
+    memory_limit_bytes: int | None = field(name='memoryLimitBytes')
+    items: Annotated[
+        list[KernelUsage], Meta(description='The one with the most memory first.')
+    ]
+    silent_workers: (
+        Annotated[
+            int,
+            Meta(
+                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='silentWorkers', default=UNSET)
+
+
+class Member(Struct):
+    user_id: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='userId'
+    )
+    role: Role
+    name: str | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class MemberChange(Struct):
+    role: Role | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+
+
+class MemberPage(Struct):
+    items: list[Member]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class ModelList(Struct):
+    default_model: str | None = field(name='defaultModel')
+    items: list[ModelProvider]
+
+
+class NewAccessToken(Struct):
+    name: str
+    scopes: list[Scope]
+    user_id: (
+        Annotated[
+            str,
+            Meta(
+                description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='userId', default=UNSET)
+    expires_at: str | None | UnsetType = field(name='expiresAt', default=UNSET)
+
+
+class NewDatasource(Struct):
+    slug: Annotated[
+        str, Meta(description='Case-sensitive; starts with a letter or a digit.')
+    ]
+    connection: DatasourceConnection
+    name: str | None | UnsetType = UNSET
+    test_connection: (
+        Annotated[
+            bool,
+            Meta(
+                description='Whether to test the connection first. When the test fails, nothing is saved. Default: `false`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='testConnection', default=UNSET)
+
+
+class NewMember(Struct):
+    user_id: Annotated[str, Meta(description='Chosen when the user is first added, for example a mail address. `.` and `..` are not allowed, because clients could not request their paths.')] = field(
+        name='userId'
+    )
+    role: Role
+    name: str | None | UnsetType = UNSET
+
+
+class NewNotebook(Struct):
+    title: str | None | UnsetType = UNSET
+    serialization: NewSerialization | UnsetType = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Slugs of datasources. Whether they exist is checked when they are used.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+    variables: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description="Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place of their own."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Notebook(Struct):
+    id: str
+    title: str | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='Strictly increasing. Pass it as `expectedUpdatedAt` to change the notebook.')] = field(
+        name='updatedAt'
+    )
+    serialization: Serialization
+    datasource_slugs: list[str] = field(name='datasourceSlugs')
+    variables: dict[str, str]
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+
+
+class NotebookPage(Struct):
+    items: list[NotebookSummary]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class NotebookSession(Struct):
+    session_id: Annotated[str, Meta(description="The notebook's id.")] = field(
+        name='sessionId'
+    )
+    notebook_id: str = field(name='notebookId')
+    environment_id: str | None = field(name='environmentId')
+    mode: Literal['edit', 'run']
+    arguments: Annotated[
+        list[str],
+        Meta(
+            description='Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+        ),
+    ]
+    status: Literal['starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed']
+    startup: Startup | None
+    phases: Annotated[
+        dict[str, float],
+        Meta(
+            description='How many milliseconds each step of the last kernel start took.'
+        ),
+    ]
+    current_run_id: str | None = field(name='currentRunId')
+    cells: list[SessionCell]
+    kernel: dict[str, Any] | None
+    error: Failure | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class NotebookSessionPage(Struct):
+    items: list[NotebookSessionSummary]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class NotebookSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapshot'):
+    type: ClassVar[Literal['session.snapshot']] = 'session.snapshot'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: NotebookSession
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    resumed: (
+        Annotated[
+            bool,
+            Meta(
+                description='What you have missed follows, marked with `missed`; only then comes the current state.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class OutputTable(Struct):
+    columns: list[OutputTableColumn]
+    rows: Annotated[
+        list[list[Any]],
+        Meta(
+            description='The first rows, at most 100. Integers beyond 2^53, decimals, dates and times are text; missing values are null.'
+        ),
+    ]
+    row_count: Annotated[int, Meta(description='Of the whole table.')] = field(
+        name='rowCount'
+    )
+    column_count: Annotated[int, Meta(description='Of the whole table; `columns` has at most 100 and the index.')] = field(
+        name='columnCount'
+    )
+
+
+class OwnToken(Struct):
+    id: str
+    name: str
+    workspace_id: (
+        Annotated[
+            str,
+            Meta(
+                description='The only workspace it is valid for; null means every workspace of its user.'
+            ),
+        ]
+        | None
+    ) = field(name='workspaceId')
+    scopes: list[Scope]
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    expires_at: str | None = field(name='expiresAt')
+
+
+class OwnWorkspace(Struct):
+    id: str
+    name: str
+    role: Role
+
+
+class Problem(Struct):
+    """
+    A problem document (RFC 9457). Some codes have additional members.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: ErrorCode
+    request_id: str = field(name='requestId')
+    errors: (
+        Annotated[
+            list[ProblemPlace],
+            Meta(description='What is wrong with the request, mistake by mistake.'),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class RunStatusData(Struct):
+    run_id: str = field(name='runId')
+    status: RunStatus
+    stale: (
+        Annotated[
+            bool,
+            Meta(
+                description='The server died during the run. Only cancelling ends it.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    error: Failure | None | UnsetType = UNSET
+
+
+class RunStatusEvent(Struct, tag_field='type', tag='run-status'):
+    type: ClassVar[Literal['run-status']] = 'run-status'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: RunStatusData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ServerLoadData(Struct):
+    sampled_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='sampledAt'
+    )
+    process: ServerProcess
+    kernel_host: KernelHostState = field(name='kernelHost')
+    actors: Annotated[
+        list[ActorCount], Meta(description='The actors in memory of all workspaces.')
+    ]
+    requests: Annotated[
+        int,
+        Meta(description='Requests that have no answer yet, without event streams.'),
+    ]
+    streams: Annotated[int, Meta(description='Open event streams.')]
+    warnings: Annotated[
+        list[str],
+        Meta(
+            description='What an operator should look at, as `GET /readyz` has it; of several workers, what any of them knows.'
+        ),
+    ]
+    store: StoreState
+    kernels: KernelTotals
+    workers: (
+        Annotated[
+            list[WorkerState],
+            Meta(
+                description='The processes of a server of several workers, by number. Absent where there is one process.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    silent_workers: (
+        Annotated[
+            int,
+            Meta(
+                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='silentWorkers', default=UNSET)
+
+
+class ServerLoadEvent(Struct, tag_field='type', tag='server.load'):
+    type: ClassVar[Literal['server.load']] = 'server.load'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ServerLoadData
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ServerSnapshotData(Struct):
+    started_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='startedAt'
+    )
+    versions: ServerVersions
+    limits: ServerLimits
+
+
+class ServerSnapshotEvent(Struct, tag_field='type', tag='server.snapshot'):
+    type: ClassVar[Literal['server.snapshot']] = 'server.snapshot'
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ServerSnapshotData
+    resumed: (
+        Annotated[
+            bool,
+            Meta(description='What you have missed follows, marked with `missed`.'),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class ServerState(Struct):
+    started_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='startedAt'
+    )
+    versions: ServerVersions
+    limits: ServerLimits
+    sampled_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='sampledAt'
+    )
+    process: ServerProcess
+    kernel_host: KernelHostState = field(name='kernelHost')
+    actors: Annotated[
+        list[ActorCount], Meta(description='The actors in memory of all workspaces.')
+    ]
+    requests: Annotated[
+        int,
+        Meta(description='Requests that have no answer yet, without event streams.'),
+    ]
+    streams: Annotated[int, Meta(description='Open event streams.')]
+    warnings: Annotated[
+        list[str],
+        Meta(
+            description='What an operator should look at, as `GET /readyz` has it; of several workers, what any of them knows.'
+        ),
+    ]
+    store: StoreState
+    kernels: list[KernelUsage]
+    workers: (
+        Annotated[
+            list[WorkerState],
+            Meta(
+                description='The processes of a server of several workers, by number. Absent where there is one process.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    silent_workers: (
+        Annotated[
+            int,
+            Meta(
+                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='silentWorkers', default=UNSET)
+
+
+ServerStreamEvent: TypeAlias = ServerSnapshotEvent | ServerReplayedEvent | ServerLoadEvent | ServerResyncRequiredEvent
+
+
+class AgentEntry(Struct):
+    id: str
+    role: Literal['user', 'assistant', 'tool']
+    content: list[AgentEntryPart]
+    run_id: str | None = field(name='runId')
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    outcome: (
+        Annotated[
+            Literal['cancelled', 'failed', 'limit', 'stale'],
+            Meta(
+                description='Only of a prompt whose run did not complete. `limit`: it stopped at a limit for the steps, tokens or time of a prompt. `stale`: the server ended before the run did. The model is not asked for such a prompt again: later requests have a note in place of it and all that followed it. After a `limit` they have it whole, with a note that it ended.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class AgentEntryEvent(Struct, tag_field='type', tag='agent-entry'):
+    type: ClassVar[Literal['agent-entry']] = 'agent-entry'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: AgentEntry
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class AgentEntryPage(Struct):
+    items: list[AgentEntry]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class AgentSession(Struct):
+    session_id: Annotated[str, Meta(description='The id of the conversation, or of its notebook when it is bound to one.')] = field(
+        name='sessionId'
+    )
+    environment_id: str | None = field(name='environmentId')
+    notebook_session_id: str | None = field(name='notebookSessionId')
+    owner_id: Annotated[str, Meta(description='The user it belongs to: the one in `createdBy` until it is handed over.')] = field(
+        name='ownerId'
+    )
+    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
+        field(name='createdBy')
+    )
+    status: Literal['ready', 'busy', 'closed']
+    config: AgentConfig
+    context: AgentContext
+    current_run_id: str | None = field(name='currentRunId')
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    entries: list[AgentEntry]
+
+
+class AgentSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapshot'):
+    type: ClassVar[Literal['session.snapshot']] = 'session.snapshot'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: AgentSession
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    resumed: (
+        Annotated[
+            bool,
+            Meta(
+                description='What you have missed follows, marked with `missed`; only then comes the current state.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+AgentStreamEvent: TypeAlias = SessionReplayedEvent | SessionResyncRequiredEvent | SessionClosedEvent | RunStatusEvent | AgentSessionSnapshotEvent | AgentSessionStatusEvent | AgentEntryEvent | TextDeltaEvent | ReasoningDeltaEvent | ToolCallEvent | ToolResultEvent
+
+
+class CodeOutput(Struct):
+    mimetype: str
+    data: Any
+    text: (
+        Annotated[
+            str,
+            Meta(
+                description='What the output is as text (`text/plain`), such as the `repr` of the value; its beginning, if it is long.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    table: OutputTable | UnsetType = UNSET
+
+
+class CodeResult(Struct):
+    success: Annotated[
+        bool,
+        Meta(description='False when the code, a cell it ran, or the kernel failed.'),
+    ]
+    output: CodeOutput | None
+    stdout: Annotated[
+        str,
+        Meta(
+            description='What the code and the cells it ran printed. The middle of a very long text is left out.'
+        ),
+    ]
+    stderr: str
+    media: Annotated[
+        list[CodeFigure],
+        Meta(
+            description='The figures that the code and the cells it ran showed while they ran, such as those of `plt.show()`: at most 100, with 16 MiB together.'
+        ),
+    ]
+    errors: list[CodeError]
+
+
+class ConnectionTestRequest(Struct):
+    connection: DatasourceConnection
+
+
+class ExecutionCompletedData(Struct):
+    success: Annotated[
+        bool,
+        Meta(description='False when the code, a cell it ran, or the kernel failed.'),
+    ]
+    output: CodeOutput | None
+    stdout: Annotated[
+        str,
+        Meta(
+            description='What the code and the cells it ran printed. The middle of a very long text is left out.'
+        ),
+    ]
+    stderr: str
+    media: Annotated[
+        list[CodeFigure],
+        Meta(
+            description='The figures that the code and the cells it ran showed while they ran, such as those of `plt.show()`: at most 100, with 16 MiB together.'
+        ),
+    ]
+    errors: list[CodeError]
+    tool_call_id: (
+        Annotated[str, Meta(description='As the request gave it.')] | UnsetType
+    ) = UNSET
+
+
+class ExecutionCompletedEvent(Struct, tag_field='type', tag='execution-completed'):
+    type: ClassVar[Literal['execution-completed']] = 'execution-completed'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ExecutionCompletedData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class Output(Struct):
+    mimetype: str
+    channel: (
+        Annotated[
+            Literal['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error'],
+            Meta(
+                description='Where the kernel wrote it. Entries of a console have one: text that was printed, or a figure.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    data: (
+        Annotated[
+            Any,
+            Meta(
+                description='The value: text, or JSON when the media type says so. Absent when there is an `assetId`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    asset_id: (
+        Annotated[
+            str,
+            Meta(
+                description='The asset of the run that holds the value, which is large, in place of `data`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='assetId', default=UNSET)
+    text: (
+        Annotated[
+            str,
+            Meta(
+                description='What the output is as text (`text/plain`), such as the `repr` of the value; its beginning, if it is long.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    table: OutputTable | UnsetType = UNSET
+
+
+class OwnAccount(Struct):
+    user: OwnUser
+    token: OwnToken
+    workspaces: Annotated[
+        list[OwnWorkspace],
+        Meta(description='The workspaces that the token gives access to, by id.'),
+    ]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page of workspaces; null when there are no more.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class CellOpData(Struct):
+    cell_id: Annotated[str, Meta(description='`__scratch__` for scratchpad activity.')] = field(
+        name='cellId'
+    )
+    status: Literal['idle', 'queued', 'running', 'stale', 'disabled', 'error'] | UnsetType = (
+        UNSET
+    )
+    stale: bool | UnsetType = UNSET
+    output: Output | None | UnsetType = UNSET
+    console: (
+        Annotated[
+            list[Output], Meta(description='Entries to append; an empty list clears.')
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class CellOpEvent(Struct, tag_field='type', tag='cell-op'):
+    type: ClassVar[Literal['cell-op']] = 'cell-op'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: CellOpData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: (
+        Annotated[str, Meta(description='The id in the stream, set by the client.')]
+        | UnsetType
+    ) = UNSET
+
+
+class CellResult(Struct, tag_field='type', tag='cell-result'):
+    type: ClassVar[Literal['cell-result']] = 'cell-result'
+    cell_id: str = field(name='cellId')
+    status: Literal['success', 'error', 'stopped', 'cancelled', 'interrupted', 'disabled']
+    outputs: list[Output]
+    console: Annotated[
+        list[Output],
+        Meta(
+            description='What the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. A figure that is large is an asset.'
+        ),
+    ]
+    duration_ms: float | None = field(name='durationMs')
+
+
+NotebookStreamEvent: TypeAlias = SessionReplayedEvent | SessionResyncRequiredEvent | SessionClosedEvent | RunStatusEvent | NotebookSessionSnapshotEvent | NotebookSessionStatusEvent | SessionStartupEvent | CellsRegisteredEvent | CellsDeletedEvent | CellOpEvent | ConsoleOutputEvent | VariablesEvent | ExecutionCompletedEvent | NotebookSavedEvent
+
+
+OutputPart: TypeAlias = CellResult | AssistantMessage | ToolCall | FinalAnswer | RunWarning | RunAsset
+
+
+class RunOutput(Struct):
+    stored: Annotated[
+        bool,
+        Meta(
+            description='False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`): `parts` is then empty.'
+        ),
+    ]
+    parts: list[OutputPart]
+    model: (
+        Annotated[str, Meta(description='The model that answered the prompt.')]
+        | UnsetType
+    ) = UNSET
+    steps: (
+        Annotated[int, Meta(description='How many times the model was asked.')]
+        | UnsetType
+    ) = UNSET
+    usage: TokenUsage | UnsetType = UNSET
+
+
+class SubmittedAgentRun(Struct):
+    run_id: Annotated[str, Meta(description='The `id` of the run.')] = field(
+        name='runId'
+    )
+    last_event_id: Annotated[str, Meta(description='An event stream of the session that is opened with this as `Last-Event-ID` sends the events of the run from the first on, as long as the server keeps them.')] = field(
+        name='lastEventId'
+    )
+    kind: Literal['agent']
+    input: PromptRequestOutput
+    id: str
+    session_id: str = field(name='sessionId')
+    status: RunStatus
+    output: RunOutput | None
+    error: Failure | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    started_at: str | None = field(name='startedAt')
+    finished_at: str | None = field(name='finishedAt')
+    stale: (
+        Annotated[
+            bool,
+            Meta(
+                description='True when the server died during the run. Only cancelling ends it.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    output_omitted: (
+        Annotated[
+            bool,
+            Meta(
+                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='outputOmitted', default=UNSET)
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+
+
+class SubmittedNotebookRun(Struct):
+    run_id: Annotated[str, Meta(description='The `id` of the run.')] = field(
+        name='runId'
+    )
+    last_event_id: Annotated[str, Meta(description='An event stream of the session that is opened with this as `Last-Event-ID` sends the events of the run from the first on, as long as the server keeps them.')] = field(
+        name='lastEventId'
+    )
+    kind: Literal['notebook']
+    input: ExecutionRequestOutput
+    id: str
+    session_id: str = field(name='sessionId')
+    status: RunStatus
+    output: RunOutput | None
+    error: Failure | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    started_at: str | None = field(name='startedAt')
+    finished_at: str | None = field(name='finishedAt')
+    stale: (
+        Annotated[
+            bool,
+            Meta(
+                description='True when the server died during the run. Only cancelling ends it.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    output_omitted: (
+        Annotated[
+            bool,
+            Meta(
+                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='outputOmitted', default=UNSET)
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+
+
+class AgentRun(Struct, tag_field='kind', tag='agent'):
+    kind: ClassVar[Literal['agent']] = 'agent'
+    input: PromptRequestOutput
+    id: str
+    session_id: str = field(name='sessionId')
+    status: RunStatus
+    output: RunOutput | None
+    error: Failure | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    started_at: str | None = field(name='startedAt')
+    finished_at: str | None = field(name='finishedAt')
+    stale: (
+        Annotated[
+            bool,
+            Meta(
+                description='True when the server died during the run. Only cancelling ends it.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    output_omitted: (
+        Annotated[
+            bool,
+            Meta(
+                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='outputOmitted', default=UNSET)
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+
+
+class AgentRunPage(Struct):
+    items: list[AgentRun]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class NotebookRun(Struct, tag_field='kind', tag='notebook'):
+    kind: ClassVar[Literal['notebook']] = 'notebook'
+    input: ExecutionRequestOutput
+    id: str
+    session_id: str = field(name='sessionId')
+    status: RunStatus
+    output: RunOutput | None
+    error: Failure | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    started_at: str | None = field(name='startedAt')
+    finished_at: str | None = field(name='finishedAt')
+    stale: (
+        Annotated[
+            bool,
+            Meta(
+                description='True when the server died during the run. Only cancelling ends it.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    output_omitted: (
+        Annotated[
+            bool,
+            Meta(
+                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='outputOmitted', default=UNSET)
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+
+
+class NotebookRunPage(Struct):
+    items: list[NotebookRun]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+Run: TypeAlias = NotebookRun | AgentRun
+
+
+class RunPage(Struct):
+    items: list[Run]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')

@@ -1,0 +1,78 @@
+/**
+ * The Python package: its generated files are current, its types are strict, and its wheel does the main job for people who have
+ * nothing but the wheel.
+ */
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { writeSqlite } from '#test/support/python-databases.ts';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { emptyFolder, PACKAGE, PROGRAMS, PYTHON, run, WHEELS, writeSync } from './python.ts';
+
+const model = await startScriptedModel(test);
+const server = await startServer(test, {
+  TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+});
+mkdirSync(server.filesDir, { recursive: true });
+writeSqlite(join(server.filesDir, 'sales.sqlite'), 'create table sales (amount integer)');
+const ACCESS = {
+  SERVICE_BASE_URL: server.baseUrl,
+  SERVICE_ACCESS_TOKEN: OWNER.token,
+  SERVICE_WORKSPACE_ID: OWNER.workspaceId,
+};
+
+test('the synchronous client is made from the asynchronous one', async (t) => {
+  const folder = emptyFolder(t);
+  await writeSync(folder);
+  const committed = join(PACKAGE, 'troupe_client/_sync');
+  const files = readdirSync(folder).sort();
+  assert.deepEqual(
+    readdirSync(committed)
+      .filter((name) => name.endsWith('.py'))
+      .sort(),
+    files,
+  );
+  for (const name of files) {
+    const made = readFileSync(join(folder, name), 'utf8');
+    assert.equal(readFileSync(join(committed, name), 'utf8'), made, 'run `npm run python-client`');
+  }
+});
+
+test('the wheel does the main job in an empty directory and a new environment, with strict types', async (t) => {
+  const folder = emptyFolder(t);
+  cpSync(PACKAGE, join(folder, 'source'), { recursive: true });
+  const wheel = ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '--no-index'];
+  await run(PYTHON, [...wheel, '--wheel-dir', 'built', './source'], { cwd: folder });
+  await run('python3', ['-m', 'venv', 'venv'], { cwd: folder });
+  const python = join(folder, 'venv/bin/python');
+  const install = ['-m', 'pip', 'install', '--quiet', '--no-index', '--disable-pip-version-check'];
+  const wheels = ['--find-links', WHEELS, '--find-links', 'built', 'troupe-client'];
+  await run(python, [...install, ...wheels], { cwd: folder });
+  const work = join(folder, 'work');
+  mkdirSync(work);
+  cpSync(join(PROGRAMS, 'main_job.py'), join(work, 'main_job.py'));
+  await run(PYTHON, ['-m', 'mypy', '--strict', '--python-executable', python, 'main_job.py'], { cwd: work });
+  model.script((exchange) => exchange.text('I am.').end());
+  const done = JSON.parse(await run(python, ['main_job.py'], { cwd: work, env: ACCESS }));
+  assert.deepEqual(done, {
+    printed: '6\n',
+    events: ['run-status', 'run-status', true],
+    text: '60',
+    stdout: '6\n',
+    failed: ['failed', 'ZeroDivisionError'],
+    summed: ['42', 'summing\n'],
+    wrong: [false, 'IndexError'],
+    tested: true,
+    answer: 'I am.',
+    notebooks: ['From Python'],
+    missing: 'not_found',
+    asynchronous: 'hello\n2 4',
+  });
+});
+
+test('the package passes the strict checks of mypy', async () => {
+  await run(PYTHON, ['-m', 'mypy', '--cache-dir', '/dev/null', 'troupe_client', 'scripts'], { cwd: PACKAGE });
+});
