@@ -52,14 +52,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   try {
     return await open(options, stack);
   } catch (error) {
-    // What cannot be closed must not hide why it is closed.
+    // An error while closing must not hide the error for which the server closes.
     await Promise.allSettled([stack[Symbol.asyncDispose]()]);
     await Promise.allSettled([options.prerequisites[Symbol.asyncDispose]()]);
     throw error;
   }
 }
 
-/** What `stack` owns is closed in the opposite order, so the order of the statements matters. */
+/** `stack` closes its resources in the opposite order, so the order of the statements matters. */
 async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<App> {
   const { config, log, prerequisites, onFatal, member } = options;
   const cluster: Cluster = member?.peers ?? ALONE;
@@ -68,7 +68,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   let port: number | undefined;
   const ownPorts = () => (port === undefined ? [] : [port]);
   let draining = false;
-  /** Load balancers are to send nothing new any more; what they send is still answered. */
+  /** Load balancers should send nothing new any more; requests that they still send are answered. */
   let isLeaving = false;
   stack.use(directory);
   const { store, condition, ...storage } = await openStorage(

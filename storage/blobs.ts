@@ -9,7 +9,7 @@ import { DAMAGED, readOrDamaged } from './damaged.ts';
 import type { Transaction } from './transaction.ts';
 
 export interface Blob {
-  /** Of the bytes, in hexadecimal. */
+  /** The SHA-256 of the bytes, in hexadecimal. */
   readonly sha256: string;
   readonly bytes: Uint8Array;
   /** The record of the bytes, if it was encoded before (`encodeBlob`). */

@@ -158,7 +158,7 @@ function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): un
   let body = bytes;
   if (bytes[0] === CHECKED) {
     const { buffer, byteOffset, byteLength } = bytes;
-    // Not `subarray`: of a Buffer that is a Buffer, and so would be every byte string in the record.
+    // Not `subarray`: that of a Buffer is a Buffer, and then every byte string in the record would be one.
     body = new Uint8Array(buffer, byteOffset + HEAD_BYTES, Math.max(byteLength - HEAD_BYTES, 0));
     const written = byteLength < HEAD_BYTES ? undefined : new DataView(buffer, byteOffset).getUint32(1, true);
     if (written !== checksumOf(body)) throw new DamagedRecord(name, 'its checksum differs');

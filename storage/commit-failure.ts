@@ -7,7 +7,7 @@ const BAD_TRANSACTION = -30782;
 /** A failed write of less free space than this counts as one of a full disk. */
 const LITTLE_BYTES = 64 * 1024 * 1024;
 
-/** Resolves with the error behind a rejected commit: lmdb-js hides it in a promise of its own. */
+/** Resolves with the cause of a rejected commit, which lmdb-js hides in a promise of its own. */
 export async function commitFailureOf(error: unknown): Promise<unknown> {
   const { commitError } = { commitError: undefined, ...Object(error) };
   if (!(commitError instanceof Promise)) return error;

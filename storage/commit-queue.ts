@@ -46,7 +46,7 @@ export interface CommitQueueOptions {
   /** Ends the open turn of the store and returns it; undefined when there is none. */
   readonly closeTurn: () => PendingCommit | undefined;
   readonly onCommitted: (commit: PendingCommit) => void;
-  /** Called after each transaction that has written something, with how long the first turn in it has waited. */
+  /** Called after each transaction that has written something, with the time that the first turn in it has waited. */
   readonly onFlushed: (ms: number) => void;
   readonly onFatal: (error: Error) => void;
 }

@@ -25,8 +25,8 @@ export interface ConversationRecord {
 export const conversationRecords = defineRecord<ConversationRecord>('conversation', 1);
 
 /**
- * The conversations of a workspace by the time at which they were created: an id has another time where it is that of a notebook.
- * Key: workspace id, place (`places.ts`).
+ * The conversations of a workspace by their creation time, which is not in the id when that is the id of a notebook. Key:
+ * workspace id, place (`places.ts`).
  */
 export const conversationPlaces = defineRecord<null>('conversation-place', 1);
 

@@ -31,7 +31,7 @@ export class DataDirectory implements Disposable {
     try {
       check(root);
       attempt(root, 'cannot be written', () => {
-        // Sockets that an earlier server left behind, and the copy of a compaction that was interrupted.
+        // The sockets of an earlier server, and the copy of an interrupted compaction.
         for (const sub of [directory.runPath, directory.compactingPath])
           rmSync(sub, { recursive: true, force: true });
         for (const sub of [directory.storePath, directory.runPath])
@@ -66,12 +66,12 @@ export class DataDirectory implements Disposable {
     return join(this.root, 'run');
   }
 
-  /** Where the compacted copy of the store is made. */
+  /** The folder in which the compacted copy of the store is made. */
   get compactingPath(): string {
     return join(this.root, 'store-compacting');
   }
 
-  /** Where installed packages are. */
+  /** The folder of installed packages. */
   get packagesPath(): string {
     return join(this.root, 'packages');
   }

@@ -48,7 +48,7 @@ function openClaim(root: string): number {
   }
 }
 
-/** Resolves with whether a server has claimed the directory. Leaves nothing behind. */
+/** Resolves with whether a server has claimed the directory. Does not claim it itself. */
 export async function isClaimed(root: string): Promise<boolean> {
   const lock = await loadFileLock();
   if (lock === undefined) return isListenedFor(root);

@@ -16,7 +16,10 @@ export interface IdempotencyRecord {
 /** Key: workspace id, digest of user id, method, path and idempotency key. */
 export const idempotencyRecords = defineRecord<IdempotencyRecord>('receipt', 1);
 
-/** That a worker carries out a request whose key others may get at the same moment, which they would carry out as well. */
+/**
+ * The claim of a worker that carries out a request: other workers may get requests with the same key at the same moment, and must
+ * not carry them out.
+ */
 export interface IdempotencyClaim {
   /** The worker, as `Cluster.incarnation` names it. A claim of one that has ended is void. */
   readonly owner: string;

@@ -9,13 +9,13 @@ const AFTER_EVERY_ID: Uint8Array = new Uint8Array([0xff]);
 
 /** LMDB's limit for an encoded key. Ids are limited to far less, so a longer key is a bug. */
 const MAX_KEY_BYTES = 1978;
-/** Of a UTF-16 unit in UTF-8. */
+/** The bytes of a UTF-16 unit in UTF-8. */
 const MAX_BYTES_OF_A_UNIT = 3;
 const SEPARATOR = '\u0000';
 
 /**
- * Returns what `keyText` returns, for a key that is to be written. Throws when it is too long: LMDB would refuse the whole commit,
- * with the writes of others in it.
+ * Returns the text of a key (see `keyText`) that is to be written. Throws when it is too long: LMDB would refuse the whole
+ * commit, including the writes of others.
  */
 export function writableKeyText(key: Key): string {
   const text = key.join(SEPARATOR);

@@ -35,7 +35,7 @@ export interface CellOutputRecord {
 export interface HeldPart {
   /** 0 is the output, and n the n-th entry of the console. */
   readonly entry: number;
-  /** Its MIME type: of the entry, or in the entry's bundle. */
+  /** The MIME type of the part: that of the entry, or that in the entry's bundle. */
   readonly type: string;
   readonly sha256: string;
   /** The text before the base64 bytes when the part is a data URL; null when the bytes are its text. */

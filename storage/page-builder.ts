@@ -8,7 +8,7 @@ export interface Listing<T> {
   readonly nextCursor: string | null;
 }
 
-/** The most entries that are passed over for one page because they are no items. It is short then; its cursor leads on. */
+/** The most entries that are skipped for one page because they are not items. The page is then short, and its cursor leads on. */
 export const MAX_PASSED_ENTRIES = 2_000;
 
 /** A page with more bytes ends early; its `nextCursor` then names its last item. */
@@ -19,7 +19,7 @@ export interface PageShape<R, T> {
   readonly limit: number;
   /** Returns undefined for an entry that is not an item. */
   readonly itemOf: (value: R, id: string) => T | undefined;
-  /** How many entries that are no items are passed over at most. */
+  /** How many entries that are not items are skipped at most. */
   readonly maxPassed?: number;
   /** Returns the bytes of an item, of which a page has at most `MAX_PAGE_BYTES`. Without it they do not count. */
   readonly sizeOf?: (item: T) => number;

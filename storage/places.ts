@@ -20,9 +20,8 @@ export function idAt(place: string): string {
 }
 
 /**
- * Assigns the times of new places in one list. Several workers add to it, in shared turns: each time is then later than
- * that of every committed place in the workspace, so that a reader who continues after the last place of a page misses
- * none.
+ * Assigns the times of new places in one list. Several workers add to it, in shared turns: each time is later than that of every
+ * committed place in the workspace, so that a reader who continues after the last place of a page misses none.
  */
 export class PlaceTimes {
   readonly #store: Pick<Store, 'isShared' | 'list'>;

@@ -17,7 +17,7 @@ export const WORKSPACE_ITSELF = '*';
 /** A thing being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
 export const removalRecords = defineRecord<null>('removal', 1);
 
-/** Something that is removed, of which kind, and which notebook or conversation it is about; undefined is the workspace. */
+/** A thing to remove: its kind, its key, and the notebook or conversation to which it belongs; undefined means the workspace. */
 export interface Removal {
   readonly kind: string;
   readonly workspaceId: string;
@@ -48,7 +48,7 @@ export class Removals implements Disposable {
   readonly #steps = new Map<string, RemovalStep>();
   #isWorking = false;
   #isClosed = false;
-  /** False once nothing was found that is at home here, until something is noted: then no read of that has to ask the store. */
+  /** False after a search that found nothing at home here, until something is noted. It saves reads of the store. */
   #mayBePending = true;
   /** Removals noted by this process and not begun. */
   #noted: Removal[] = [];

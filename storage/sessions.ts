@@ -6,7 +6,7 @@ import { defineRecord } from './codec.ts';
  */
 export const sessionPlaces = defineRecord<null>('session-place', 1);
 
-/** As `sessionPlaces`, of the sessions that are not closed. */
+/** As `sessionPlaces`, for the sessions that are not closed. */
 export const openSessionPlaces = defineRecord<null>('open-session-place', 1);
 
 /** Index of the environments that are not closed, oldest first. Written in shared turns. Key: workspace id, environment id. */

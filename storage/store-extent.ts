@@ -3,7 +3,7 @@
 export interface StoreExtent {
   /** Up to the last page. */
   readonly usedBytes: number;
-  /** Of pages that are free within that. */
+  /** The bytes of free pages within that. */
   readonly reusableBytes: number;
 }
 
@@ -25,7 +25,7 @@ export function extentOf(stats: object): StoreExtent {
 const PAGE_BYTES = 4096;
 /** A tree of billions of records is not deeper; each write copies the pages on its way, and may split some. */
 const PAGES_ON_THE_WAY = 8;
-/** Of a removed value, whose pages are listed as free: enough for 16 MiB. */
+/** The space for listing the pages of a removed value as free: enough for 16 MiB. */
 const LIST_BYTES = 64 * 1024;
 
 /** The space that a commit takes at most, in addition to that of its writes. */

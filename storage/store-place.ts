@@ -17,7 +17,7 @@ import { StoreFile } from './store-file.ts';
 export const DATA_FILE = 'data.mdb';
 /** The table of LMDB's readers, in the same folder. */
 export const LOCK_FILE = 'lock.mdb';
-/** Says which data file a server had here last. A copy of the directory has another one. */
+/** Names the data file that a server used here last. In a copy of the directory the data file is another one. */
 const PLACE_FILE = 'place';
 /** The store that a restore makes: it becomes the data file when everything is restored. */
 export const RESTORING_FILE = 'data.restoring';
@@ -86,8 +86,8 @@ export function isUnfinished(root: string, keyringFile: string): boolean {
 }
 
 /**
- * Throws `OperatorError` when LMDB would make a file at `path` (the directory of a store) on a full disk. It writes to its files
- * through memory, and a page for which there is no room ends the process (SIGBUS).
+ * Throws `OperatorError` when LMDB would make a file at `path` (the directory of a store) on a full disk. LMDB writes to its
+ * files through memory, and a page for which the disk has no room ends the process (SIGBUS).
  */
 export function requireRoomForFiles(path: string): void {
   if ([DATA_FILE, LOCK_FILE].every((name) => existsSync(join(path, name))) || !isWritable(path)) return;
@@ -109,7 +109,7 @@ function isWritable(path: string): boolean {
   }
 }
 
-/** Throws `OperatorError` when there is no store at `path` (the directory), which LMDB would make. */
+/** Throws `OperatorError` when there is no store at `path` (the directory), because LMDB would make one. */
 export function requireStoreFile(path: string): void {
   try {
     statSync(join(path, DATA_FILE));
@@ -120,9 +120,9 @@ export function requireStoreFile(path: string): void {
 
 /**
  * Throws `OperatorError` when the files of the store at `path` (the directory) cannot be mapped into memory safely: they are
- * empty, no store, cut short, or cannot be read. A store that does not exist yet is fine. Reads two pages, and all only
- * when the file is shorter than it could be, or is a copy of the one that a server has used: a copy that was made while that server
- * wrote has pages of different times.
+ * empty, not a store, cut short, or cannot be read. A store that does not exist yet is fine. Reads two pages. It reads all pages
+ * only when the file is shorter than it could be, or is a copy of a store in use: a copy made while a server wrote has pages of
+ * different times.
  */
 export function requireSoundFile(path: string): void {
   const file = join(path, DATA_FILE);
@@ -145,7 +145,7 @@ export function notePlace(path: string): void {
   try {
     if (isCopy(path) !== false) writeFileSync(join(path, PLACE_FILE), inodeOf(path), { mode: 0o600 });
   } catch {
-    // On a full disk the next start looks at all pages, or at none.
+    // On a full disk the mark cannot be written, so the next start checks all pages again, or none.
   }
 }
 

@@ -54,7 +54,7 @@ export interface StoreRoomOptions {
 const LOOK_EVERY_MS = 1000;
 /** While this worker does not write and the others are far from filling the disk. */
 const LOOK_SELDOM_MS = 10_000;
-/** So many times the free space of the warning is far from it. */
+/** The free space that counts as far from filling the disk, as a multiple of the warning's limit. */
 const PLENTY = 4;
 /** While commits are made, they look at most this often. */
 const MIN_LOOK_MS = 100;
@@ -69,7 +69,7 @@ const MIN_RESERVE_BYTES = 1024 * 1024;
 const MAX_SHARE = 0.5;
 /** The free space that other programs may take during a commit, where no space can be set aside. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
-/** With less free space than so many reserves, workers look before every commit. */
+/** With less free space than this many reserves, workers measure before every commit. */
 const TIGHT_RESERVES = 4;
 /** The share of the reserve that all workers together may be committing at one moment. */
 const COMMITTING_SHARE = 0.25;
@@ -85,7 +85,7 @@ export class StoreRoom implements CommitRoom, Disposable {
   #isPreallocating = false;
   #isClosed = false;
   #lookedAt = 0;
-  /** The bytes that commits may still use before `look` has to find out again. */
+  /** The bytes that commits may still use before `look` has to measure again. */
   #surelyBytes = 0;
   /** Whether a commit waits: there is never more than one. */
   #isStalled = false;
@@ -256,7 +256,7 @@ export class StoreRoom implements CommitRoom, Disposable {
       const { bavail, bsize } = statfsSync(this.#options.path);
       return bavail * bsize;
     } catch {
-      return 0; // the volume is gone: the next write reports it
+      return 0; // the volume is gone, which the next write reports
     }
   }
 

@@ -17,7 +17,7 @@ import type { Store } from './store.ts';
  */
 const grantedPermits = defineRecord<number>('granted-permits', 1);
 
-/** Counts as one of the things until it is disposed of: then the thing has begun, and is counted itself, or it never will. */
+/** Counts as one thing until it is disposed of: by then the thing has begun and is counted itself, or it will never begin. */
 export type Permit = Disposable;
 
 export interface WorkspacePermitsOptions {
@@ -53,7 +53,7 @@ interface Account {
   reserved: number;
   readonly waiting: Waiting[];
   isAsking: boolean;
-  /** The limit that all workers together were within when this one took permits; undefined after the limit has changed. */
+  /** The limit under which this worker took its permits; undefined after the limit has changed. */
   heldUnder: number | undefined;
 }
 
@@ -149,7 +149,7 @@ export class WorkspacePermits {
     };
   }
 
-  /** Forgets an account with nothing in it: where there is no limit, each workspace would leave one. */
+  /** Forgets an empty account; otherwise each workspace without a limit would leave one. */
   #drop(workspaceId: string, { granted, reserved, waiting, isAsking }: Account): void {
     if (granted === 0 && reserved === 0 && waiting.length === 0 && !isAsking)
       this.#accounts.delete(workspaceId);

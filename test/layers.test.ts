@@ -93,7 +93,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/client': { values: ['src/wire/paths.ts'] },
   // Backups, their restoration and verification.
   'src/maintenance': { values: ['src/core', 'storage'] },
-  // Looks at a machine as the server would use it.
+  // Checks a machine in the way in which the server would use it.
   'src/doctor': {
     values: ['src/core', 'src/kernel', 'src/datasource', 'storage'],
     types: ['src/config.ts'],
@@ -154,7 +154,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
     types: [...['src/runs', 'src/sessions', 'src/agent'], ...['src/config.ts']],
   },
-  // From settings to a process that serves, and to its end.
+  // The way from settings to a serving process, and to its end.
   'src/process': {
     values: [
       ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/core', 'src/datasource', 'src/kernel'],

@@ -47,8 +47,7 @@ export class CommandSlot {
     if (this.#inFlight === null) return false;
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
-    // The kernel would take a signal that comes before its frame for one of the notebook's own, and wait for another
-    // one.
+    // The kernel would take a signal that comes before its frame for a signal of the notebook's own, and wait for another one.
     this.#port.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
     return true;
   }

@@ -53,7 +53,7 @@ export type ChildEnd =
   | { readonly kind: 'lost' }
   /** The kernel host refused the order. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** There is no kernel host to order it from, or no socket. */
+  /** The kernel host or the socket is missing. */
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** The child broke the protocol and was killed. */
   | { readonly kind: 'broken'; readonly reason: string }
@@ -93,7 +93,7 @@ export class ConfinedChild implements Disposable {
   #process: ProcessEnd | null = null;
   #hasInit = false;
   #isAdmitted = false;
-  /** Why it could not begin to work, in its own words. */
+  /** The child's own words for the reason why it could not begin to work. */
   #words = '';
   #isClosed = false;
   #isEnding = false;

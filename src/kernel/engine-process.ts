@@ -23,7 +23,7 @@ export interface EngineLaunch {
   /** The path of the database in that folder. */
   readonly path: string;
   readonly mode: EngineMode;
-  /** Of the kernel towards whose limit of memory it counts. Without one, all engines of the workspace are limited together. */
+  /** The kernel towards whose memory limit the engine counts. Without one, all engines of the workspace are limited together. */
   readonly memoryShare?: string;
 }
 
@@ -31,7 +31,7 @@ const REQUEST = 1;
 const MIB = 2 ** 20;
 /** A row of 16 MiB, every byte of it written as \u001f, and the rows of the same portion. */
 const FRAME_LIMIT_BYTES = 6 * (16 * MIB + MIB);
-/** For all engines with one share together, unless that of a kernel is larger or smaller. */
+/** The limit of all engines with one share together, unless the kernel of the share has a limit of its own. */
 const MEMORY_BYTES = 3 * 1024 * MIB;
 /** A folder of data files has up to 500, each open twice while it is read. */
 const OPEN_FILES = 2048;

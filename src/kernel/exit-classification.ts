@@ -17,7 +17,7 @@ export interface KernelExit {
   readonly message: string;
 }
 
-/** How the operating system says a process ended. */
+/** The end of a process as the operating system reports it. */
 export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;

@@ -27,7 +27,7 @@ export interface HeartbeatOptions {
   readonly ask: () => void;
   /** Returns the processor time that the host has used, in any unit; undefined when it cannot be known. */
   readonly workDone: () => number | undefined;
-  /** Called with true when the host has become silent, and with false when it answers again. */
+  /** Called with true when the host stops answering, and with false when it answers again. */
   readonly onSilence: (isSilent: boolean) => void;
   /** Called once, when the host is not to be waited for any longer. */
   readonly onLost: () => void;

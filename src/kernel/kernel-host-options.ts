@@ -7,7 +7,7 @@ export type HostParts = Pick<KernelHostOptions, 'startZygote' | 'proves' | 'onPr
 
 /** Options of the kernel host. */
 export interface KernelHostOptions {
-  /** Where starts and ends of kernels are counted, if anywhere. */
+  /** The metrics of kernels' starts and ends; absent when nothing is counted. */
   readonly metrics?: KernelMetrics;
   readonly python: string;
   /** Default: src/kernel/host/zygote.py of this package. */
@@ -38,8 +38,8 @@ export interface KernelHostOptions {
   readonly launchTimeoutMs?: number;
   /** Whether each run of the host proves that kernels start (kernel-proof.ts). Default: no. */
   readonly proves?: boolean;
-  /** Called with each outcome of that: null, or why no kernel starts. */
+  /** Called with each outcome of the proof: null, or the reason why no kernel starts. */
   readonly onProof?: (problem: string | null) => void;
-  /** Default: a process of this server. */
+  /** Starts the zygote. Default: as a process of this server. */
   readonly startZygote?: StartZygote;
 }

@@ -84,7 +84,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return this.#state;
   }
 
-  /** Which marimo it runs and where that lies; undefined until it was up for the first time. */
+  /** The version and the folder of its marimo; undefined until the host was up for the first time. */
   get marimo(): { readonly version: string; readonly directory: string } | undefined {
     return this.#marimo;
   }
@@ -94,7 +94,10 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return this.#confinement;
   }
 
-  /** Why no kernel starts, as far as is known; null once one has started since the host was up, and where nothing is proven. */
+  /**
+   * The reason why no kernel starts, as far as it is known; null once one has started since the host was up, and where nothing is
+   * proven.
+   */
   get problem(): string | null {
     return this.#problem;
   }
@@ -183,7 +186,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return new EngineProcess(launch, this.limits, this);
   }
 
-  /** Called when somebody wants to know the state: one that is not used is asked seldom otherwise. */
+  /** Called when the state of the host is requested, because an unused host is otherwise asked only seldom. */
   attend(): void {
     this.#zygote?.attend?.();
   }

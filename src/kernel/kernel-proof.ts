@@ -72,7 +72,7 @@ function makeFolder(path: string): string {
   try {
     mkdirSync(folder, { mode: 0o711 });
   } catch {
-    folder = mkdtempSync(join(tmpdir(), 'troupe-proof-')); // the disk of the data is full, which kernels can do without
+    folder = mkdtempSync(join(tmpdir(), 'troupe-proof-')); // the disk of the data is full, but kernels can run without that folder
   }
   mkdirSync(join(folder, 'work'), { mode: 0o700 });
   writeFileSync(join(folder, 'secret'), '', { mode: 0o600 });

@@ -34,11 +34,11 @@ export interface LaunchPhases {
   readonly forkMs: number;
   readonly connectMs: number;
   readonly openMs: number;
-  /** Until the packages were there that the notebook asks for, if it asks for any. */
+  /** The time until the packages of the notebook were there, if it asks for any. */
   readonly packagesMs?: number;
 }
 
-/** Where one kernel reports. Nothing is called before `startKernel` has returned, nothing after `exited`. */
+/** Gets the reports of one kernel. Nothing is called before `startKernel` has returned, and nothing after `exited`. */
 export interface KernelSink {
   /**
    * Called while packages are installed before the process is forked, with the current step, and with null at the end.
@@ -86,7 +86,7 @@ export interface ScratchpadRequest {
 export interface Kernel {
   readonly id: string;
   readonly inFlight: number | null;
-  /** Of its process; null until it was forked. */
+  /** The pid of its process; null until it was forked. */
   readonly pid: number | null;
   /** Runs cells and their stale ancestors; `fresh` runs all their ancestors again. `codes` replaces the cells' code. */
   execute(request: {
@@ -98,7 +98,7 @@ export interface Kernel {
   }): number;
   configure(configs: Readonly<Record<string, CellConfig>>): number;
   scratchpad(request: ScratchpadRequest): number;
-  /** Asks which structural errors these cells would have with other code: `bridge-judged` says. Changes nothing. */
+  /** Asks which structural errors these cells would have with other code. The answer is `bridge-judged`. Changes nothing. */
   findErrors(request: {
     readonly cellIds: readonly string[];
     /** New code of cells, by cell id. */

@@ -14,7 +14,7 @@ export interface ChildRequest {
   readonly launch: Readonly<Record<string, unknown>>;
 }
 
-/** How kernels are kept apart from the server and from each other. */
+/** How kernels are isolated from the server and from each other. */
 export interface Confinement {
   /** Directories and files of the server. */
   readonly hiddenPaths: readonly string[];

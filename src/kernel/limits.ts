@@ -7,9 +7,9 @@ export interface KernelLimits {
   readonly memoryBytes: number | null;
   /** Processes and threads at once. Counted where kernels have namespaces of their own. */
   readonly processes: number | null;
-  /** For each of the kernel's processes. */
+  /** The limit of each of the kernel's processes. */
   readonly openFiles: number | null;
-  /** For each file that the kernel writes. */
+  /** The limit of each file that the kernel writes. */
   readonly fileBytes: number | null;
   /** Processor time of each of its processes. */
   readonly cpuSeconds: number | null;

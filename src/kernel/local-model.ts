@@ -18,9 +18,7 @@ export interface LocalModelOptions {
   readonly host: ChildStarter;
   /** The GGUF file. */
   readonly path: string;
-  /**
-   * The interpreter that has llama.cpp, an absolute path; when absent, the one that `troupe models add-local` has made.
-   */
+  /** The interpreter that has llama.cpp, an absolute path; when absent, the interpreter from `troupe models add-local`. */
   readonly python?: string;
   readonly script: string;
   readonly contextTokens: number;
@@ -30,7 +28,7 @@ export interface LocalModelOptions {
   readonly startTimeoutMs?: number;
 }
 
-/** Where a model that is loaded can be asked. */
+/** The address of a loaded model. */
 export interface LocalModelAddress {
   readonly apiKey: string;
   readonly socketPath: string;
@@ -38,9 +36,9 @@ export interface LocalModelAddress {
 
 const START_TIMEOUT_MS = 120_000;
 const KEY = 1;
-/** llama.cpp takes an address for a unix socket's when it ends so. */
+/** llama.cpp takes an address with this ending for the path of a unix socket. */
 const SOCKET = 'm.sock';
-/** llama.cpp has some for each processor, and its web server has as many. */
+/** llama.cpp has some threads for each processor, and its web server has as many. */
 const MAX_THREADS = 64 + 4 * availableParallelism();
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' };
 

@@ -25,11 +25,11 @@ type Fields = Readonly<Record<string, unknown>>;
 const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
 const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
 const MAX_TEXT_CHARS = 20_000;
-/** Of the text that names an output, and of the reason why it cannot be shown. */
+/** The most characters of the text that names an output, and of the reason why it cannot be shown. */
 const MAX_REASON_CHARS = 500;
 /** The longest name that RFC 6838 allows. */
 const MAX_MIMETYPE_CHARS = 255;
-/** Of the rows of a table, and of the names and types of its columns. */
+/** The most characters of a table's rows, and of its columns' names and types. */
 const MAX_TABLE_CHARS = 512 * 1024;
 const MAX_TABLE_COLUMNS = 200;
 const VERDICTS = [

@@ -144,7 +144,7 @@ export interface BridgeJudged {
   readonly errors: ReadonlyMap<string, readonly CellError[]>;
 }
 
-/** Notebook code asks its server something; the answer carries the same id. The members are the method's. */
+/** Notebook code asks its server a question; the answer carries the same id. The members are those of the method. */
 export interface KernelCall {
   readonly op: 'kernel-call';
   readonly id: number;

@@ -7,9 +7,8 @@ import { readFileSync } from 'node:fs';
 const COUNTERS = ['/sys/fs/cgroup/memory.events', '/proc/vmstat'];
 
 /**
- * Distinguishes a SIGKILL by the machine's out-of-memory killer from any other: its counter has moved since the last
- * look. A kill of another program in between is taken for a kill of a kernel, so the counter is also read at every
- * start of a kernel.
+ * Distinguishes a SIGKILL by the machine's out-of-memory killer from any other: the counter has changed since the last look. A
+ * kill of another program in between is taken for a kill of a kernel, so the counter is also read at every start of a kernel.
  */
 export class OomWatch {
   readonly #counters: readonly string[];

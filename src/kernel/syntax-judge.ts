@@ -42,7 +42,7 @@ export class SyntaxJudge implements Disposable {
     this.#child = this.#start();
   }
 
-  /** Returns whether every one of `codes` parses; without a promise when all of them were judged before and are short. */
+  /** Returns whether every one of `codes` parses; not as a promise when all of them were checked before and are short. */
   allParse(codes: readonly string[]): boolean | Promise<boolean> {
     const steps = this.#findUnknown(codes);
     const conclude = (unknown: readonly string[] | 'broken') => {

@@ -49,7 +49,7 @@ export interface ConfinementLayers {
   /** The version; 0: none. */
   readonly landlock: number;
   readonly seccomp: boolean;
-  /** The user of its own; null: the server's. */
+  /** The uid of kernels; null: the server's. */
   readonly uid: number | null;
 }
 
@@ -73,11 +73,11 @@ export interface Zygote {
   order(id: string, order: Fields, listener: ChildListener): void;
   /** Signals a child. Harmless when it is gone. */
   signal(id: string, signal: number): void;
-  /** Called when somebody wants to know whether it responds. Absent when that is found out all the time. */
+  /** Called when the host's state is requested, to check whether it responds. Absent where the host is checked regularly. */
   attend?(): void;
   /**
-   * Present where another process proves that kernels start (kernel-proof.ts). Calls `listener` with each outcome: null, or why none
-   * does.
+   * Present where another process proves that kernels start (kernel-proof.ts). Calls `listener` with each outcome: null, or the
+   * reason why none starts.
    */
   onProof?(listener: (problem: string | null) => void): void;
   /** Ends it in order, with every child. */
@@ -86,12 +86,12 @@ export interface Zygote {
   kill(): void;
 }
 
-/** Resolves once kernels can be forked; rejects with KernelHostError when that does not come. Then no process is left. */
+/** Resolves once kernels can be forked; rejects with KernelHostError when that fails. Then no process is left. */
 export type StartZygote = (
   options: ZygoteOptions,
 ) => Promise<{ readonly zygote: Zygote; readonly hello: HostHello }>;
 
-/** As in `host/inbox.py`: a bound, so that the order of one child does not delay the others. */
+/** The same bound as in `host/inbox.py`, so that the order of one child does not delay the others. */
 const MAX_ORDER_BYTES = 64 * 1024;
 
 export class ZygoteProcess implements Zygote {
@@ -101,7 +101,7 @@ export class ZygoteProcess implements Zygote {
   readonly #hello = deferred<HostHello>();
   readonly #ended = deferred<void>();
   readonly #heartbeat: HostHeartbeat;
-  /** Of the process that forks: the zygote, which the guardian has forked, and then its next generation. */
+  /** The pid of the process that forks: first the zygote, which the guardian has forked, and then its next generation. */
   #pid: number | null = null;
   #alive = true;
   #isUp = false;
@@ -149,7 +149,7 @@ export class ZygoteProcess implements Zygote {
     createInterface({ input: this.#child.stdout })
       .on('line', (line) => this.#hear(line))
       .on('close', () => {
-        if (this.#isUp) this.kill(); // the zygote is gone, even if its guardian is still at work
+        if (this.#isUp) this.kill(); // the zygote is gone, even if its guardian still runs
       });
     createInterface({ input: this.#child.stderr }).on('line', (line) => {
       this.#lastWords = line.trim() || this.#lastWords;

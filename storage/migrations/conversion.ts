@@ -52,7 +52,7 @@ export interface MigrationProgress {
   /** Records. */
   readonly done: number;
   readonly total: number;
-  /** Since this process has begun or resumed it. */
+  /** Records converted since this process has begun or resumed the conversion. */
   readonly recordsPerS: number;
   /** Seconds that are left at this rate; undefined while there is no rate yet. */
   readonly leftS: number | undefined;
@@ -189,7 +189,7 @@ function countOf(
   return store.countKeys(kind, partition, prefix, at === cursor.pass ? cursor.after : []);
 }
 
-/** Knows how fast a conversion is, and when it is time to say so. */
+/** Measures the speed of a conversion, and decides when to report its progress. */
 class ProgressClock {
   readonly #startedAt = performance.now();
   readonly #doneBefore: number;
@@ -214,7 +214,7 @@ class ProgressClock {
   }
 }
 
-/** A transaction that knows how many bytes were put. */
+/** A transaction that counts the bytes that were put. */
 class MeasuredTransaction implements Transaction {
   bytes = 0;
   readonly #inner: Transaction;

@@ -106,7 +106,7 @@ function partTrimmedRuns(store: Store, workspaceId: string): Pass<unknown> {
   };
 }
 
-/** Notes with each removal whose it is: a notebook's or conversation's own, that of the run's session, or the workspace's. */
+/** Adds its owner to each removal: the notebook or conversation itself, that of the run's session, or the workspace. */
 const convertRemovals: Pass<unknown> = {
   kind: removalRecords,
   partition: SYSTEM,

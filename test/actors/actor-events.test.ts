@@ -11,7 +11,7 @@ import { box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 const CONSOLES = 10;
 const TRANSITIONS = 1_000;
-/** Of an event about one actor. */
+/** The data of an event about one actor. */
 const MAX_FRAME_BYTES = 600;
 const GAP_MS = 100;
 const COUNTS_GAP_MS = 1_000;
@@ -42,7 +42,7 @@ async function startEvents(t: TestContext) {
   return { ...boxes, follow, store };
 }
 
-/** How often something may happen that has a gap after it, in the time since `startedAtMs`. */
+/** Returns how often something with a gap after it may happen in the time since `startedAtMs`. */
 const timesSince = (startedAtMs: number, gapMs: number) => 2 + (performance.now() - startedAtMs) / gapMs;
 
 test('a burst of a thousand transitions costs each of ten consoles a few frames, which are encoded once for all', async (t) => {

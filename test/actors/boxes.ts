@@ -147,7 +147,7 @@ export function thingIn(actors: BoxActors, id: string): string | null {
   return peek.snapshot.context.thing;
 }
 
-/** Returns the states of boxes that are committed: ranges show nothing else. */
+/** Returns the states of the committed boxes; ranges of the store contain only these. */
 export function committedStates(store: Store): Record<string, unknown> {
   const entries = [...store.list(actorSnapshots, WORKSPACE, ['box'], { limit: 100_000 })];
   return Object.fromEntries(entries.map(({ id, value }) => [id, value.value]));

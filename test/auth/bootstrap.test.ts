@@ -127,7 +127,7 @@ test('the file is on disk before the store says that it was initialised', async 
   const { dataDir } = startWithout(t);
   await using store = await openTestStore(dataDir);
   const started = bootstrap({ identity: new Identity(store), dataDir });
-  // Synchronously: written, and nothing committed yet.
+  // Synchronously: the record is written, but nothing is committed yet.
   const { accessToken } = readBootstrapFile(dataDir);
   const result = await started;
   assert.ok(result.kind === 'generated');

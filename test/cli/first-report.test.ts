@@ -20,7 +20,7 @@ test('the first report of the README comes out as it says, typed word by word', 
   const shell = new Shell(t, server);
   const readme = readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8');
   const section = /^## A first report$(.*?)^## /ms.exec(readme)?.[1] ?? '';
-  // The first block installs the command and says which server to use; here that is the environment.
+  // The first block installs the command and names the server; here the environment does that.
   const [, ...blocks] = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block ?? '');
   assert.ok(blocks.length >= 2);
   const programs = join(shell.cwd, 'programs');

@@ -254,7 +254,7 @@ test('docs/cli.md names every command', async () => {
   assert.ok(groups.length > 20);
   for (const group of groups) {
     assert.ok(new RegExp(`(\\x60|troupe )${group}\\b`).test(page), group);
-    // Of a group the row of the table names the commands.
+    // For a group, the row of the table names its commands.
     for (const command of await commandsOf(group)) {
       const row =
         page.split('\n').find((line) => line.startsWith('|') && line.includes(`\`${group}\``)) ?? '';

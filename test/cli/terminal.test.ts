@@ -12,7 +12,7 @@ import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-/** Runs a command on a terminal of so many columns, and writes the bytes that the terminal got to standard output. */
+/** Runs a command on a terminal with this many columns, and writes the bytes that the terminal got to standard output. */
 const ON_A_TERMINAL = `
 import fcntl, os, pty, struct, sys, termios
 pid, terminal = pty.fork()

@@ -222,7 +222,7 @@ test('a worker that waits without a beat is given up after 700 ms, and one that 
     () => 1,
     200,
   );
-  assert.deepEqual(waits, [8, 'it does nothing']); // the first look knows no processor time to compare with
+  assert.deepEqual(waits, [8, 'it does nothing']); // the first look has no earlier processor time to compare with
   for (const [letter, ticks] of [
     ['R', (n: number) => n],
     ['R', () => 1],

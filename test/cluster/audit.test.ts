@@ -65,7 +65,7 @@ test('the audit stays bounded although no worker knows the entries that the othe
     audit.note(actorIn(HOME), ...Array.from({ length: entries }, (_, n) => change(`${n}`)));
     await store.durable();
   };
-  await note(first, 400); // it knows of 400
+  await note(first, 400); // the first worker knows only these 400 entries of its own
   for (let n = 0; n < MAX_CHANGES; n += 5_000) await note(second, 5_000);
   for (let n = 0; n < 4; n++) {
     await note(first, 300);

@@ -159,7 +159,7 @@ test('backups are made by the worker that is responsible, and by the next one wh
   });
   await Promise.all(schedules.map((schedule) => schedule.look()));
   assert.deepEqual(made, [1]);
-  rmSync(directory, { recursive: true }); // so that another one is due
+  rmSync(directory, { recursive: true }); // so that another sweep is due
   first!.takeAll();
   await Promise.all(schedules.map((schedule) => schedule.look()));
   assert.deepEqual(made, [1, 0]);

@@ -268,7 +268,7 @@ function* until(isOver: () => boolean): Generator<undefined, void> {
   while (!isOver()) yield;
 }
 
-/** Resolves with whether it comes true within the time. */
+/** Resolves with whether the condition becomes true within the time. */
 async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {
   for (const deadline = Date.now() + withinMs; !isTrue(); ) {
     if (Date.now() > deadline) return false;

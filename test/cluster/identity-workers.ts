@@ -16,7 +16,7 @@ export interface Worker {
   readonly cluster: TestWorker;
   readonly identity: IdentityPlane;
   readonly enter: (token: string, workspaceId?: string) => Principal;
-  /** How often this worker has looked whether somebody has lost a right. */
+  /** How often this worker has checked whether callers have lost a right. */
   readonly checks: () => number;
 }
 

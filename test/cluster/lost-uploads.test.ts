@@ -12,7 +12,7 @@ import { LARGE, routesOf, type Seen } from './worker-routes.ts';
 const PIECE = new ArrayBuffer(200 * 1024);
 const DISCARDED_BYTES = 64 * 1024 * 1024;
 
-/** An upload of at most so many bytes, its calls on the client, and the bytes that it has passed on. */
+/** An upload of at most this many bytes, its calls on the client, and the bytes that it has passed on. */
 function openUpload(limitBytes: number) {
   const done: string[] = [];
   let passedOn = 0;

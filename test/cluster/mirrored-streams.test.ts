@@ -16,7 +16,7 @@ import { startTwoWorkers } from './two-workers.ts';
 
 const PATH = '/sessions/s/events';
 
-/** A worker's end of the stream: one object for each worker, as when a session lives where it is at home. */
+/** A worker's end of the stream. Each worker has an object of its own, as if the session lived in both. */
 async function start(t: TestContext, options: Parameters<typeof startTwoWorkers>[2] = {}) {
   const { limitBytes } = options;
   const limits = limitBytes === undefined ? {} : { limitBytes };

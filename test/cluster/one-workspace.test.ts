@@ -12,7 +12,7 @@ import { OWNER } from '#test/support/server-fixture.ts';
 const SIZE = 3;
 /** All of them in one of three workers is one case of some hundreds, and none of this test file depends on where they are. */
 const NOTEBOOKS = 8;
-/** So many connections reach all workers, but for one case of some thousands. */
+/** This many connections reach all workers, with an exception in some thousands of runs. */
 const AT_ONCE = 24;
 
 const model = await startScriptedModel(test);

@@ -8,13 +8,13 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 
 const SIZE = 3;
-/** So many are in every worker, if each notebook has a home of its own, but for one case of some hundreds. */
+/** With this many notebooks, each with a home of its own, every worker has some, with an exception in some hundreds of runs. */
 const NOTEBOOKS = 12;
 
 const server = await startChildServer(test, { TROUPE_WORKERS: String(SIZE) });
 const { client } = server;
 
-/** By the last sample of each worker, which is shared for up to five seconds. */
+/** The kernels according to the last sample of each worker, which is shared for up to five seconds. */
 async function sessionsWithKernels(): Promise<string[]> {
   const { items } = await client.kernels();
   return items.map(({ sessionId }) => sessionId).sort();

@@ -78,7 +78,7 @@ test('a connection without a secret ends after ten seconds, and a worker gets in
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const path = await listen(t);
   let closed = 0;
-  // As many as the system keeps until they are accepted.
+  // As many connections as the system keeps until they are accepted.
   const silent = Array.from({ length: 500 }, () =>
     connect(path)
       .on('close', () => closed++)

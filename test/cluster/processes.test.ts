@@ -96,7 +96,7 @@ test('sessions of a worker are served again within a second of its death', async
     await answered('the session is closed', () => notebook.close());
   }
   t.diagnostic(JSON.stringify(outagesMs));
-  // The best one shows the server's own time, and the others the load of the machine.
+  // The best time shows the server's own speed, and the others the load of the machine.
   assert.ok(Math.min(...outagesMs) < 1000, `served again after ${outagesMs.map(Math.round).join(', ')} ms`);
 });
 

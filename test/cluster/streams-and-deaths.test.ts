@@ -8,7 +8,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 
 const SIZE = 3;
-/** So many connections reach all workers, but for one case of some thousands. */
+/** This many connections reach all workers, with an exception in some thousands of runs. */
 const FOLLOWERS = 24;
 const ENDED = ['completed', 'failed', 'cancelled'];
 

@@ -29,7 +29,7 @@ const everywhere: Auth = {
 export interface TwoWorkers {
   readonly servers: readonly [Server, Server];
   readonly peers: readonly [Peers, Peers];
-  /** Where their sockets are. */
+  /** The folder of their sockets. */
   readonly folder: string;
   /** The streams that were mirrored in either of them, in order. */
   readonly mirrors: readonly MirroredStream[];
@@ -45,7 +45,7 @@ export interface TwoWorkers {
   giveAllTo(worker: 0 | 1, known?: readonly (0 | 1)[]): void;
 }
 
-/** As `slotOf` when notebooks have slots of their own. */
+/** As `slotOf`, but notebooks have slots of their own. */
 const ownSlotOf = (workspaceId: string, id?: string) =>
   slotOf(id === undefined ? workspaceId : `${workspaceId}/${id}`);
 
@@ -60,7 +60,7 @@ interface Reached extends Pick<TwoWorkers, 'workspaceIn'> {
 }
 
 interface TwoWorkersOptions extends Partial<ServerOptions> {
-  /** Of the streams that are mirrored. */
+  /** The limit of a subscriber's lag, for the mirrored streams. */
   readonly limitBytes?: number;
   readonly heartbeats?: Heartbeats;
   /** Called before the second worker listens for clients. */

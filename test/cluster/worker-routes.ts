@@ -5,7 +5,7 @@ import { json, noContent, ok, raw, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import { docs, use } from '../http/thing-routes.ts';
 
-/** More than the system keeps of a connection that is not read, a few MiB at either end. */
+/** More bytes than the system buffers for a connection that is not read, which is a few MiB at either end. */
 export const LARGE = Buffer.alloc(24 * 1024 * 1024, 'large');
 
 /** The requests of one worker. */
@@ -13,7 +13,7 @@ export interface Seen {
   /** Requests whose handler has begun and does not end by itself. */
   begun: number;
   readonly subscribers: ((bytes: Uint8Array) => boolean)[];
-  /** How often a stream that refused bytes has asked for more. */
+  /** How often a stream that had refused bytes has asked for more. */
   writable: number;
   closed: number;
   aborted: number;

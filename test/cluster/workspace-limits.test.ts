@@ -10,7 +10,7 @@ import { eventually, workersOf } from '#test/support/processes.ts';
 const WORKERS = 3;
 const NOTEBOOKS = 7;
 const MAX_RUNS = 4;
-/** More than the notebooks, each of which is followed until it is ready. */
+/** More streams than notebooks, each of which is followed until it is ready. */
 const MAX_STREAMS = 9;
 const AT_ONCE = 50;
 

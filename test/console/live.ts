@@ -231,7 +231,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
   await page.close();
 }
 
-/** The time of the page passes when the test says so. */
+/** The page's clock advances only when the test advances it. */
 async function ownClock(page: Page): Promise<void> {
   await page.clock.install();
 }

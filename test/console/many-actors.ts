@@ -70,7 +70,7 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
 
   await t.test('scrolling to the last one takes no frame more than 50 ms of work', async () => {
     const session = await browser.context.newCDPSession(page);
-    // The time that the page's thread works, not the time that passes: other programs have no part in it.
+    // The processor time of the page's thread, not the elapsed time: other programs do not affect it.
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
     const workedMs = async () => {
       const { metrics } = await session.send('Performance.getMetrics');

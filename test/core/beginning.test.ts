@@ -97,7 +97,8 @@ test('SIGUSR1 opens no debugger in a server and does not end it', async (t) => {
 
 test('a debugger that SIGUSR1 opens while the server is being loaded is closed again', async (t) => {
   const server = start(t, 'exec $SERVER');
-  // Before Node.js has set itself up the signal ends any program. Then it is sent as often as can be, until it is ready.
+  // Before Node.js has set itself up, the signal ends the program. After that, the test sends it as often as possible until the
+  // server is ready.
   await eventually('Node.js handles the signal', () => {
     const caught = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${server.child.pid}/status`, 'latin1'))?.[1];
     const isNode = readFileSync(`/proc/${server.child.pid}/comm`, 'latin1').startsWith('node');

@@ -1,4 +1,4 @@
-/** Where a cell of the corpus shows something else in Troupe than in marimo, and why. Everything that is not here is equal. */
+/** The cells of the corpus whose outputs in Troupe differ from marimo's, and the reason. All other cells are equal. */
 import type { Member } from './shown-cell.ts';
 
 /** The members of one cell that differ, and the reason. `cell` counts from 0. */

@@ -1,4 +1,4 @@
-/** How much of an embedded database a statement may ask for at once. */
+/** The most that one statement may take of an embedded database at once. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -44,7 +44,7 @@ function workspace(owner: Owner) {
   return { ...fixture, outside, at };
 }
 
-/** For the tests that change nothing. */
+/** Databases for the tests that change nothing. */
 const shared = workspace({ after });
 
 test('databases and files of the workspace work, and a test leaves nothing behind', async () => {

@@ -28,7 +28,7 @@ function fixture(owner: Owner) {
   return { engines, started, filesDirectory, open, session: open('files', '.') };
 }
 
-/** Gone, or dead and not reaped yet. */
+/** Whether the process is gone, or is dead and not reaped yet. */
 const isGone = (engine: EngineProcess | undefined) => () => {
   try {
     return readFileSync(`/proc/${engine?.pid}/stat`, 'utf8').includes(') Z ');

@@ -16,7 +16,7 @@ const loggedIn = message('R', Buffer.alloc(4));
 const ready = message('Z', Buffer.from('I'));
 const done = message('C', Buffer.from('SET\0'));
 
-/** The time of the message: with the answer to the login, to the first statement, or after that. */
+/** The moment of the message: with the answer to the login, with that to the first statement, or later. */
 const MOMENTS: Readonly<Record<string, (sent: Buffer) => readonly [Buffer, Buffer, Buffer]>> = {
   'during the login': (sent) => [
     Buffer.concat([loggedIn, sent, ready]),

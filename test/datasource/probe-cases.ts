@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Owner } from './listening.ts';
 import { probeFixture } from './probe-fixture.ts';
 
-/** By the name of the test: the difference from a connection that works, and the expected answer. */
+/** Cases by the name of the test: the difference from a connection that works, and the expected answer. */
 export type ProbeCases = Readonly<
   Record<string, readonly [overrides: Record<string, string>, ok: boolean, message: string]>
 >;

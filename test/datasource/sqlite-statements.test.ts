@@ -1,4 +1,4 @@
-/** How many statements a text has: SQLite itself says where the first one ends. */
+/** Counting the statements of a text: SQLite itself finds the end of the first one. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';

@@ -35,13 +35,13 @@ export type User = 'this user' | 'an ordinary user';
 export interface AttackedServer {
   readonly pid: number;
   readonly baseUrl: string;
-  /** Of the workspace whose notebooks attack. */
+  /** A client of the workspace whose notebooks attack. */
   readonly client: Client;
   readonly dataDir: string;
   /** Outside of the data directory, in a folder that notebooks may read. */
   readonly keyringFile: string;
   readonly configFile: string;
-  /** Another workspace's. */
+  /** Another workspace, with its client and a file. */
   readonly neighbour: { readonly client: Client; readonly file: string };
   /** The line about confinement that it logged at its start. */
   readonly confinement: string;

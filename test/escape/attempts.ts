@@ -81,7 +81,7 @@ export function tryAll(user: User, fallbacks: readonly string[], settings: Overr
   }
 }
 
-/** A listening socket of that user; its path. */
+/** Opens a listening socket as that user, and returns its path. */
 async function listen(t: { after(f: () => void): void }, path: string, uid: number): Promise<string> {
   const listener = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => listener.listen(path, resolve));

@@ -75,7 +75,7 @@ for (const [user, without, settings] of SETUPS) {
 const USUAL = ['sqlite', 'planted', 'duckdb', 'files'];
 const SLUGS = [...USUAL, 'forged'];
 
-/** The datasources, and a file of the neighbour; returns the folder of the workspace that attacks. */
+/** Creates the datasources and a file of the neighbour; returns the folder of the attacking workspace. */
 async function withDatabases(server: AttackedServer): Promise<string> {
   const paths = {
     sqlite: 'a.sqlite',

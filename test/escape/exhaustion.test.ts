@@ -114,7 +114,7 @@ test('the record of a session shows its limits', async () => {
   });
 });
 
-/** How many processes have this among their arguments. */
+/** Returns how many processes have this text among their arguments. */
 function marked(mark: string): number {
   return readdirSync('/proc').filter((pid) => {
     try {

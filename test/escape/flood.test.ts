@@ -23,7 +23,7 @@ def operation(**members):
     return dict(op="cell-op", cell_id="flood", output=None, console=None, status=None, stale_inputs=None,
                 run_id=None, execution_id=None, timestamp=1, **{}) | members
 `;
-/** While the flood lasts, on a machine of two busy cores. Without bounds it is seconds. */
+/** The longest delay while the flood lasts, on a machine of two busy cores. Without bounds it would be seconds. */
 const PATIENCE_MS = 3000;
 const SECONDS = 1;
 
@@ -40,7 +40,7 @@ before(async () => {
   for (let count = 0; count < 20; count++) usual.push(await ask());
 });
 
-/** How long the other session takes for a run and a look. */
+/** The time that the other session takes for a run and a read. */
 async function ask(): Promise<number> {
   const startedAt = performance.now();
   assert.equal((await bystander.run(['a'])).status, 'completed');

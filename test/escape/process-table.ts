@@ -5,7 +5,7 @@ import { descendants, processFact } from '#test/support/processes.ts';
 export interface ConfinedProcess {
   readonly pid: number;
   readonly role: string;
-  /** 2: a filter of system calls is in force. */
+  /** 2 means that a filter of system calls is in force. */
   readonly seccomp: string;
   readonly noNewPrivileges: string;
   /** Effective, permitted and bounding capabilities. */

@@ -13,7 +13,7 @@ interface Victims {
   readonly processes: readonly number[];
   readonly workers: readonly number[];
   readonly dataDir: string;
-  /** Of a program of the same user. */
+  /** An abstract socket of another program of the same user. */
   readonly abstractSocket: string;
 }
 

@@ -73,7 +73,7 @@ for (const { name, impossible, ...setUp } of SET_UPS) {
   }
 }
 
-/** Why the system makes no namespaces of these kinds for the users here; undefined when it does. */
+/** Returns the reason why the system makes no namespaces of these kinds for the users here; undefined when it makes them. */
 function obstacleToNamespaces(kinds: readonly string[]): string | undefined {
   const asWhom = isRoot && kinds.length > 0 ? { uid: ORDINARY_UID, gid: ORDINARY_UID } : {};
   const options = [...kinds, '--pid', '--mount', '--ipc', '--fork'];

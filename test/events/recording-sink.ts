@@ -12,7 +12,7 @@ export interface ReceivedFrame {
 export class RecordingSink implements EventSink {
   open = true;
   ended = false;
-  /** How much had been handed over when it was cut off. */
+  /** How many bytes had been passed on when it was cut off. */
   lengthAtCutOff: number | undefined;
   writes = 0;
   text = '';

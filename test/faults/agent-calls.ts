@@ -20,7 +20,7 @@ import { Victim } from './victim.ts';
 /** The options of a run of `agentFaults`. */
 export interface AgentFaultOptions {
   readonly seeds: Iterable<number>;
-  /** Outlives the run: the servers that it uses end with it. */
+  /** The owner outlives the run: the servers that the run uses end with it. */
   readonly owner: Owner;
   readonly say: (line: string) => void;
 }

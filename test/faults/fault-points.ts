@@ -31,7 +31,7 @@ function isTaken(file: string): boolean {
   }
 }
 
-/** Holds a commit up when that was asked for. */
+/** Holds a commit up if the test has asked for that. */
 export function faultPause(point: PausePoint): Promise<void> | undefined {
   if (folder !== undefined && existsSync(join(folder, point))) return whileThere(join(folder, point));
   return flushMs > 0 ? later(Math.random() ** 3 * flushMs) : undefined;

@@ -71,7 +71,7 @@ function repeatedEnds(runId: string, seen: readonly EndSeen[]): string[] {
   );
 }
 
-/** A status that somebody learned, from when on nothing else may be learned. */
+/** A status that a client has seen: from that moment on, no other status may be seen. */
 interface Known {
   readonly status: string;
   readonly by: string;

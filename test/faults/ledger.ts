@@ -6,7 +6,7 @@ import type { Follower } from './follower.ts';
 
 /** The promises about one notebook. */
 export class Ledger {
-  /** The codes that the cell may have: several while a change has not been acknowledged. */
+  /** The possible codes of the cell: several while a change has not been acknowledged. */
   codes = new Set(['0']);
   /** `updatedAt` of the newest state that was acknowledged or published. */
   updatedAt = '';

@@ -51,7 +51,7 @@ export class Player {
     return this.#wasOpened;
   }
 
-  /** Whether it knows that its session is open. */
+  /** Whether the player knows that its session is open. */
   get isOpen(): boolean {
     return this.#session === 'open';
   }

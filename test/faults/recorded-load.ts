@@ -301,7 +301,7 @@ function tokensIn(folder: string): string[] {
     );
 }
 
-/** Whether nobody can say if the request was carried out, or the server says that it can do it later. */
+/** Returns whether it is unknown if the request was carried out, or the server asks to repeat it later. */
 function isUnanswered(error: unknown): boolean {
   return (
     error instanceof ConnectionError ||

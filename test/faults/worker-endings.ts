@@ -110,6 +110,6 @@ function choose(
   if (target === 'ingress') return [random.pick(others)];
   const chosen = workers.find(({ number }) => number === home) ?? random.pick(others);
   const left = workers.filter((one) => one !== chosen);
-  // One has to be left that goes on.
+  // One worker has to survive.
   return target === 'two' && left.length > 1 ? [chosen, random.pick(left)] : [chosen];
 }

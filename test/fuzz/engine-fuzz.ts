@@ -109,7 +109,7 @@ function makeSeeds(folder: string): Seed[] {
   return kinds.map((kind, n) => ({ kind, bytes: readFileSync(at(`seed-${n + 1}`)) }));
 }
 
-/** With some of its bytes, pages or its length wrong; now and then as it was. */
+/** Damaged databases: some bytes, pages or the length are wrong; now and then nothing is. */
 function damaged(bytes: Buffer, random: SeededRandom): Buffer {
   const copy = Buffer.from(bytes);
   const how = random.below(9);
@@ -158,7 +158,7 @@ const SOURCES = [
   'missing',
 ];
 
-/** One of those that try to escape, or one from a small grammar. */
+/** Statements: one that tries to escape, or one from a small grammar. */
 function statement(
   kind: Seed['kind'],
   random: SeededRandom,

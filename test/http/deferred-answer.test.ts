@@ -56,7 +56,7 @@ test('an answer that is late is announced by its head and white space, and is JS
   value.resolve({ success: true });
   await connection.until((text) => text.endsWith('0\r\n\r\n'));
   assert.deepEqual(JSON.parse(bodyOf(connection.text)), { success: true });
-  // the connection is as good as new
+  // the connection can be used again
   const before = connection.text.length;
   connection.write(REQUEST);
   await connection.until((text) => text.length > before);
@@ -166,7 +166,7 @@ test('a waiting reply sends nothing meanwhile, and its accepted reply is stored 
   connection.write(REQUEST.replace('host: x', 'host: x\r\nidempotency-key: k'));
   await send(server, '/nothing'); // a whole exchange later
   assert.deepEqual(stored, ['202 {"run":1}']);
-  await new Promise((resolve) => setTimeout(resolve, 60)); // in which a deferred reply would have sent white space
+  await new Promise((resolve) => setTimeout(resolve, 60)); // meanwhile a deferred reply would have sent white space
   assert.equal(connection.text, '');
   value.resolve(ok({ run: 1, status: 'completed' }));
   await connection.until((text) => text.endsWith('"completed"}'));

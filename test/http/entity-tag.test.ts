@@ -11,7 +11,7 @@ import { GOOD, send, serve } from './test-server.ts';
 
 const CURRENT = versionTag('v,2');
 
-/** Header, and whether the current tag is among it: weakly, and strongly. `invalid`: it is not a list of tags. */
+/** The header, and whether it names the current tag: by weak and by strong comparison. `invalid`: it is not a list of tags. */
 const HEADERS: readonly (readonly [header: string, weakly: boolean, strongly: boolean | 'invalid'])[] = [
   ['"v,2"', true, true],
   ['*', true, true],

@@ -33,7 +33,7 @@ async function serveStream(t: TestContext, limitBytes?: number) {
   return { stream, server, connect };
 }
 
-/** The body of a chunked answer, as far as it has come. */
+/** The part of a chunked answer's body that has arrived. */
 function bodyOf(raw: RawConnection): string {
   let rest = raw.text.slice(raw.text.indexOf('\r\n\r\n') + 4);
   let body = '';
@@ -211,7 +211,7 @@ test('a frame larger than every buffer arrives whole, at a reader that stops in 
   const large = [text('x'.repeat(12_000_000)), text('y'.repeat(3_000_000)), text('small')];
   for (const event of large) stream.publish(event);
   raw.socket.pause();
-  await new Promise((resolve) => setTimeout(resolve, 100)); // in which its connection is full
+  await new Promise((resolve) => setTimeout(resolve, 100)); // meanwhile its connection is full
   raw.socket.resume();
   await raw.until((sent) => sent.includes('"small"'));
   assert.deepEqual(eventsOf(raw).slice(2), large);

@@ -66,9 +66,9 @@ export interface Answer {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly text: string;
-  /** Of a body that is JSON, else undefined. */
+  /** The body if it is JSON, else undefined. */
   readonly json: unknown;
-  /** Of a problem document. */
+  /** The code in a problem document. */
   readonly code: string | undefined;
 }
 

@@ -38,7 +38,7 @@ test('conversations are listed by the time at which they were created, and by th
   assert.deepEqual(await ids({ createdBefore: first.createdAt }), []);
   assert.deepEqual(await ids({ createdBefore: '2999-01-01T00:00:00Z' }), all);
 
-  // Opened again, it keeps its place; deleted, it has none.
+  // A conversation that is opened again keeps its place; a deleted one has none.
   await agentSessions.open({ environmentId, id: first.sessionId });
   assert.deepEqual(await ids(), all);
   await agentSessions.delete(first.sessionId);

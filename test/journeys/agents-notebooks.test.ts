@@ -152,7 +152,7 @@ test('a cancel interrupts the kernel, and the open tool call gets a result', asy
   );
   const notebookLog = await notebook.events();
   const { runId } = await client.agentSessions.prompt(notebook.id, 'Wait for it.');
-  await log.until(({ type }) => type === 'tool-result'); // of the other call
+  await log.until(({ type }) => type === 'tool-result'); // the cell of the other call
   await notebookLog.until(({ type, data }) => type === 'console-output' && data.text.includes('at work'));
   await client.runs.cancel(runId);
   const run = await client.waitForRun(runId);

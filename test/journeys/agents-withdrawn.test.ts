@@ -119,7 +119,7 @@ test('a prompt that kill -9 has cut off is stale in the history, and no model ge
   const body = await askTime(again, sessionId);
   assert.ok(!body.includes(DANGER), body);
   assert.match(body, /was cut off when the server stopped/);
-  // The history says so by itself: it does so without the run.
+  // The history itself has the outcome, also when the run is deleted.
   await again.client.runs.cancel(runId);
   await again.client.runs.delete(runId);
   assert.deepEqual(outcomes((await paged()).items), ['stale', null]);

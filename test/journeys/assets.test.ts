@@ -41,7 +41,7 @@ Shown('text/plain', 'x' * 70_000)`,
 const run = await notebook.run({ type: 'all' });
 const text = assetOf(run, 'text');
 
-/** Where the only output of a cell is served. */
+/** The path of a cell's only output. */
 function assetOf(of: Run, cellId: string): string {
   const [output] = results(of).find((result) => result.cellId === cellId)?.outputs ?? [];
   assert.ok(output !== undefined && 'assetId' in output, `the output of ${cellId} is no asset`);

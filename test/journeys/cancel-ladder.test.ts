@@ -30,7 +30,7 @@ async function begin(code: string): Promise<Begun> {
   return { notebook, events, runId };
 }
 
-/** Cancels and waits for the end; with how long that took and the statuses that the session went through. */
+/** Cancels and waits for the end. Returns the duration and the statuses of the session. */
 async function cancelled({
   notebook,
   events,
@@ -78,7 +78,7 @@ for (const [what, code] of Object.entries(INTERRUPTIBLE)) {
 }
 
 const STUBBORN = {
-  // It says that it began where an interrupt is swallowed already.
+  // The cell prints that it began only where an interrupt is already swallowed.
   'a loop that swallows interrupts':
     'said = False\nwhile True:\n  try:\n    if not said: said = True; print("begun again", flush=True)\n    while True: pass\n  except BaseException: pass',
   'a long call of C': 'sum(range(10**11))',

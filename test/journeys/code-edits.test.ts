@@ -15,7 +15,7 @@ const saved = async (notebook: OpenNotebook) => (await client.notebooks.get(note
 async function cells(notebook: OpenNotebook) {
   return (await saved(notebook)).cells.map(({ code, options }) => [code, options]);
 }
-/** The same notebook in a new session. */
+/** Opens the same notebook in a new session. */
 async function reopened(notebook: OpenNotebook): Promise<void> {
   await notebook.close();
   const { environmentId } = await client.executionEnvironments.create();

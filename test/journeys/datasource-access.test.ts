@@ -87,7 +87,7 @@ test('the audit shows owners each action with its user, time and address', async
 test('the audit contains every action with its outcome', async () => {
   const at = `${LISTED}/followed`;
   await create('followed');
-  await create('followed', { testConnection: true }); // exists: not worth a test
+  await create('followed', { testConnection: true }); // already exists, so it is not worth a test
   await create('followed-in-vain', { testConnection: true });
   await server.request('PUT', at, { body: { connection: nowhere(), testConnection: true } });
   await server.request('PUT', at, { body: { connection: nowhere() } });

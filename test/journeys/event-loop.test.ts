@@ -1,4 +1,4 @@
-/** How long one request holds up all others, with the largest documents that are allowed. */
+/** The time for which one request blocks all others, with the largest allowed documents. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { LoopWatch } from '#test/support/loop-watch.ts';
@@ -73,7 +73,7 @@ function touchMemory(): void {
 interface Sent {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For a stream: the text up to which it is read. */
+  /** For a stream: the text at which reading stops. */
   readonly until?: string;
 }
 
@@ -194,7 +194,9 @@ test('nobody waits for an agent that uses a large notebook which sleeps', async 
   await client.notebooks.delete(id);
 });
 
-/** Their cells, and how much code an execution brings. The kernel compiles it, so it is some megabytes less than is allowed. */
+/**
+ * The cells of the notebook, and the code of an execution. The kernel compiles it, so it is some megabytes less than the limit.
+ */
 const LIVE_NOTEBOOKS = [
   { name: 'one cell', cells: cellsOf(1, 11e6), newChars: 11e6 },
   { name: 'five hundred cells', cells: cellsOf(500, 6e6), newChars: 6e6 },

@@ -46,7 +46,7 @@ test('after kill -9 everything that was acknowledged is still there, and session
   const acknowledged: string[] = [];
   const creating = (async () => {
     for (;;) acknowledged.push((await server.client.notebooks.create({ variables: { N: '1' } })).id);
-  })().catch(() => {}); // ends with the server
+  })().catch(() => {}); // the process ends with the server
   await eventually('some notebooks are acknowledged', () => acknowledged.length >= 25);
   await Promise.all([server.end('SIGKILL'), creating]);
 

@@ -103,7 +103,7 @@ for (const [how, [code, cause, detail]] of Object.entries(DEATHS)) {
   });
 }
 
-/** Which of session and run speaks first at one and the same transition is not promised. */
+/** The order of the session's and the run's events of one transition is not promised. */
 function byTelling(order: readonly string[]) {
   return (a: string, b: string) => order.indexOf(a) - order.indexOf(b);
 }

@@ -19,7 +19,7 @@ for (const victim of ['zygote', 'guardian'] as const) {
     const before = descendants(kernelHostOf(child.pid).guardian);
 
     process.kill(kernelHostOf(child.pid)[victim], 'SIGKILL');
-    const fresh = openNotebook(child, { a: '1' }); // in the middle of it
+    const fresh = openNotebook(child, { a: '1' }); // in the middle of the work
     const run = await child.client.waitForRun(runId);
     assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_host_lost']);
     for (const events of logs) {

@@ -65,7 +65,7 @@ test('a read keeps a session awake', async (t) => {
     const state = await stateOf(server.client, 'notebook-session', notebook.id);
     readsMs.push(performance.now());
     // The server has handled each read before its time and after that of the one before.
-    if (readsMs.slice(2).some((atMs, n) => atMs - readsMs[n]! >= idleMs)) continue; // it may well have slept
+    if (readsMs.slice(2).some((atMs, n) => atMs - readsMs[n]! >= idleMs)) continue; // the session may have slept
     assert.deepEqual(state, { live: 'ready' });
     return;
   }

@@ -226,10 +226,7 @@ function membersOf(schema: unknown): string[] {
   return [...own, ...inner.flatMap(membersOf)];
 }
 
-/**
- * How Ann makes each POST that names a resource succeed while she may. Operations for owners are missing, because their
- * role is checked before any lookup, and so are those that answer for each resource separately.
- */
+/** For each POST that names a resource: the way in which Ann makes it succeed while she may. */
 async function successes(): Promise<Readonly<Record<string, Request & { readonly path: string }>>> {
   const other = await ann.client.notebooks.create();
   const { environmentId: place } = await ann.client.executionEnvironments.create();

@@ -17,7 +17,7 @@ const WORKSPACE = { ...HEADERS, 'service-workspace-id': OWNER.workspaceId };
 test('with too many open files no request gets a 500, and all is well once there are fewer', async (t) => {
   const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
   const { id } = await openNotebook(server, { a: '1' });
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 }); // a new connection would need a descriptor
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 }); // reuses its connection, because a new one would need a descriptor
   t.after(() => agent.destroy());
   const ask = (method: string, path: string, headers: Readonly<Record<string, string>>) =>
     new Promise<{ status: number; code: string | undefined }>((resolve, reject) => {

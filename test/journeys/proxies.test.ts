@@ -19,7 +19,7 @@ import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 const NAMES = Object.keys(PROXIES) as ProxyName[];
 /** An address of the loopback that is not the proxy's. */
 const CLIENT_ADDRESS = '127.0.0.2';
-/** More than nginx takes of a body anywhere else. */
+/** More bytes than nginx takes of a body anywhere else. */
 const UPLOAD_BYTES = 17 << 20;
 const HEADERS = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
 
@@ -29,7 +29,7 @@ const server = await startServer(test, {
   TROUPE_LOG_LEVEL: 'debug',
 });
 const agent = new Agent({ localAddress: CLIENT_ADDRESS, connect: { ca: TEST_CERTIFICATE } });
-setGlobalDispatcher(agent); // of `fetch`
+setGlobalDispatcher(agent); // the agent that `fetch` uses
 test.after(() => agent.destroy());
 
 for (const name of NAMES) {

@@ -36,7 +36,7 @@ test('all sessions end within a time that fits their number, which is logged, an
   const children = descendants(server.pid);
   const { code } = await server.end('SIGTERM');
   assert.equal(code, 0, JSON.stringify(server.log.slice(-5)));
-  // Of several workers each has some of them.
+  // Each of several workers has some of them.
   const of = (message: RegExp) => server.log.filter(({ msg, sessions }) => message.test(msg) && sessions);
   const begun = of(/^the (server|worker) drains$/);
   const ended = of(/^the (server|worker) has stopped$/);

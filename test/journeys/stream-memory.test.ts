@@ -9,7 +9,7 @@ import { openStream } from '#test/support/raw-stream.ts';
 import { OWNER, SETTINGS } from '#test/support/server-fixture.ts';
 
 const SUBSCRIBERS = 2_000;
-/** Of several workers each has as much as one process alone, and a third of the subscribers. */
+/** Each of several workers has as much as one process alone, and a third of the subscribers. */
 const BUDGET_MIB = 48 * Number(SETTINGS.TROUPE_WORKERS);
 /**
  * The memory of sockets and subscriptions themselves, slack of the heap, and unsent pieces of those that get events.

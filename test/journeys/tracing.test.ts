@@ -17,7 +17,7 @@ const TRACEPARENT = `00-${TRACE}-${SPAN}-01`;
 const receiver = await startOtlpReceiver(test);
 const model = await startScriptedModel(test);
 const settings = {
-  TROUPE_WORKERS: '1', // of several, each that a request passes through has a span of its own
+  TROUPE_WORKERS: '1', // with several workers, each one that a request passes through has a span of its own
   TROUPE_OPENAI_COMPATIBLE_URL: model.url,
   TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
 };

@@ -288,7 +288,7 @@ class Kernel:
         return json.loads(self.scratchpad(f"import json as _json\nprint(_json.dumps({expression}))").printed)
 
     def interrupt(self, seq=None):
-        """As the server does it: the command with this seq, or the last one that was sent."""
+        """Interrupts as the server does: the command with this seq, or the last one that was sent."""
         self.announce_interrupt(self.seq if seq is None else seq)
         self.signal(signal.SIGINT)
 
@@ -299,6 +299,6 @@ class Kernel:
         self.host.tell(op="signal", id=self.id, signal=int(number))
 
     def end(self):
-        """Kills it; how the zygote says that it ended."""
+        """Kills the kernel, and returns the zygote's report of its end."""
         self.signal(signal.SIGKILL)
         return self.host.wait_for("exited", self.id)

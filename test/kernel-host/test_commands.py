@@ -76,7 +76,7 @@ def until_signal(count=1):
     import signal, time
     while signal.getsignal(signal.SIGINT)._arrived < count: time.sleep(0.001)
 until_signal"""
-# makes a step of marimo's wait for that
+# makes one of marimo's own steps wait for that
 DELAYED = f"""
 import marimo._runtime.runtime as runtime{UNTIL_SIGNAL}
 def delay(step):

@@ -28,8 +28,8 @@ WITHOUT = (
     "namespaces,landlock",
 )
 
-# attack -> who stops it: n namespaces, s seccomp, a number: Landlock from that ABI on, - nobody, ! always stopped,
-# c that a kernel of root has none of the server's capabilities
+# attack -> the layers that stop it: n namespaces, s seccomp, a number: Landlock from that ABI on, - none, ! always stopped, c: a
+# kernel of root has none of the server's capabilities
 STOPPED_BY = {
     "read the key": "n 1", "write the store": "n 1", "list the data directory": "n 1", "truncate the store": "n s 3",
     "chmod the key": "n", "stat the key": "n", "server: environ": "n c 1", "server: memory": "n c 1",

@@ -23,7 +23,7 @@ def children(pid):
 
 
 def sockets_of(kernel):
-    """How many it has."""
+    """The number of the kernel's sockets."""
     return kernel.scratchpad(LINKS).printed.count("socket:")
 
 
@@ -33,11 +33,11 @@ class SpareTest(unittest.TestCase):
         self.host = Host()
         self.addCleanup(self.host.stop)
         (self.zygote,) = self.host.children()
-        self.first = self.host.open({}, confine=POLICY)  # when there was none yet
+        self.first = self.host.open({}, confine=POLICY)  # when there was no spare yet
         self.used = {self.first.pid}
 
     def waiting(self):
-        """Its pid, once there is one."""
+        """Returns the pid of the spare, once there is one."""
         wait_until(lambda: len(self.unused()) == 1, "a spare")
         return self.unused()[0]
 

@@ -1,4 +1,4 @@
-/** Which connection a child of the kernel host is admitted by, while other processes of the same user connect, too. */
+/** Admission of the connection of a kernel host's child, while other processes of the same user connect, too. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-p
 const TOKEN = 'a'.repeat(64);
 const greetingOf = (token: string) => Buffer.concat(framedParts(0, [Buffer.from(token)]));
 const GREETING = greetingOf(TOKEN);
-/** Of no process here. */
+/** A pid of no process here. */
 const OTHER_PID = 2 ** 22 + 1;
 
 async function openDoor(t: TestContext, peers: PeerProcess = UNKNOWN_PEERS) {

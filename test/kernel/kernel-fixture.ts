@@ -93,7 +93,7 @@ interface Watch {
   readonly resolve: (message: KernelMessage) => void;
 }
 
-/** One kernel as a test sees it: everything it said, and its end. */
+/** One kernel as a test sees it: all its messages, and its end. */
 export class TestKernel {
   readonly kernel: Kernel;
   readonly messages: KernelMessage[] = [];

@@ -193,7 +193,7 @@ test('JSON with any content of its strings is parsed', () => {
     far(text),
     [far(text), '[', far(`${text}]`)],
   ]);
-  // An escape that lies across the end of the near search.
+  // An escape that crosses the end of the part that is searched first.
   for (let length = 58; length < 68; length++) long.push([`${'x'.repeat(length)}\\"[["`, ',']);
   for (const value of [...long, '[[[', '\\', '"', '\\"]}', '{'.repeat(500), { 'a"[': ['\\\\', ',,,'] }]) {
     assert.deepEqual(parseBoundedJson(Buffer.from(JSON.stringify(value))), value);

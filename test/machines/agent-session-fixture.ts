@@ -69,7 +69,7 @@ export function sessionAt(t: TestContext, state: State) {
   return agent;
 }
 
-/** A session at its beginning, or as a new server finds the one whose snapshot is given. */
+/** A session at its beginning, or restored by a new server from the given snapshot. */
 export function start(t: TestContext, from?: AgentSessionSnapshot) {
   const clock = new SimulatedClock();
   const ended: RunEnding[] = [];

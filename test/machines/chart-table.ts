@@ -33,7 +33,7 @@ export function outcome(actor: Sendable, event: { readonly type: string }): Cell
   return code === undefined ? 'ignored' : { refused: code };
 }
 
-/** Sends an event as the runtime tells a fact: only when it is taken. */
+/** Sends an event as the runtime reports a fact: only when the state takes it. */
 export function tell(actor: Sendable, event: { readonly type: string }): void {
   if ((actor.getSnapshot() as AnyMachineSnapshot).can(event)) actor.send(event as never);
 }

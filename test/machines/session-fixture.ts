@@ -24,7 +24,7 @@ export const LATE_MS = 60_000;
 
 export type StartedSession = ReturnType<typeof startSession>;
 
-/** A session at its beginning, or as a new server finds the one whose snapshot is given. */
+/** A session at its beginning, or restored by a new server from the given snapshot. */
 export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   const clock = new SimulatedClock();
   const ended: ({ readonly work: Work } & WorkEnd)[] = [];

@@ -68,7 +68,7 @@ test('a server makes backups at its interval and keeps the newest ones', async (
   const schedule = new BackupSchedule({ directory, everyMs: 3_600_000, keep: 2, dataDir, copyStore, log });
   t.after(() => schedule[Symbol.asyncDispose]());
   await schedule.look();
-  await schedule.look(); // none is due
+  await schedule.look(); // no backup is due
   const names = readdirSync(directory).sort();
   assert.deepEqual(names.slice(0, 2), ['of-somebody-else', 'troupe-2026-01-03T00-00-00Z']);
   assert.equal(names.length, 3);
@@ -106,7 +106,7 @@ test('increments are added to the latest backup, and when they are larger than i
   const directory = join(dataDir, '..', 'backups');
   const store = await openStore(join(dataDir, 'store'), assert.fail);
   const { log, lines } = rememberingLog();
-  let nowMs = 0; // the schedule's own timer finds no increment due: only the looks of this test do
+  let nowMs = 0; // the schedule's own timer finds no increment due: only the calls of this test do
   const schedule = new BackupSchedule({
     directory,
     everyMs: HOUR_MS,
@@ -188,7 +188,7 @@ test('restores within a day, one after the other, delete no backup from which th
       log,
     });
     await schedule.look();
-    // A backup has its second as its name: this one gets an earlier one.
+    // The name of a backup is its second, so this one gets an earlier name.
     const [newest = ''] = backups().filter((name) => !made.includes(name));
     const hourAgo = new Date(Date.now() - HOUR_MS).toISOString().slice(0, 13);
     const name = `troupe-${hourAgo}-${minute}-00Z`;

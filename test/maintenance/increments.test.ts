@@ -91,7 +91,7 @@ test('each increment restores exactly the records that were committed when it wa
             expected.delete(id);
             continue;
           }
-          // Some have pages of their own, and some take many of them.
+          // Some values have pages of their own, and some take many pages.
           const length = random() < 0.1 ? 3000 + Math.floor(random() * 600_000) : Math.floor(random() * 900);
           const value = `${round}.${turn} `.padEnd(length, id);
           tx.put(things, value, 'ws_1', id);
@@ -115,7 +115,7 @@ test('each increment restores exactly the records that were committed when it wa
   }
   const verified = await verify(backup);
   assert.deepEqual(verified.damage, []);
-  assert.equal(verified.records, expected.size + 2); // its format, and the mark
+  assert.equal(verified.records, expected.size + 2); // the format of the store, and the mark
   assert.equal(verified.increments, 12);
   // The restored store can be written, with its list of free pages.
   const to = await restored();
@@ -176,7 +176,7 @@ test('increments have the files that were written, moved and removed, and only t
   symlinkSync('new.txt', join(files, 'link'));
   const first = await chain.add();
   assert.deepEqual([first?.files, first?.removed], [1, 0]);
-  // As large as before, with the time of before.
+  // The next change keeps the size and the time of the file.
   utimesSync(join(files, 'run.sh'), 1, 1);
   await chain.add();
   writeFileSync(join(files, 'run.sh'), 'fals');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { mergeMetrics } from '#src/metrics/merged-metrics.ts';
 import { Registry } from '#src/metrics/registry.ts';
 
-/** A worker that has sold so many apples. */
+/** Returns the metrics of a worker that has sold this many apples. */
 function registryOf(apples: number): Registry {
   const registry = new Registry();
   registry.counters({ name: 'sold', help: 'What was sold.' }, 'what').of('{a} "b" c').add(apples);

@@ -53,7 +53,7 @@ function open(store: Store) {
   return { removals, notebooks, runs, deletion, keep, run };
 }
 
-/** Waits until nothing of the notebook is left. Returns how many turns of the event loop that took; each has one step. */
+/** Waits until nothing of the notebook is left. Returns how many turns of the event loop that took; each turn has one step. */
 async function removed(store: Store, removals: Removals, id: string): Promise<number> {
   let turns = 0;
   for (; removals.isPending({ kind: NOTEBOOK, workspaceId: HOME, home: id, id }); turns++) {

@@ -56,7 +56,7 @@ test('outputs of a notebook are kept up to 256 MiB, and one that is not says so'
   assert.equal(view.get('c5')?.output?.data, large);
 });
 
-/** Returns a notebook of the cells a and b, whose first cell shows so much that there is room for this much more. */
+/** Returns a notebook of the cells a and b. The first cell shows so much that there is room for only this much more. */
 function viewWithRoom(chars: number): NotebookView {
   const view = new NotebookView(['a', 'b'].map((cell_id) => ({ cell_id, code: '', options: {} })));
   view.applyCellOp(cellOp('a', { output: output('text/plain', 'x'.repeat(MAX_HELD_CHARS - chars)) }));

@@ -110,7 +110,7 @@ test('of several lines for one package the one for this system counts, wherever 
 });
 
 test('a request has at most 50 requirements of 300 characters, and a workspace 100 packages', async () => {
-  // Packages that no machine needs, which the index is not asked for.
+  // Packages with markers that no machine meets: the index is not asked for them.
   const some = (from: number, count: number) =>
     Array.from({ length: count }, (_, i) => `p${from + i}; python_version < "3"`);
   assert.equal((await problemOf(client.packages.add(some(0, 51)))).status, 400);
@@ -118,7 +118,7 @@ test('a request has at most 50 requirements of 300 characters, and a workspace 1
   assert.equal((await problemOf(client.packages.add([long(301)]))).status, 400);
   await client.packages.add([long(300), ...some(1, 49)]);
   await client.packages.add(some(50, 50));
-  await client.packages.add(['p99; python_version < "2"']); // in the place of another
+  await client.packages.add(['p99; python_version < "2"']); // in place of the other one
   const { status, code } = await problemOf(client.packages.add(some(100, 1)));
   assert.deepEqual([status, code], [429, 'quota_exceeded']);
   assert.equal((await client.packages.list()).items.length, 100);

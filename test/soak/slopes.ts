@@ -1,4 +1,4 @@
-/** How fast something grows, and whether that is too fast for a server that runs for years. */
+/** The growth of a resource, and whether it is too fast for a server that runs for years. */
 
 /** The figures of a server at rest, by name. */
 export type Sample = Readonly<Record<string, number>>;
@@ -10,7 +10,7 @@ export interface TimedSample {
 
 /** The allowed growth of a figure. */
 export interface GrowthLimit {
-  /** For each day. */
+  /** The limit of growth for each day. */
   readonly perDay: number;
   /** Growth from the first half of the samples to the second that is below this is noise, however steep it is for a day. */
   readonly noise: number;

@@ -16,7 +16,7 @@ test('a server that is killed at any moment keeps every turn wholly or not at al
     let durable = 0;
     const turns = 1 + ((seed * 7) % 20);
     for (let i = 0; i < turns; i++) durable = Number(await child.line());
-    await child.kill(); // it has run on meanwhile, so the blow falls anywhere within a turn
+    await child.kill(); // the process has run on meanwhile, so the kill comes anywhere within a turn
     const store = await openStore(path, assert.fail);
     const things = ['left', 'right'].map((id) => {
       const { context } = store.get(actorSnapshots, WORKSPACE, 'box', id)!;

@@ -96,7 +96,7 @@ test('the gate of a store that cannot be opened is left open', async (t) => {
   assert.ok(store.has(sharedThings, 'ws_1', 'a'));
 });
 
-/** Commits a record as a program does that knows of no gate. */
+/** Commits a record like a program that does not use the gate. */
 async function commitWithoutGate(t: TestContext, path: string): Promise<void> {
   const script = childScript(t, 'ungated-writer', path);
   assert.equal(await script.line(), 'committed');

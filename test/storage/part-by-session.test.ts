@@ -73,7 +73,7 @@ function writeOld(store: Store): void {
   });
 }
 
-/** Converts as a release does whose passes are others than those of the release that was interrupted. */
+/** Converts like a release whose passes differ from those of the interrupted release. */
 async function convertFromFirst(store: Store): Promise<void> {
   store.write((tx) => tx.remove(migrationCursor, SYSTEM));
   await store.durable();

@@ -9,7 +9,7 @@ import { idAt } from '#storage/places.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
 const FORMAT_5 = { version: 5, migrations: CURRENT_FORMAT.migrations.slice(0, 4) };
-/** More than are converted in one commit. */
+/** More conversations than one commit converts. */
 const COUNT = 700;
 
 const record = (createdAt: string): ConversationRecord => ({

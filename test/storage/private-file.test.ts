@@ -20,7 +20,7 @@ test('a private file without room on the disk stays unchanged, and no draft stay
   const spare = join(disk, 'spare');
   writeFileSync(spare, Buffer.alloc(PAGE_BYTES));
   fillDisk(disk);
-  rmSync(spare); // one page: a write of more takes a part, without an error
+  rmSync(spare); // one page: a larger write takes only a part, without an error
   assert.throws(() => writePrivateFile(path, 'the keys of after '.repeat(400)), { code: 'ENOSPC' });
   assert.equal(readFileSync(path, 'utf8'), before);
   assert.deepEqual(readdirSync(disk).sort(), ['everything', 'keyring.json']);

@@ -45,7 +45,7 @@ async function startWorkers(t: TestContext, size: number, max: number | { limit:
       get things() {
         return things;
       },
-      /** Resolves with whether a thing was begun. */
+      /** Resolves with whether the thing has begun. */
       async begin(prepare: () => Promise<void> = async () => undefined): Promise<boolean> {
         try {
           using _permit: Permit = await permits.take(WORKSPACE);

@@ -59,7 +59,7 @@ export interface WatchedPage {
   readonly complaints: string[];
 }
 
-/** How a page is opened. */
+/** The options for opening a page. */
 export interface OpenOptions {
   readonly token?: string;
   /** Called before the console is loaded. */

@@ -30,7 +30,7 @@ export async function countCalls(
     let least: CallCounts | undefined;
     for (let i = 0; i < attempts; i++) {
       await before?.();
-      await session.post('Profiler.takePreciseCoverage'); // begins at zero
+      await session.post('Profiler.takePreciseCoverage'); // the count begins at zero
       await work();
       const counts = summed((await session.post('Profiler.takePreciseCoverage')).result);
       await after?.();

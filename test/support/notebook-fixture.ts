@@ -9,7 +9,7 @@ import type { TestServer } from './server-fixture.ts';
 /** The code of each cell by its id, in order. */
 export type Codes = Readonly<Record<string, string>>;
 
-/** How a notebook is created and opened. */
+/** The options for creating and opening a notebook. */
 export interface OpenOptions extends Omit<NotebookFields, 'serialization'> {
   readonly mode?: 'edit' | 'run';
   readonly arguments?: readonly string[];

@@ -14,7 +14,7 @@ export function writeSqlite(path: string, ...statements: readonly string[]): voi
   );
 }
 
-/** The same for DuckDB. */
+/** Runs statements on a DuckDB database. */
 export function writeDuckdb(path: string, ...statements: readonly string[]): void {
   runPython(
     'import duckdb, sys\nwith duckdb.connect(sys.argv[1]) as database:\n    for sql in sys.argv[2:]: database.execute(sql)',

@@ -15,7 +15,7 @@ export interface ThreadRequest {
 export interface ThreadAnswer {
   readonly status: number;
   readonly bytes: number;
-  /** Of an answer that is short. */
+  /** The body of an answer that is short. */
   readonly text: string;
 }
 

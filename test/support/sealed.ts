@@ -1,4 +1,4 @@
-/** How many sealed connections a killed rotation must preserve. */
+/** The number of sealed connections that a killed rotation must preserve. */
 export const SEALED = 250;
 
 /** Returns the place of the n-th connection. */

@@ -23,7 +23,7 @@ export interface Owner {
 
 /** The running server, and ways to call it. */
 export interface TestServer {
-  /** Of the process that has the kernels: this one, or the server's own. */
+  /** The pid of the process that has the kernels: this one, or the server's own. */
   readonly pid: number;
   readonly baseUrl: string;
   readonly dataDir: string;

@@ -60,7 +60,7 @@ export async function writeOldStore(dataDir: string, runs: number): Promise<void
   await setFormat(dataDir, 1);
 }
 
-/** Says of a store that it has another format. */
+/** Changes the format number of a store. */
 export async function setFormat(dataDir: string, version: number): Promise<void> {
   const present = { version: (await placeOfConversion(dataDir)).format, migrations: [] };
   const store = await openStore(join(dataDir, 'store'), assert.fail, present);

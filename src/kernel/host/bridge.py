@@ -160,7 +160,7 @@ def _handle_message(handle):
 
 def _prepare(kernel, request):
     if isinstance(request, commands.CreateNotebookCommand):
-        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # dropped unless autoRun
+        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # dropped without autoRun
     elif isinstance(request, commands.DeleteCellCommand):
         STATE.unparsable.pop(request.cell_id, None)
     elif isinstance(request, commands.EditCellsCommand):  # marimo ignores code of cells that it has not seen
@@ -238,8 +238,8 @@ class NoAnswers:
 
 
 def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs, begin_work):
-    """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own. `begin_work`
-    is called before the first command."""
+    """Reports `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own. `begin_work` is
+    called before the first command."""
     STATE.outbox, STATE.interrupts, STATE.begin_work = outbox, interrupts, begin_work
     forks.watch()
     calls = Calls(outbox)

@@ -27,8 +27,8 @@ class Calls:
         self._waiting = {}
 
     def ask(self, method, **fields) -> memoryview:
-        """Returns the server's answer, as JSON. Blocks until it comes; an interrupt ends the wait at once.
-        Raises channel.TooLarge, and asks nothing, when the server would not take the question."""
+        """Returns the server's answer, as JSON. Blocks until the answer comes; an interrupt ends the wait at once. Raises
+        channel.TooLarge, and asks nothing, when the server would not take the question."""
         ident, answers = next(self._ids) & 0xFFFFFFFF, queue.SimpleQueue()
         self._waiting[ident] = answers
         try:

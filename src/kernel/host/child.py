@@ -16,7 +16,7 @@ class Child:
     def __init__(self, id, link, group, words, watched=None):
         self.id = id  # None: its end is not reported
         self.group = group  # the control group that limits it, or None
-        self.share = None  # by which other processes are limited together with it
+        self.share = None  # processes with the same share have one memory limit together
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
         self.words = words  # a file in memory with its output before it began to work
         self.watched = watched  # (key, limit, size of its /tmp) where the memory watch counts for it, or None

@@ -35,7 +35,7 @@ def install():
     AsyncCodeModeContext.__aexit__ = _leave(AsyncCodeModeContext.__aexit__)
     AsyncCodeModeContext.set_app_options = set_app_options
     AsyncCodeModeContext.app_options = property(get_app_options)
-    AsyncCodeModeContext.result = None  # of a context that was not entered: that of the block that ended last
+    AsyncCodeModeContext.result = None  # for a context that was not entered: the result of the block that ended last
 
 
 def set_app_options(self, **options):
@@ -84,7 +84,7 @@ def _leave(leave):
             raise refusal
         asked, moved = set(self._cells_to_run), [op.cell_id for op in self._ops if isinstance(op, _MoveOp)]
         known = {i: _plain(errors) for i, errors in self._kernel.errors.items() if i not in asked}
-        if asked & self._kernel.errors.keys():  # to the server their errors would be old news
+        if asked & self._kernel.errors.keys():  # the server knows these errors already
             STATE.outbox.say(op="bridge-asked", cells=sorted(asked))
         stream, seen = self._kernel.stream, []
         write, finished = stream.write, False

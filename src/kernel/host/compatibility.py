@@ -1,8 +1,8 @@
 """Whether the installed marimo is the one that this host was written for.
 
-Everything here but `marimo.__version__` is private to marimo and may move with any release. PRIVATE names each private
-module that the host imports, with the members it uses; a test keeps the list complete. Read it first when a new marimo
-is to be supported.
+Everything here but `marimo.__version__` is private to marimo and may change with any release. PRIVATE names each private module
+that the host imports, with the members it uses; a test keeps the list complete. Read it first when a new marimo is to be
+supported.
 """
 
 import importlib

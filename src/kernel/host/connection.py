@@ -24,7 +24,7 @@ PAUSE_S = 0.01
 
 
 class Address(msgspec.Struct):
-    """Where to connect, and by which token this process is known there."""
+    """The address to connect to, and the token by which this process is known there."""
 
     path: str
     token: str
@@ -36,7 +36,7 @@ decode_address = msgspec.json.Decoder(Address).decode
 class Connection:
     """The connection of this process to the server. `frames` yields (channel, body) of everything after the launch."""
 
-    current = None  # of this process
+    current = None  # the connection of this process
 
     def __init__(self, address: bytes, decode_launch):
         """Connects and receives the launch. Raises OSError when the server is gone or does not want this process."""

@@ -233,8 +233,7 @@ def send(batch, stream):
 
 
 def _is_due(messages):
-    """Returns whether the writer need not wait for more. When there are no messages, the main thread has sent them
-    meanwhile."""
+    """Returns whether the writer can stop waiting. When there are no messages, the main thread has sent them meanwhile."""
     return not messages or type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
 
 

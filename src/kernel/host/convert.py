@@ -61,7 +61,7 @@ def run(order, confinement, link):
 def encode(answer) -> bytes:
     try:
         return msgspec.json.encode(answer)
-    except UnicodeEncodeError:  # escapes in a file can spell half a surrogate pair
+    except UnicodeEncodeError:  # escapes in a file can contain half a surrogate pair
         error = {"code": "unreadable_notebook", "message": "it holds text that is not Unicode"}
         return msgspec.json.encode({"op": "convert-done", "ok": False, "error": error})
 

@@ -43,8 +43,8 @@ MODES = ("probe", "read", "write")
 
 class Launch(msgspec.Struct, kw_only=True):
     engine: str
-    folder: str  # of the workspace's files
-    path: str  # in that folder
+    folder: str  # the folder of the workspace's files
+    path: str  # the path in that folder
     mode: str
 
     def __post_init__(self):

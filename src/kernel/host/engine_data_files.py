@@ -80,7 +80,7 @@ def below_named(folder, name, depth):
 
 
 def open_file(folder, path):
-    """Its descriptor; None when it is none any more, or may not be read. Every step refuses links."""
+    """Returns the file's descriptor; None when it is no longer a file, or may not be read. Every step refuses links."""
     *folders, name = path.split("/")
     opened = []
     try:

@@ -47,7 +47,7 @@ class DuckdbEngine:
         self.workspace, self.path, self.is_files = workspace, path, is_files
         self.ahead = self.connection = self.portions = None
         self.held = []  # resources to close with the connection
-        self.unreadable = {}  # why a data file is no table, by the name that the table would have
+        self.unreadable = {}  # the reason why a data file is not a table, by the name that the table would have
 
     def open(self):
         """Opens the database to see whether that works. Raises EngineFailure."""

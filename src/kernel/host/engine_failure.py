@@ -1,4 +1,4 @@
-"""How an embedded database says that something did not work."""
+"""The failures of an embedded database."""
 
 
 class EngineFailure(Exception):

@@ -12,7 +12,7 @@ from engine_sqlite_rules import Rules, harden
 BUSY_MS = 5000
 HEAP_BYTES = 512 * 1024 * 1024
 NOT_UTF8 = "A text of the result is not UTF-8. Read it as bytes, with CAST(… AS BLOB)."
-READ_ONLY = "attempt to write a readonly database"  # as SQLite says it, which would come to that later
+READ_ONLY = "attempt to write a readonly database"  # SQLite's own message, with which the statement would fail later anyway
 # how the file is opened; none of it makes a file, and a probe takes no locks and makes no journal either
 FLAGS = {
     "probe": apsw.SQLITE_OPEN_READONLY,
@@ -57,7 +57,7 @@ class FolderVfs(apsw.VFS):
 @functools.cache
 def prepare() -> FolderVfs:
     """Called once in a process, before its first connection. Journals of single statements stay in memory."""
-    apsw.shutdown()  # else it takes no configuration
+    apsw.shutdown()  # otherwise SQLite takes no configuration
     apsw.config(apsw.SQLITE_CONFIG_STMTJRNL_SPILL, -1)
     apsw.initialize()
     apsw.hard_heap_limit(HEAP_BYTES)

@@ -69,8 +69,8 @@ class Family:
             else:
                 yield pid, self._bury(pid, code)
         if len(ended) == MAX_ENDS_AT_ONCE:
-            with suppress(BlockingIOError):  # full, which wakes the loop as well
-                os.write(self.wake, b"\0")  # come back, after the orders that wait
+            with suppress(BlockingIOError):  # the pipe is full, which wakes the loop as well
+                os.write(self.wake, b"\0")  # continue after the orders that wait
 
     def _bury(self, pid, code):
         self.doomed.discard(pid)

@@ -174,7 +174,7 @@ class Forks:
         """Lives with standard input, output and error and the descriptors in `kept`. Never returns."""
         try:
             self.inbox.erase()
-            processes.call_this("starting")  # before it differs from the zygote in anything else
+            processes.call_this("starting")  # before the child differs from the zygote in anything else
             os.dup2(words, 2)
             if confinement:
                 confinement.settle()

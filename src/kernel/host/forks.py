@@ -1,8 +1,8 @@
 """A process that notebook code forks (os.fork, multiprocessing) is a copy of the kernel, and must not act as one.
 
-- It is cut off from the server: its answers would be taken for the kernel's.
+- It is cut off from the server: its messages would be taken for the kernel's.
 - Its output goes straight to the descriptors, like that of every program that a cell starts.
-- It ends where its cell ends, as a script would. marimo would go on in it with the kernel's work.
+- It ends where its cell ends, as a script would. Otherwise marimo would continue the kernel's work in it.
 """
 
 import os

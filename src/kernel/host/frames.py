@@ -40,7 +40,7 @@ def find_excess(json: bytes, limits=LIMITS) -> str | None:
         return f"{len(json):,} bytes of JSON, and the limit is {limits.bytes:,}"
     brackets = json.count(b"[") + json.count(b"{")
     if brackets <= limits.depth and brackets + json.count(b",") <= limits.values:
-        return None  # even with those in strings, as in nearly every frame
+        return None  # even with those in strings, as in nearly every frame, it is within the limits
     between_strings = b"".join(json.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     values = sum(between_strings.count(mark) for mark in (b",", b"[", b"{"))
     if values > limits.values:
@@ -56,7 +56,7 @@ def frame(channel: int, body: bytes) -> bytes:
 
 
 def read_frames(sock):
-    """Yields (channel, body) until the other side is gone; a frame that was cut off by that is dropped."""
+    """Yields (channel, body) until the other side is gone; an incomplete last frame is dropped."""
     return iter(FrameReader(sock))
 
 

@@ -36,7 +36,7 @@ def fork_zygote() -> tuple[int, set[int]]:
         ours = {server, os.getppid(), os.getpid()}
         return lifeline, ours | {os.getpgid(pid) for pid in ours}
     os.close(lifeline)
-    processes.silence_stdio(0, 1)  # the server reads the end of the zygote's stdout as its end
+    processes.silence_stdio(0, 1)  # for the server, the end of the zygote's stdout is the end of the zygote
     processes.call_this("guardian")
     try:
         _watch(zygote, ours)

@@ -51,7 +51,7 @@ class Interrupts:
         self._frames = frames
         frames.before_waiting(self.nudge)
         self._main_thread = threading.get_ident()
-        self._nudge_ms = FIRST_NUDGE_MS  # when to look whether the handler has run
+        self._nudge_ms = FIRST_NUDGE_MS  # when to check whether the handler has run
         self._is_looked_for = False
         self._wanted = None  # seq of the command that the server has asked to interrupt last
         self._announced = 0  # how many frames have come, each followed by one SIGINT

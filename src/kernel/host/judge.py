@@ -16,7 +16,7 @@ def judge(graph, codes, cell_ids) -> dict[str, list]:
         try:
             cell = compile_cell(code, cell_id=cell_id)
         except SyntaxError:
-            continue  # not a matter of structure: its run fails there and says why
+            continue  # not a structural error: the run of this cell fails and reports it
         imagined.register_cell(cell_id, cell)
     judged = {cell_id for cell_id in cell_ids if cell_id in imagined.cells}
     judged |= set().union(*(imagined.ancestors(cell_id) for cell_id in judged))

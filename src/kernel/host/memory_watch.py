@@ -30,7 +30,7 @@ MESSAGE = struct.Struct("<QiQQ")
 KEY = struct.Struct("<Q")
 MIN_PAUSE_S, MAX_PAUSE_S = 0.1, 1.0
 GROWTH_PER_S = 2 << 30  # faster growth is seen later, but within MAX_PAUSE_S
-LOOKING_SHARE = 0.1  # of the time, at most, as long as pauses are shorter than MAX_PAUSE_S
+LOOKING_SHARE = 0.1  # the largest share of the time, as long as pauses are shorter than MAX_PAUSE_S
 PAGE, KIB, INODE = os.sysconf("SC_PAGE_SIZE"), 1024, 1024
 CHEAP = re.compile(rb"^(?:RssAnon|RssShmem|VmPTE|VmSwap|HugetlbPages):\s+(\d+) kB$", re.MULTILINE)
 EXACT = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss|Private_Hugetlb):\s+(\d+) kB$", re.MULTILINE)
@@ -69,9 +69,9 @@ class MemoryWatch:
     def _tell(self, *fields):
         try:
             self.socket.send(MESSAGE.pack(*fields))
-        except BlockingIOError:  # it has not listened for hundreds of kernels: another one shall
+        except BlockingIOError:  # the watch has not read messages about hundreds of kernels: another one replaces it
             processes.kill_tree(self.pid)
-        except OSError:  # it has ended, and is started again when it is reaped
+        except OSError:  # the watch has ended, and is started again when it is reaped
             pass
 
     def exceeded(self):
@@ -98,7 +98,7 @@ class Kernel:
 
     def add(self, pid, tmp_bytes):
         if self.members:
-            self.room, self.is_told = 0, False  # so that it is looked at soon
+            self.room, self.is_told = 0, False  # so that it is measured soon
         self.members[pid] = tmp_bytes
 
 

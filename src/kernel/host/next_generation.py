@@ -44,7 +44,7 @@ class NextGeneration:
 
     def flush(self):
         """Writes as much of the queue as the pipe takes."""
-        with suppress(BlockingIOError, BrokenPipeError):  # broken: it has ended, which is seen when it is reaped
+        with suppress(BlockingIOError, BrokenPipeError):  # broken: the process has ended, which is noticed when it is reaped
             while self.queue:
                 del self.queue[: os.write(self.orders, self.queue)]
 

@@ -115,8 +115,9 @@ def _parses(code):
 
 
 def _mend_codegen():
-    """marimo puts the text of an option between quotes as it is; a quote in it would end it, and the rest be code. And it indents
-    code also behind characters that only str.splitlines() takes for the end of a line, which changes strings that hold them."""
+    """marimo puts the text of an option between quotes without escaping it: a quote in it would end the text, and the rest would
+    be code. It also indents code after characters that only str.splitlines() takes for the end of a line, which changes strings
+    that contain them."""
     codegen._format_arg = lambda value: json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
     codegen.indent_text = _indent
 

@@ -21,7 +21,7 @@ class Order(msgspec.Struct, kw_only=True):
     connection: msgspec.Raw  # for the process alone, see connection.Address; a view of the line
     # bytes that all its processes use together; without control groups also that each of them reserves
     memory: int | None = None
-    # processes whose orders have the same one use that memory together, as much as the first of them may
+    # a share: processes whose orders have the same one may use together as much memory as the first of them
     share: Id | None = None
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also memory that is only reserved
     limits: dict[str, int] = {}

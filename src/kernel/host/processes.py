@@ -75,7 +75,7 @@ def kill_tree(pid: int) -> bool:
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)
-        except ProcessLookupError:  # it leads no group, or it is gone
+        except ProcessLookupError:  # the process leads no group, or is gone
             pass
         except PermissionError:
             return False

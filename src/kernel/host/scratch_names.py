@@ -10,7 +10,7 @@
 class ScratchNames:
     def __init__(self):
         self._names = None  # made by the first call
-        self._seen = {}  # the notebook's names and values, as this dictionary got them last
+        self._seen = {}  # the notebook's names and values when this dictionary last got them
 
     def globals_with(self, notebook: dict) -> dict:
         """Returns the globals for the code of a call, with the notebook's names as they are now."""

@@ -1,7 +1,7 @@
-"""How far the session of this process gives way to other sessions of the machine.
+"""The priority of this process's session among the sessions of the machine.
 
-Where Linux groups processes by session (autogroups, sched(7)), nice(2) counts among the processes of one session only: a
-kernel leads a session of its own, so without this its niceness would mean nothing to the server.
+Where Linux groups processes by session (autogroups, sched(7)), nice(2) counts among the processes of one session only: a kernel
+leads a session of its own, so without this its niceness would mean nothing to the server.
 """
 
 import os

@@ -20,7 +20,7 @@ MAKE_AFTER_S = 0.03
 class Policy(NamedTuple):
     """The properties that kernels must share to get the same spare."""
 
-    confine: object  # as the order wants it
+    confine: object  # in the state that the order asks for
     memory: int | None
     share: None = None  # a spare does not know yet with which processes it will share its memory
 

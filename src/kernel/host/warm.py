@@ -1,6 +1,6 @@
-"""The modules that the zygote loads so that no kernel has to. Those of marimo itself are loaded before the zygote says
-hello, so that a session opens as fast then as later; libraries are loaded by the next generation. Nothing here may
-leave a thread behind: a lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
+"""The modules that the zygote loads so that no kernel has to. Those of marimo itself are loaded before the zygote says hello, so
+that the first session opens as fast as later ones; libraries are loaded by the next generation. Nothing here may leave a thread
+running: a lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
 """
 
 import functools

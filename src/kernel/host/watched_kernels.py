@@ -17,7 +17,7 @@ class WatchedKernels:
         self.shield = shield  # process ids that kernels may not signal
         self.leave = leave  # lets go of the zygote's signals and streams, in a child
         self.watch = None
-        self.keys = count(1)  # by which the watch knows kernels: unlike pids they are used once
+        self.keys = count(1)  # the keys by which the watch knows kernels: unlike pids, each is used once
 
     @property
     def pid(self) -> int | None:
@@ -25,7 +25,7 @@ class WatchedKernels:
         return None if self.watch is None else self.watch.pid
 
     def counts(self, memory) -> bool:
-        """Returns whether this limit of memory is for the watch to keep."""
+        """Returns whether the memory watch has to enforce this limit."""
         return bool(memory and not self.has_groups)
 
     def facts_of(self, order, has_init, key=None):

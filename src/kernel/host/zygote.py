@@ -108,7 +108,7 @@ class Zygote:
                 self.poll.unregister(self.next.orders)
                 self.poll.register(0, select.POLLIN)
         if self.next.reports in ready and not self.next.pass_on_reports():
-            self.poll.unregister(self.next.reports)  # it has ended; `reap` sees to it
+            self.poll.unregister(self.next.reports)  # the process has ended; `reap` handles that
         if self.next.has_loaded:
             self.forks.spares.drop()
 
@@ -123,7 +123,7 @@ class Zygote:
             else:
                 self.obey(line)
         if self.next and self.next.queue:
-            self.poll.unregister(0)  # until it has taken these
+            self.poll.unregister(0)  # until the next generation has taken the queued orders
             self.poll.register(self.next.orders, select.POLLOUT)
 
     def hand_over(self, line):

@@ -70,7 +70,7 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   return { body: `${[names, types, ...rows].map((line) => JSON.stringify(line)).join('\n')}\n` };
 }
 
-/** One row, which goes on for as long as it is read. */
+/** One row that does not end while it is read. */
 function endless(): Readable {
   let isFirst = true;
   return new Readable({

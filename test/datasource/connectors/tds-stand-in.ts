@@ -170,7 +170,7 @@ function decimal(name: string): Buffer {
 
 function decimalCell(digits: bigint): Buffer {
   const value = Buffer.alloc(10);
-  value.set([9, 1]); // its length, and that it is positive
+  value.set([9, 1]); // the length of the number, and its positive sign
   value.writeBigUInt64LE(digits, 2);
   return value;
 }

@@ -25,7 +25,7 @@ const METADATA = {
 };
 const MIB = 1024 * 1024;
 
-/** Asks a database whose results are `rows`, each a batch of its own. `made` counts those that it was asked for. */
+/** Asks a database whose results are `rows`, each a batch of its own. `made` counts the batches that were requested. */
 function asking(rows: Iterable<readonly Cell[]>) {
   const seen = { made: 0, isOver: false };
   const agents = new QueriesForAgents(

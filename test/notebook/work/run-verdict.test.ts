@@ -1,4 +1,4 @@
-/** How a run ended, by the kernel's verdicts on its cells. */
+/** The result of a run, according to the kernel's verdicts on its cells. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellError, CellVerdict } from '#src/kernel/messages.ts';
@@ -24,7 +24,7 @@ const failedAt = (...cells: string[]) => ({
   failure: { code: 'cell_failed', message: `The cell ${cells[0]} failed.`, cells },
 });
 
-/** Of a run of the cells a and b, in a notebook that also has c. */
+/** The work of a run of the cells a and b, in a notebook that also has c. */
 const VERDICTS: readonly Case[] = [
   { name: 'all succeeded', cells: { a: verdict('success'), b: verdict('success') }, end: COMPLETED },
   {

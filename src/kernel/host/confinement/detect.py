@@ -18,7 +18,7 @@ class Found:
     """The layers of confinement that a kernel on this machine can have."""
 
     def __init__(self, ids, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
-        # the server's user and group: in a user namespace that has no maps yet both are 65534
+        # the server's user and group: in a user namespace without id maps both are 65534
         self.uid, self.gid = ids
         self.root = self.uid == 0  # the server runs as root: namespaces without that of users
         self.landlock = landlock_abi  # 0: none
@@ -38,7 +38,7 @@ def detect(uid: int | None = None) -> Found:
     """Returns the layers of this machine. `uid`: the user for kernels of a server that runs as root."""
     without = switched_off()
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
-    views.find_foreign()  # it is remembered: here and not in every child
+    views.find_foreign()  # the result is remembered here and not in every child
     ids = os.geteuid(), os.getegid()
     tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(*ids, uid)
     if tried["why"] is not None:
@@ -50,7 +50,7 @@ def detect(uid: int | None = None) -> Found:
 
 
 def try_namespaces(uid, gid, kernel_uid) -> dict:
-    """Returns members of Found, and `why` there can be no namespaces, or None. `uid` and `gid`: of the server."""
+    """Returns members of Found, and the reason why there can be no namespaces, or None. `uid` and `gid`: of the server."""
     root = uid == 0
     if MACHINE is None:
         return {"why": "unknown machine"}

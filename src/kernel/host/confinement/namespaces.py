@@ -24,7 +24,7 @@ from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
-RESERVED_PIDS = 300  # which are not given out a second time, so that a limit below has no meaning
+RESERVED_PIDS = 300  # lower pids are not given out a second time, so a limit below this has no meaning
 holding_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock during a call
 WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
 

@@ -79,7 +79,7 @@ class Confinement:
     def fork(self) -> int:
         """Forks. The child is the session's init where there are namespaces, otherwise the kernel itself."""
         if self.is_owner:
-            views.find_configuration()  # it is remembered: here and not in every child
+            views.find_configuration()  # the result is remembered here and not in every child
         if self.found.namespaces:
             return namespaces.clone(self.with_user, with_network=self.network == "none")
         return os.fork()

@@ -138,7 +138,7 @@ def find_foreign() -> list[str]:
     return _find_foreign(os.stat("/").st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=1)  # in the zygote: to look again costs a kernel more than all of its mounts
+@functools.lru_cache(maxsize=1)  # in the zygote: searching again costs a kernel more than all of its mounts
 def _find_foreign(_):
     with os.scandir("/") as entries:
         return [one.path for one in entries if one.is_dir(follow_symlinks=False) and one.path not in (*SYSTEM, "/dev")]
@@ -158,7 +158,7 @@ def plan(covers, kept) -> list[tuple[str, bool]]:
 
 
 def find_bare(steps, folders) -> list[str]:
-    """Returns the covers in which nothing is mounted: one empty folder serves for all of them, which is faster."""
+    """Returns the covers into which nothing is mounted: one empty folder serves for all of them, which is faster."""
     following = [*(path for path, _ in steps[1:]), ""]  # the contents of a path follow it
     return [
         path
