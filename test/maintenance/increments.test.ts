@@ -336,10 +336,11 @@ for (const workers of ['1', '3']) {
     const writer = ChainWriter.open({ directory: backup, dataDir, store })!;
     const before: { ids: string[]; until: number }[] = [];
     for (let round = 0; round < 6; round++) {
-      const [ids, least] = [[...acknowledged], acknowledged.length + 20];
+      const least = acknowledged.length + 20; // without a write in between, nothing would be added
+      while (acknowledged.length < least) await new Promise((resolve) => setTimeout(resolve, 5));
+      const ids = [...acknowledged];
       await writer.add();
       before.push({ ids, until: Date.parse(readChain(backup).increments.at(-1)!.manifest.createdAt) });
-      while (acknowledged.length < least) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     writing.abort();
     await Promise.all(writers);

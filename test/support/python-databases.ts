@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const PYTHON =
+export const PYTHON =
   process.env.TROUPE_PYTHON || fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
 
 /** Runs the statements on the SQLite database at the path, which is made when it is not there. */

@@ -14,13 +14,17 @@ async def _():
 
 @app.cell
 async def _(asyncio):
+    turns = [asyncio.Event() for _ in range(5)]
+    turns[1].set()
+
     async def work(n):
-        await asyncio.sleep(0.001 * n)
+        await turns[n].wait()
         print("done", n)
+        turns[n + 1].set()
         return n
 
     await asyncio.gather(*(work(n) for n in (3, 1, 2)))
-    return (work,)
+    return turns, work
 
 
 @app.cell
