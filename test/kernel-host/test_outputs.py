@@ -5,7 +5,7 @@ import os
 import random
 import unittest
 
-from support import Host
+from support import Host, wait_until
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -101,6 +101,19 @@ class Admission(unittest.TestCase):
         message = outcome.error_of("a")["msg"]
         self.assertEqual((outcome.status("a"), message[:3]), ("exception", "xxx"))
         self.assertLess(len(message), 1_000_000)
+
+    def test_text_that_gathers_while_the_server_does_not_read_comes_in_messages_of_bounded_size(self):
+        mark = os.path.join(host.work, "printed")
+        seq = self.kernel.start_run(
+            a=f"for n in range(3000):\n    print(f'{{n:06}}' + 'y' * 993)\nopen({mark!r}, 'w').close()"
+        )
+        wait_until(lambda: os.path.exists(mark), "the end of the loop")  # nothing is read meanwhile
+        outcome = self.kernel.finish(seq)
+        consoles = [message["console"] for message in outcome.messages if message.get("console")]
+        sizes = [len(line["data"]) for console in consoles for line in (console if isinstance(console, list) else [console])]
+        self.assertEqual(sum(sizes), 3_000_000)
+        self.assertLessEqual(max(sizes), 1 << 18)
+        self.assertEqual(outcome.printed.split()[-1], "002999" + "y" * 993)
 
     def test_fields_that_the_server_does_not_read_are_not_sent(self):
         code = "import json\nx = {}\nfor _ in range(200):\n    x = {'x': x}\n"

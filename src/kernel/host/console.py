@@ -228,8 +228,25 @@ def send(batch, stream):
             entry = shown_output.of_traceback(channel, mimetype, "".join(parts))
             ids = {"cell_id": cell_id, "run_id": run_id, "execution_id": execution_id}
             broadcast_notification(CellNotification(**ids, console=entry), stream)
-        else:
-            _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
+            continue
+        for text in joined(parts) if mimetype == "text/plain" else ["".join(parts)]:
+            _write_console_output(stream, channel, cell_id, text, mimetype, run_id, execution_id)
+
+
+def joined(parts):
+    """Yields the text of the parts in pieces of at most BATCH_LIMIT_CHARS. While the server does not read, megabytes
+    gather here. As one message, which it has to take whole, they would exceed its limit for slow subscribers."""
+    piece, chars = [], 0
+    for part in parts:
+        for start in range(0, len(part), BATCH_LIMIT_CHARS):
+            text = part[start : start + BATCH_LIMIT_CHARS]
+            if chars + len(text) > BATCH_LIMIT_CHARS:
+                yield "".join(piece)
+                piece, chars = [], 0
+            piece.append(text)
+            chars += len(text)
+    if piece:
+        yield "".join(piece)
 
 
 def _is_due(messages):
