@@ -3,6 +3,7 @@ import type { RootDatabase } from 'lmdb';
 import { faultPause, faultPoint } from '#src/core/fault-points.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
 import { commitFailureOf } from './commit-failure.ts';
+import type { CommitWitness } from './commit-witness.ts';
 import type { Key } from './keys.ts';
 import type { OpeningGate } from './opening-gate.ts';
 import { spaceFor } from './store-extent.ts';
@@ -43,6 +44,10 @@ export interface CommitRoom {
 export interface CommitQueueOptions {
   /** The gate that a transaction passes before LMDB gets it. */
   readonly gate?: Pick<OpeningGate, 'pass' | 'left'> | undefined;
+  /** Set where other processes write the store as well. */
+  readonly witness?: CommitWitness | undefined;
+  /** Called when a confirmed commit turns out to be missing. */
+  readonly onLost: () => void;
   /** Ends the open turn of the store and returns it; undefined when there is none. */
   readonly closeTurn: () => PendingCommit | undefined;
   readonly onCommitted: (commit: PendingCommit) => void;
@@ -134,12 +139,15 @@ export class CommitQueue {
   }
 
   async #give(commits: PendingCommit[], isShared: boolean): Promise<void> {
-    const { gate } = this.#options;
+    const { gate, witness } = this.#options;
     for (let opening = gate?.pass(); opening !== undefined; opening = gate?.pass()) await opening;
     this.#givenAt = performance.now();
     try {
+      if (witness?.findsLoss()) this.#options.onLost();
+      const chosen = witness?.choose(commits);
       if (isShared) await this.#database.transaction(() => this.#decide(commits));
       else await this.#database.batch(() => this.#writeAll(commits));
+      witness?.confirm(chosen);
     } finally {
       this.#givenAt = undefined;
       gate?.left();

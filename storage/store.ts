@@ -15,6 +15,7 @@ import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { RecordKind } from './codec.ts';
 import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
+import { CommitWitness } from './commit-witness.ts';
 import { CommittedRecords } from './committed-records.ts';
 import { type Key, keyText } from './keys.ts';
 import type { OpeningGate } from './opening-gate.ts';
@@ -40,6 +41,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   /** Whether other processes write the store as well. */
   readonly isShared: boolean;
   #isDeciding = false;
+  #onLostCommit = (): void => {};
   #onFailedDecision = (error: unknown): void => {
     throw error;
   };
@@ -66,6 +68,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     this.#gate = gate;
     this.#commits = new CommitQueue(database, {
       gate,
+      witness: isShared ? new CommitWitness(database) : undefined,
+      onLost: () => this.#onLostCommit(),
       closeTurn: () => this.#closeTurn(),
       onCommitted: (commit) => this.#settle(commit),
       onFlushed: (ms) => this.#onFlushed.forEach((listener) => void listener(ms)),
@@ -168,6 +172,11 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   /** Sets the listener for errors of decisions (`decide`). Until this is called, such an error is rethrown. */
   onFailedDecision(report: (error: unknown) => void): void {
     this.#onFailedDecision = report;
+  }
+
+  /** Sets the listener for the loss of a commit that LMDB had confirmed (`commit-witness.ts`). Only a shared store notices it. */
+  onLostCommit(report: () => void): void {
+    this.#onLostCommit = report;
   }
 
   #attempt(decision: () => void): void {

@@ -77,6 +77,14 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       store.dropDeadReaders();
     });
   }
+  let lostCommits = 0;
+  store.onLostCommit(() => {
+    lostCommits++;
+    log.error(
+      { lostCommits },
+      'a confirmed commit is missing from the store: changes that clients were told of are lost',
+    );
+  });
   const damaged = new Set<string>();
   store.onDamage((key, problem) => {
     const text = key.join('/');
@@ -114,6 +122,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
         ...(state === undefined ? [] : warningsOf(directory.root, state)),
         ...(schedule?.warnings ?? []),
         ...damagedWarning(damaged.size),
+        ...lostCommitWarning(lostCommits),
       ];
     },
     condition: () => ({
@@ -132,6 +141,12 @@ function damagedWarning(count: number): OperatorWarning[] {
       text: `${count} stored records are damaged: troupe verify names them, and troupe verify --repair takes them out.`,
     },
   ];
+}
+
+function lostCommitWarning(count: number): OperatorWarning[] {
+  if (count === 0) return [];
+  const text = `${count} confirmed commits are missing from the store: changes that clients were told of are lost. Keep a copy of the log, look at the disk, make sure that no other program opens the store, and restart the server.`;
+  return [{ kind: 'commit_lost', text }];
 }
 
 function slowCommitOf({ commitMs }: Store): OperatorWarning[] {

@@ -6,6 +6,7 @@ export const WARNING_KINDS = [
   'backup_failed',
   'audit_not_forwarded',
   'records_damaged',
+  'commit_lost',
   'workers_missing',
   'primary_silent',
 ] as const;

@@ -21,6 +21,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   backup_failed: 'TroupeBackupFails',
   audit_not_forwarded: 'TroupeAuditNotForwarded',
   records_damaged: 'TroupeRecordsDamaged',
+  commit_lost: 'TroupeCommitLost',
   workers_missing: 'TroupeWorkersSilent',
   primary_silent: 'TroupePrimarySilent',
 };
