@@ -14,6 +14,15 @@ const ZEROS = Buffer.alloc(CHUNK_BYTES);
 const MAX_PATH_BYTES = 3072;
 /** Deeper folders are left out, because each level takes a file descriptor. */
 const MAX_DEPTH = 256;
+/**
+ * The bytes of holes (parts of sparse files without a block on the disk) that a copy reads for one workspace, in addition to
+ * `MAX_HOLE_SHARE` times the bytes of its blocks, which allows for file systems that compress. Sparse files take no quota, whatever
+ * their size, and a copy has to read them whole.
+ */
+const MAX_HOLE_BYTES = 64 * 1024 ** 3;
+const MAX_HOLE_SHARE = 16;
+const BLOCK_BYTES = 512; // of `stat`, whatever the file system's are
+
 /** File systems distinguish times that differ by more than this; network file systems count whole seconds. */
 const SETTLED_MS = 2_000;
 
@@ -49,8 +58,8 @@ export interface CopiedTree {
   /** Every folder, because notebooks also need the empty ones. A folder comes before its contents. */
   readonly folders: string[];
   /**
-   * Sockets, pipes, devices, files that vanished or could not be read during the copy, names that are not UTF-8, and
-   * paths that are too deep.
+   * Sockets, pipes, devices, files that vanished or could not be read during the copy, names that are not UTF-8,
+   * paths that are too deep, and sparse files beyond `MAX_HOLE_BYTES`.
    */
   readonly skipped: string[];
 }
@@ -66,16 +75,33 @@ interface Named {
 
 interface Tree extends CopiedTree {
   readonly known: KnownFiles | undefined;
+  readonly maxHoleBytes: number;
   /** Copied files by device and inode. */
   readonly named: Map<string, Named>;
+  /** What was read for each folder at the top of the tree, which is a workspace. */
+  readonly read: Map<string, { holeBytes: number; blockBytes: number }>;
 }
 
 /**
  * Copies the directory `from` to `to`, which is created. Resolves with the tree; the copies are on disk then. With `known`, the
  * copy has changed files only: one that is known and has not changed since is listed as it is there.
  */
-export async function copyTree(from: string, to: string, known?: KnownFiles): Promise<CopiedTree> {
-  const tree: Tree = { files: [], links: [], folders: [], skipped: [], known, named: new Map() };
+export async function copyTree(
+  from: string,
+  to: string,
+  known?: KnownFiles,
+  maxHoleBytes = MAX_HOLE_BYTES,
+): Promise<CopiedTree> {
+  const tree: Tree = {
+    maxHoleBytes,
+    files: [],
+    links: [],
+    folders: [],
+    skipped: [],
+    known,
+    named: new Map(),
+    read: new Map(),
+  };
   await mkdir(to, { recursive: true, mode: 0o700 });
   const root = await openDirectory(from);
   if (root !== undefined) await copyDirectory(root, to, '', tree);
@@ -133,6 +159,7 @@ async function copyFile(source: string, target: string, shown: string, tree: Tre
     tree.files.push(known);
     return true;
   }
+  if (!mayRead(status, shown, tree)) return false;
   if (tree.known !== undefined) await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   const identity = status.nlink > 1 ? await identityOf(from) : undefined;
   const first = identity === undefined ? undefined : tree.named.get(identity);
@@ -147,6 +174,19 @@ async function copyFile(source: string, target: string, shown: string, tree: Tre
   const file = { path: shown, ...written, executable, ...times };
   tree.files.push(file);
   if (identity !== undefined) tree.named.set(identity, { file, target });
+  return true;
+}
+
+/** Returns whether a file may be read with all its holes, and counts it then. */
+function mayRead({ size, blocks }: Stats, path: string, { read, maxHoleBytes }: Tree): boolean {
+  const [workspace = ''] = path.split('/', 1);
+  const { holeBytes, blockBytes } = read.get(workspace) ?? { holeBytes: 0, blockBytes: 0 };
+  const after = {
+    holeBytes: holeBytes + Math.max(0, size - blocks * BLOCK_BYTES),
+    blockBytes: blockBytes + blocks * BLOCK_BYTES,
+  };
+  if (after.holeBytes > maxHoleBytes + MAX_HOLE_SHARE * after.blockBytes) return false;
+  read.set(workspace, after);
   return true;
 }
 

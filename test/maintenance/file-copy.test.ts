@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { backUp } from '#src/maintenance/backup.ts';
@@ -107,6 +107,28 @@ test('a sparse file takes no more disk space in a backup and after a restore tha
     assert.ok(blocks * 512 < 2 * MIB, `${blocks} blocks`);
   }
   assert.deepEqual((await verify(backup)).damage, []);
+});
+
+test('of the holes of sparse files as much is read for each workspace as the limit says, and files beyond it are listed', async (t) => {
+  const { root, dataDir, files, backup } = await emptyDirectory(t);
+  const sparse = (name: string, bytes: number) => {
+    const path = join(dataDir, 'workspaces', name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, '');
+    truncateSync(path, bytes);
+  };
+  sparse('ws_1/files/at-the-limit', MIB);
+  sparse('ws_2/files/one-past', MIB + 1);
+  const tree = await copyTree(join(dataDir, 'workspaces'), join(root, 'copy'), undefined, MIB);
+  assert.deepEqual(
+    [tree.files.map(({ path }) => path), tree.skipped],
+    [['ws_1/files/at-the-limit'], ['ws_2/files/one-past']],
+  );
+  writeFileSync(join(files, 'table.csv'), '1');
+  sparse('ws_1/files/huge', 2 ** 43);
+  const manifest = await backUp({ dataDir, to: backup });
+  assert.deepEqual(manifest.skipped, ['ws_1/files/huge']);
+  assert.equal(manifest.files.length, 3);
 });
 
 test('a file whose writer does not stop is copied as far as it was when its copy began', async (t) => {
