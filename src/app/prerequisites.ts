@@ -84,6 +84,17 @@ function partsOf(shared: SharedPrerequisites | undefined, name: 'usual' | 'plain
   return shared === undefined ? {} : { startZygote: shared.starterOf(name) };
 }
 
+/**
+ * Where full confinement is required, resolves when a kernel has started, and rejects when this machine cannot confine it; at once
+ * otherwise. So a server that may not run here writes no store, makes no token and does not listen.
+ */
+export async function awaitRequiredConfinement(
+  { kernelConfinement }: Pick<Config, 'kernelConfinement'>,
+  kernelsReady: Prerequisites['kernelsReady'],
+): Promise<void> {
+  if (kernelConfinement === 'require') await kernelsReady;
+}
+
 /** Claims the data directory for this process. Rejects as `openPrerequisites` does. */
 export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {

@@ -26,7 +26,7 @@ export const KERNEL_SETTINGS = {
     default: '4096',
     unit: 'MiB',
     description:
-      'Most memory that all processes of one kernel use together, including the files in its /tmp and /dev/shm. A kernel that uses more is killed: at once where the server may make control groups, elsewhere within some two seconds. Without control groups it is also the most that each process may reserve. Below 1024 common libraries may not load; 0 means no limit.',
+      'Most memory that all processes of one kernel use together, including the files in its /tmp and /dev/shm, and the engines that read its database files. A kernel that uses more is killed: at once where the server may make control groups, elsewhere within some two seconds. Without control groups it is also the most that each process may reserve. Below 1024 common libraries may not load; 0 means no limit.',
   }),
   kernelProcesses: setting({
     env: 'TROUPE_KERNEL_PROCESSES',

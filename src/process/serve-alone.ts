@@ -1,6 +1,6 @@
 /** The server as one process. */
 
-import { openPrerequisites } from '#src/app/prerequisites.ts';
+import { awaitRequiredConfinement, openPrerequisites } from '#src/app/prerequisites.ts';
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
@@ -32,6 +32,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   await protectMemory(log);
   warnOfLauncher(log, secrets);
   const { createApp } = await import('#src/app.ts'); // while Python starts
+  await awaitRequiredConfinement(config, prerequisites.kernelsReady);
   const app = await createApp({
     config,
     log,

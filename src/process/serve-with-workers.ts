@@ -3,7 +3,7 @@
  * directory, the kernel hosts, the signals. It opens the store only before the workers do, and serves no request.
  */
 import { localModelOf } from '#src/app/open-local-model.ts';
-import { claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
+import { awaitRequiredConfinement, claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
 import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
@@ -71,6 +71,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   warnOfLauncher(log, secrets);
   await holdLocalhost(log, config.host, bound.port);
   const { prepareStore } = await import('./first-start.ts'); // while Python and the workers start
+  await awaitRequiredConfinement(config, kernelsReady);
   const bootstrapped = await prepareStore({ config, directory, log });
   const url = await primary.open(bound.port);
   onSignals(['SIGTERM', 'SIGINT'], options, async (signal) => {
