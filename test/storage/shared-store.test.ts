@@ -102,11 +102,12 @@ test('two workers on a full disk wait for space, and neither loses an acknowledg
     if (line !== 'stalled') acknowledged.push(line);
     return line;
   };
-  for (const worker of workers) await read(worker);
+  // One may have used all the space before the other has begun.
+  const first = await Promise.all(workers.map(read));
   const everything = fillDisk(disk);
   await Promise.all(
-    workers.map(async (worker) => {
-      while ((await read(worker)) !== 'stalled');
+    workers.map(async (worker, at) => {
+      for (let line = first[at]; line !== 'stalled'; ) line = await read(worker);
     }),
   );
   rmSync(everything);
