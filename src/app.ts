@@ -35,8 +35,10 @@ import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { OpenRequests } from './http/edge/open-requests.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
+import { InnerRequests } from './http/inner/inner-requests.ts';
 import { STREAM_LIMIT } from './http/reply/event-stream.ts';
 import { createServer } from './http/server.ts';
+import { McpEndpoint } from './mcp/endpoint.ts';
 import { RUN_LIMIT, USER_RUN_LIMIT } from './runs/run-admission.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
@@ -256,6 +258,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     },
     stack,
   );
+  const inner = new InnerRequests();
+  const mcp = new McpEndpoint({ cluster, datasources: datasources.forAgents, log });
   const server = stack.use(
     await createServer({
       ...serverSettings(config, log),
@@ -278,6 +282,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
           stack,
         ),
       connections,
+      inner,
       workers: cluster.size,
       openStreamPermits: (inUse) =>
         permits.open({
@@ -306,6 +311,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         packages: packages.workspaces,
         storedUsage: new StoredUsageCounter(store),
         observation: operations.observation,
+        mcp,
+        inner,
       }),
     }),
   );

@@ -84,7 +84,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/agent',
       'src/datasource',
       'src/packages',
+      'src/mcp',
     ],
+  },
+  // MCP in front of the API: its tools are those of agents, and its requests those of a client.
+  'src/mcp': {
+    values: ['src/core', 'src/agent', 'src/client', 'src/outputs'],
+    types: ['src/cluster', 'src/tracing'],
   },
   // Runs in browsers, and asks the server as any client does.
   'src/console': { values: ['src/client', 'src/outputs', 'src/wire/paths.ts'] },
@@ -138,7 +144,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/actors',
         'src/runs',
       ],
-      ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster'],
+      ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
     ],
   },
   'src/app': {
@@ -152,7 +158,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
       ...['src/cluster', 'src/auth'],
     ],
-    types: [...['src/runs', 'src/sessions', 'src/agent'], ...['src/config.ts']],
+    types: [...['src/runs', 'src/sessions', 'src/agent', 'src/mcp'], ...['src/config.ts']],
   },
   // The way from settings to a serving process, and to its end.
   'src/process': {
@@ -173,6 +179,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
   koffi: /^src\/os\//,
+  '@modelcontextprotocol/server': /^src\/mcp\//,
   commander: /^src\/cli\//,
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,

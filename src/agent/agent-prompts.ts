@@ -21,7 +21,7 @@ import type { LiveConversations } from './live-conversations.ts';
 import type { Models } from './models/models.ts';
 import { type AgentMetrics, PromptTurn } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
-import type { Notebooks } from './tools/notebook-access.ts';
+import type { Notebooks, OpenNotebook, PromptCall } from './tools/notebook-access.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
 export interface AgentPromptsOptions {
@@ -147,20 +147,40 @@ export class AgentPrompts {
     // A caller must not reach a datasource through the rights of another user.
     const isAllowed = (slug: string) =>
       selected.includes(slug) || datasources?.isKeptFrom(workspaceId, datasourcesChosenBy, slug) === false;
+    const usable = {
+      caller,
+      slugs: async () => slugs,
+      refusal(asked: string) {
+        if (!slugs.includes(asked)) {
+          const known = slugs.join(', ') || 'none';
+          return `The datasource ${asked} is not among those of this conversation: ${known}.`;
+        }
+        if (isAllowed(asked)) return undefined;
+        return (
+          `The member who chose the datasource ${asked} for this conversation may not read it. The owner of the ` +
+          'conversation can choose it again.'
+        );
+      },
+    };
+    const notebookOf = (call: PromptCall): OpenNotebook => ({
+      cells: () => notebooks.cells(workspaceId, sessionId),
+      runPython: (code) => notebooks.runPython(workspaceId, sessionId, code, call),
+      runCells: (cellIds) => notebooks.runCells(workspaceId, sessionId, cellIds, call),
+    });
     // Loaded with the first prompt: starting the server must not pay for it.
-    const openToolbox = async (): Promise<Toolbox> => {
+    const openToolbox = async (): Promise<Toolbox<PromptCall>> => {
       const [box, forNotebooks, forDatasources] = await Promise.all([
         import('./tools/toolbox.ts'),
         import('./tools/notebook-tools.ts'),
         import('./tools/datasource-tools.ts'),
       ]);
       const tools = [
-        ...(isBound ? forNotebooks.notebookTools({ notebooks, workspaceId, sessionId, isEditable }) : []),
+        ...(isBound ? forNotebooks.notebookTools({ notebookOf, isEditable }) : []),
         ...(hasDatasources
-          ? forDatasources.datasourceTools({ queries: datasources, caller, slugs, isAllowed })
+          ? forDatasources.datasourceTools({ queries: datasources, datasourcesOf: () => usable })
           : []),
       ];
-      return new box.Toolbox(tools, log);
+      return new box.Toolbox<PromptCall>(tools, log);
     };
     const system = systemPrompt({ isBound, isEditable, hasDatasources, instructions });
     return { openToolbox, system };

@@ -6,6 +6,7 @@
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { ShownImage, ToolResultPart } from '#src/wire/agent.ts';
 import { distinctIds, type ProviderData, ResultsOfAnswer, type StoredEntry, textOf } from './entry.ts';
+import { asData } from './tools/as-data.ts';
 
 type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
@@ -164,13 +165,6 @@ function toolContent(
     ...common,
     output: { type: 'content', value: [{ type: 'text', text: text + note }, ...pictures] },
   };
-}
-
-const TAG = 'untrusted-data';
-
-/** Marks text that came from data or outputs, so that instructions inside it are not mistaken for the person's. */
-export function asData(text: string): string {
-  return `<${TAG}>\n${text.replaceAll(TAG, 'untrusted data')}\n</${TAG}>`;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -28,6 +28,7 @@ import { messagesOf } from './messages.ts';
 import { askModel, type ModelAnswer } from './models/model-call.ts';
 import { ModelFailure } from './models/model-failure.ts';
 import type { ChosenModel } from './models/models.ts';
+import type { PromptCall } from './tools/notebook-access.ts';
 import type { ToolImage, ToolOutcome } from './tools/tool.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import { type AssetPart, turnParts } from './turn-output.ts';
@@ -40,7 +41,7 @@ export interface PromptTurnOptions {
   readonly model: ChosenModel;
   readonly system: string;
   /** Called once, with the first step. */
-  readonly openToolbox: () => Promise<Toolbox>;
+  readonly openToolbox: () => Promise<Toolbox<PromptCall>>;
   readonly silenceMs: number;
   readonly runs: RunRepository;
   readonly store: Store;
@@ -74,7 +75,7 @@ export class PromptTurn {
   /** Misspelled calls of the last step, by id. */
   #invalid: ReadonlyMap<string, string> = new Map();
   #usage: TokenUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
-  #toolbox: Promise<Toolbox> | undefined;
+  #toolbox: Promise<Toolbox<PromptCall>> | undefined;
   #steps = 0;
   #failures = 0;
   #squeezes = 0;

@@ -10,7 +10,7 @@
 
 import type { AgentEntry, PromptOutcome } from '#src/wire/agent.ts';
 import type { StoredEntry } from './entry.ts';
-import { asData } from './messages.ts';
+import { asData } from './tools/as-data.ts';
 
 const MAX_NAMED_CELLS = 100;
 

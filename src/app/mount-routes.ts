@@ -17,6 +17,7 @@ import { ConsoleFiles } from '#src/http/console-files.ts';
 import { withAudit } from '#src/http/handlers/audited-routes.ts';
 import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
 import { RunWaiting } from '#src/http/handlers/run-waiting.ts';
+import type { InnerRequests } from '#src/http/inner/inner-requests.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
@@ -37,6 +38,7 @@ import { frontEndRoutes } from '#src/http/routes/front-end.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { keyRoutes } from '#src/http/routes/keys.ts';
 import { landingPageRoute } from '#src/http/routes/landing-page.ts';
+import { mcpRoutes } from '#src/http/routes/mcp.ts';
 import { meRoutes } from '#src/http/routes/me.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { modelRoutes } from '#src/http/routes/models.ts';
@@ -48,6 +50,7 @@ import { runRoutes } from '#src/http/routes/runs.ts';
 import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
 import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceLimitRoutes, workspaceRoutes } from '#src/http/routes/workspaces.ts';
+import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
@@ -79,6 +82,8 @@ export interface Planes {
   readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
   readonly observation: ServerObservation;
+  readonly mcp: McpEndpoint;
+  readonly inner: InnerRequests;
 }
 
 /** Returns the routes in the order in which the OpenAPI document lists them. */
@@ -157,6 +162,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...workspaceLimitRoutes(identity.limits, audit),
     ...memberRoutes(identity.members),
     ...accessTokenRoutes(identity.tokens),
+    ...mcpRoutes(planes.mcp, planes.inner),
   ];
   const audited = withAudit(routes, audit);
   return withOpenApi([landingPageRoute({ version: VERSION, routes: audited }), ...audited], {

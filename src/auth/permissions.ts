@@ -52,6 +52,8 @@ const PERMISSIONS = {
   'token.read': { role: 'viewer', scopes: MANAGE },
   'token.create': { role: 'viewer', scopes: MANAGE },
   'token.revoke': { role: 'viewer', scopes: MANAGE },
+  // The requests of the tools are checked one by one.
+  'mcp.call': { role: 'viewer', scopes: RUNTIME },
   'inspect.read': { role: 'owner', scopes: RUNTIME },
   // Lets the caller put any session to sleep and wake it, also one that another member has opened.
   'inspect.control': { role: 'owner', scopes: ['workspaceRuntime:connect', 'workspace:manage'] },

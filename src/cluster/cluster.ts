@@ -77,6 +77,8 @@ export type Topic =
   | 'runs-settled'
   /** Cancel those of these runs whose sessions are at home in your worker. */
   | 'cancel-runs'
+  /** Cancel this call of a tool of MCP, if it runs in you. */
+  | 'cancel-mcp-call'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
   /** Seal all records at home in your worker with the newest key: connections of workspaces, and secrets of notebooks. */

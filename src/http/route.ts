@@ -87,6 +87,8 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly bodyLimitBytes?: number;
   /** Whether browsers may call it only from a page of this server. */
   readonly sameOrigin?: boolean;
+  /** Whether an `Idempotency-Key` is ignored, because the reply is a stream or the request only makes other requests. */
+  readonly ignoresKeys?: boolean;
   /** Whether the handler writes an audit entry, which includes the client's address. */
   readonly audited?: boolean;
   /** Whether the reply holds a secret: its idempotency record is then encrypted with the caller's credential. */
@@ -100,9 +102,10 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
    * Where the request is carried out in a cluster. When absent, that is the home of the notebook or conversation that the path
    * names (`:notebookId`, `:sessionId`) or that `homeOf` returns, and otherwise the home of the caller's workspace.
    * `named-workspace`: the home of the workspace that the path names. `server`: the request changes the server as a whole, so one
-   * worker decides it for all workspaces.
+   * worker decides it for all workspaces. `any`: the worker that gets
+   * the request, because it only makes other requests.
    */
-  readonly home?: 'named-workspace' | 'server';
+  readonly home?: 'named-workspace' | 'server' | 'any';
   /** Whether `homeOf` reads the body: the home is then known only once the body has been checked. */
   readonly homeInBody?: boolean;
   /**
@@ -112,7 +115,7 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly sharedTurn?: boolean;
   /** Whether people open it in a browser by a link: it has no query, and ignores the parameters that a link may have. */
   readonly isPage?: boolean;
-  /** Whether the route only redirects to another one, for people who type an address: the OpenAPI document leaves it out. */
+  /** Whether the OpenAPI document leaves it out: the route redirects to another one, or speaks a protocol of its own. */
   readonly isAlias?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;

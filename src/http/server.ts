@@ -15,6 +15,7 @@ import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
 import { OpenRequests } from './edge/open-requests.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
 import { RequestLog } from './edge/request-log.ts';
+import type { InnerRequests } from './inner/inner-requests.ts';
 import { servePeers } from './peer/serve-peers.ts';
 import type { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
@@ -28,6 +29,8 @@ export interface ServerOptions extends HttpDependencies {
   readonly listen: ListenAddress;
   /** Counts the open connections, together with those of other ports. Defaults to a limit of its own. */
   readonly connections?: ConnectionLimit;
+  /** Gets the routes, for requests that the server makes to itself. */
+  readonly inner?: InnerRequests;
 }
 
 export interface Server extends AsyncDisposable {
@@ -83,6 +86,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const app = uws.App();
   limitConnections(app, options.connections ?? new ConnectionLimit());
   const prepared = mount(app, options.routes, context);
+  options.inner?.attach(prepared, context);
   const { host } = options.listen;
   const handleForwarded = servePeers(prepared, context, (req) => stampOf(context, req));
   const shared = await options.forwarding?.join(handleForwarded, () => open.busyHomes());

@@ -119,6 +119,8 @@ export const PATHS = {
   getMetrics: 'GET /metrics',
   getReadiness: 'GET /readyz',
 
+  callMcp: 'POST /mcp',
+
   getLandingPage: 'GET /',
   getConsole: 'GET /console',
   redirectToConsole: 'GET /console/',

@@ -3,7 +3,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
-import { completed, cut, defineTool, failed, type Tool } from './tool.ts';
+import { completed, cut, defineTool, failed, type Tool, type ToolCall } from './tool.ts';
 
 export interface DatasourceSummary {
   readonly slug: string;
@@ -67,48 +67,48 @@ export interface DatasourceQueries {
   query(caller: Principal, slug: string, request: QueryRequest): Promise<QueryAnswer | Refused>;
 }
 
-export interface DatasourceToolsOptions {
-  readonly queries: DatasourceQueries;
+/** The datasources that a tool call may use. */
+export interface UsableDatasources {
   readonly caller: Principal;
-  /** The datasources that the conversation may use. */
-  readonly slugs: readonly string[];
-  /**
-   * Returns whether the member who chose the datasource for the conversation may still read it. The caller needs the same right.
-   */
-  readonly isAllowed: (slug: string) => boolean;
+  /** Resolves with the slugs that may be used, whether or not the caller may read them now. */
+  slugs(): Promise<readonly string[]>;
+  /** Returns why this datasource may not be used, for the model; undefined when it may. */
+  refusal(slug: string): string | undefined;
+}
+
+export interface DatasourceToolsOptions<Call extends ToolCall> {
+  readonly queries: DatasourceQueries;
+  readonly datasourcesOf: (call: Call) => UsableDatasources;
 }
 
 const MAX_ROWS = 500;
 const SHOWN_VALUE = 400;
-const slug = Type.String({ minLength: 1, maxLength: 120, description: 'A datasource of this conversation.' });
+const slug = Type.String({
+  minLength: 1,
+  maxLength: 120,
+  description: 'One of those that list_datasources returns.',
+});
 const closed = { additionalProperties: false } as const;
 
-/** Returns tools that read the datasources which the conversation may use. */
-export function datasourceTools({ queries, caller, slugs, isAllowed }: DatasourceToolsOptions): Tool[] {
-  const refusal = (asked: string) => {
-    if (!slugs.includes(asked)) {
-      const known = slugs.join(', ') || 'none';
-      return failed(`The datasource ${asked} is not among those of this conversation: ${known}.`);
-    }
-    if (isAllowed(asked)) return undefined;
-    return failed(
-      `The member who chose the datasource ${asked} for this conversation may not read it. The owner of the conversation can ` +
-        'choose it again.',
-    );
-  };
+/** Returns tools that read datasources. */
+export function datasourceTools<Call extends ToolCall>({
+  queries,
+  datasourcesOf,
+}: DatasourceToolsOptions<Call>): Tool<Call>[] {
   return [
     defineTool({
       name: 'list_datasources',
-      description: 'The datasources that this conversation may query.',
+      description: 'The datasources that may be queried.',
       schema: Type.Object({}, closed),
-      async run() {
-        const found = await queries.list(caller, slugs.filter(isAllowed));
-        if (found.length === 0) return completed('This conversation has no datasources.');
-        return completed(
-          found
-            .map(({ slug: id, kind, name }) => `${id} (${kind})${name === null ? '' : ` ${name}`}`)
-            .join('\n'),
-        );
+      async run(_, call: Call) {
+        const { caller, refusal, slugs } = datasourcesOf(call);
+        const usable = (await slugs()).filter((asked) => refusal(asked) === undefined);
+        const found = await queries.list(caller, usable);
+        const text = found
+          .map(({ slug: id, kind, name }) => `${id} (${kind})${name === null ? '' : ` ${name}`}`)
+          .join('\n');
+        const datasources = found.map(({ slug: id, kind, name }) => ({ slug: id, kind, name }));
+        return completed(text || 'There are no datasources that may be queried.', { datasources });
       },
     }),
     defineTool({
@@ -121,9 +121,11 @@ export function datasourceTools({ queries, caller, slugs, isAllowed }: Datasourc
         },
         closed,
       ),
-      async run({ slug: asked, refresh = false }, { signal, trace }) {
+      async run({ slug: asked, refresh = false }, call: Call) {
+        const { caller, refusal } = datasourcesOf(call);
         const refused = refusal(asked);
-        if (refused !== undefined) return refused;
+        if (refused !== undefined) return failed(refused);
+        const { signal, trace } = call;
         const described = await untilAborted(
           queries.describe(caller, asked, { refresh, signal, trace }),
           signal,
@@ -131,7 +133,8 @@ export function datasourceTools({ queries, caller, slugs, isAllowed }: Datasourc
         if ('refused' in described) return failed(described.refused);
         const { tables, isCut } = described;
         const note = isCut ? `\n[only the first ${tables.length} tables]` : '';
-        return completed(`${tables.map(tableText).join('\n')}${note}` || 'It has no tables.');
+        const text = cut(`${tables.map(tableText).join('\n')}${note}`);
+        return completed(text || 'It has no tables.', { tables: text, isCut });
       },
     }),
     defineTool({
@@ -148,13 +151,16 @@ export function datasourceTools({ queries, caller, slugs, isAllowed }: Datasourc
         },
         closed,
       ),
-      async run({ slug: asked, sql, maxRows = 100 }, { signal, trace }) {
+      async run({ slug: asked, sql, maxRows = 100 }, call: Call) {
+        const { caller, refusal } = datasourcesOf(call);
         const refused = refusal(asked);
-        if (refused !== undefined) return refused;
+        if (refused !== undefined) return failed(refused);
+        const { signal, trace } = call;
         const request = { sql, maxRows, shorten: valueText, signal, trace };
         // A database may take its time to stop; the conversation does not wait for it.
         const answer = await untilAborted(queries.query(caller, asked, request), signal);
-        return 'refused' in answer ? failed(answer.refused) : completed(rowsText(answer, maxRows));
+        if ('refused' in answer) return failed(answer.refused);
+        return completed(rowsText(answer, maxRows), rowsData(answer));
       },
     }),
   ];
@@ -170,6 +176,19 @@ function rowsText({ columns, rows, isCut }: QueryAnswer, maxRows: number): strin
   const why = rows.length < maxRows ? ': more is too much to read at once, select less of each' : '';
   const note = isCut ? `\n[only the first ${rows.length} rows${why}]` : '';
   return `${lines.map((line) => line.join(' | ')).join('\n')}${note}`;
+}
+
+/** The most characters of the rows of one result. */
+const MAX_DATA_CHARS = 64_000;
+
+/** Returns the rows as data: as many as have room. */
+function rowsData({ columns, rows, isCut }: QueryAnswer) {
+  let chars = 0;
+  const shown = rows.filter((row) => {
+    chars += row.reduce((sum, cell) => sum + cell.length + 3, 0);
+    return chars <= MAX_DATA_CHARS;
+  });
+  return { columns, rows: shown, isCut: isCut || shown.length < rows.length };
 }
 
 function valueText(value: unknown): string {

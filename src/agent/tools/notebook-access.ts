@@ -1,5 +1,5 @@
 /** The operations on open notebooks that agents need; the notebook side provides them. */
-import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentId, RunId, WorkspaceId } from '#src/core/ids.ts';
 import type { ShownValue } from '#src/outputs/representation.ts';
 import type { ToolCall } from './tool.ts';
 
@@ -27,11 +27,23 @@ export interface PythonResult {
     readonly message: string;
     readonly cellId: string | null;
   }[];
-  /** The cells that the code created, changed or deleted. */
-  readonly touchedCells: readonly string[];
+  /** Whether the code was interrupted because it took longer than the call allows. */
+  readonly isTimedOut?: boolean;
+  /** The cells that the code created, changed or deleted; undefined when that is not known. */
+  readonly touchedCells?: readonly string[];
+}
+
+/** A tool call of a prompt. */
+export interface PromptCall extends ToolCall {
+  /** The run of the prompt that the call belongs to. */
+  readonly runId: RunId;
 }
 
 export interface CellsResult {
+  /** The run that records the execution, when it has one of its own. */
+  readonly runId?: string;
+  /** Whether the cells still run: the call has taken as long as it may, and the run goes on. */
+  readonly isRunning?: boolean;
   readonly failure: { readonly code: string; readonly message: string } | null;
   /** The cells that ran or were to run, in their order. */
   readonly cells: readonly {
@@ -70,11 +82,23 @@ export interface Notebooks {
   /** Throws `environment_differs` or `notebook_not_ready` when no agent of the environment can be bound to the session. */
   checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void;
   cells(workspaceId: WorkspaceId, sessionId: string): Promise<readonly NotebookCell[]>;
-  runPython(workspaceId: WorkspaceId, sessionId: string, code: string, call: ToolCall): Promise<PythonResult>;
+  runPython(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    code: string,
+    call: PromptCall,
+  ): Promise<PythonResult>;
   runCells(
     workspaceId: WorkspaceId,
     sessionId: string,
     cellIds: readonly string[],
-    call: ToolCall,
+    call: PromptCall,
   ): Promise<CellsResult>;
+}
+
+/** One open notebook, as one tool call uses it. Each method rejects with the refusal of the notebook's session. */
+export interface OpenNotebook {
+  cells(): Promise<readonly NotebookCell[]>;
+  runPython(code: string): Promise<PythonResult>;
+  runCells(cellIds: readonly string[]): Promise<CellsResult>;
 }

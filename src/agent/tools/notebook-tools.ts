@@ -1,22 +1,33 @@
-import Type from 'typebox';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import Type, { type TProperties } from 'typebox';
 import { inSlices } from '#src/core/slices.ts';
 import type {
   CellsResult,
   NotebookCell,
   NotebookOutput,
-  Notebooks,
+  OpenNotebook,
   PythonResult,
 } from './notebook-access.ts';
 import { type ShownOutput, shownOutput } from './output-text.ts';
-import { completed, cut, defineTool, failed, type Tool, type ToolImage, type ToolOutcome } from './tool.ts';
+import {
+  completed,
+  cut,
+  defineTool,
+  failed,
+  type Tool,
+  type ToolCall,
+  type ToolImage,
+  type ToolOutcome,
+} from './tool.ts';
 
-export interface NotebookToolsOptions {
-  readonly notebooks: Notebooks;
-  readonly workspaceId: WorkspaceId;
-  readonly sessionId: string;
+export interface NotebookToolsOptions<Call extends ToolCall> {
+  /** Returns the notebook that a call is about. */
+  readonly notebookOf: (call: Call) => OpenNotebook;
   /** Whether the model may edit the notebook and run code of its own; otherwise it can only run cells. */
   readonly isEditable: boolean;
+  /** Further members of the input of every tool, such as the one that names the notebook. */
+  readonly target?: TProperties;
+  /** Further members of the input of the tools that run code, such as how long it may take. */
+  readonly limits?: TProperties;
 }
 
 const closed = { additionalProperties: false } as const;
@@ -25,44 +36,50 @@ const LISTED_CODE = 800;
 const LISTED_OUTPUT = 400;
 const READ_OUTPUT = 4_000;
 
-/** Returns tools that read and run the conversation's notebook, and change it through code mode. */
-export function notebookTools({
-  notebooks,
-  workspaceId,
-  sessionId,
+/** Returns tools that read and run a notebook, and change it through code mode. */
+export function notebookTools<Call extends ToolCall>({
+  notebookOf,
   isEditable,
-}: NotebookToolsOptions): Tool[] {
-  const cells = () => notebooks.cells(workspaceId, sessionId);
-  const reading: Tool[] = [
+  target = {},
+  limits = {},
+}: NotebookToolsOptions<Call>): Tool<Call>[] {
+  const cellsOf = (call: Call) => notebookOf(call).cells();
+  const reading: Tool<Call>[] = [
     defineTool({
       name: 'read_notebook',
       description:
         'All cells of the notebook in their order, with their state; long code and outputs are cut.',
-      schema: Type.Object({}, closed),
-      run: async () =>
-        completed(
-          (await cellsText(await cells(), LISTED_CODE, LISTED_OUTPUT)) || 'The notebook has no cells.',
-        ),
+      schema: Type.Object({ ...target }, closed),
+      async run(_, call: Call) {
+        const cells = await cellsOf(call);
+        const text = await cellsText(cells, LISTED_CODE, LISTED_OUTPUT);
+        return completed(text || 'The notebook has no cells.', {
+          cells: await mapInSlices(cells, (cell) => cellData(cell, LISTED_CODE, LISTED_OUTPUT)),
+        });
+      },
     }),
     defineTool({
       name: 'read_cells',
       description: 'The whole code of some cells, with their printed text and their outputs.',
-      schema: Type.Object({ cellIds }, closed),
-      run: async ({ cellIds: asked }) =>
-        ofCells(await cells(), asked, async (found) =>
-          completed(await cellsText(found, Number.POSITIVE_INFINITY, READ_OUTPUT)),
+      schema: Type.Object({ ...target, cellIds }, closed),
+      run: async ({ cellIds: asked }, call: Call) =>
+        ofCells(await cellsOf(call), asked, async (found) =>
+          completed(await cellsText(found, Number.POSITIVE_INFINITY, READ_OUTPUT), {
+            cells: await mapInSlices(found, (cell) => cellData(cell, Number.POSITIVE_INFINITY, READ_OUTPUT)),
+          }),
         ),
     }),
     defineTool({
       name: 'read_output',
       description: 'The output of one cell: tables as text, pictures as pictures.',
-      schema: Type.Object({ cellId: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
-      run: async ({ cellId }) =>
-        ofCells(await cells(), [cellId], ([cell]) => {
+      schema: Type.Object({ ...target, cellId: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
+      run: async ({ cellId }, call: Call) =>
+        ofCells(await cellsOf(call), [cellId], ([cell]) => {
           if (cell === undefined) return failed('There is no such cell.');
           const shown = outputsText([cell.output]);
           return completed(
             [consoleText(cell.console), shown.text].filter(Boolean).join('\n') || 'It shows nothing.',
+            { cell: cellData(cell, LISTED_CODE, Number.POSITIVE_INFINITY) },
             shown.images,
           );
         }),
@@ -70,12 +87,10 @@ export function notebookTools({
     defineTool({
       name: 'run_cells',
       description: 'Run cells of the notebook. Stale cells that they depend on run first.',
-      schema: Type.Object({ cellIds }, closed),
+      schema: Type.Object({ ...target, cellIds, ...limits }, closed),
       exclusive: true,
-      run: async ({ cellIds: asked }, call) =>
-        ofCells(await cells(), asked, async () =>
-          cellsOutcome(await notebooks.runCells(workspaceId, sessionId, asked, call)),
-        ),
+      run: async ({ cellIds: asked }, call: Call) =>
+        ofCells(await cellsOf(call), asked, async () => cellsOutcome(await notebookOf(call).runCells(asked))),
     }),
   ];
   if (!isEditable) return reading;
@@ -91,10 +106,12 @@ export function notebookTools({
         '    ctx.run_cell(cell)\n' +
         'There are also ctx.edit_cell(id, code), ctx.delete_cell(id), ctx.move_cell(id, after=id), and ctx.cells[id].code, ' +
         'which must be read before a cell is edited. Only cells are kept with the notebook.',
-      schema: Type.Object({ code: Type.String({ minLength: 1, maxLength: 200_000 }) }, closed),
+      schema: Type.Object(
+        { ...target, code: Type.String({ minLength: 1, maxLength: 200_000 }), ...limits },
+        closed,
+      ),
       exclusive: true,
-      run: async ({ code }, call) =>
-        pythonOutcome(await notebooks.runPython(workspaceId, sessionId, code, call)),
+      run: async ({ code }, call: Call) => pythonOutcome(await notebookOf(call).runPython(code)),
     }),
     ...reading,
   ];
@@ -119,9 +136,11 @@ function pythonOutcome({
   stderr,
   media,
   errors,
+  isTimedOut = false,
   touchedCells,
 }: PythonResult): ToolOutcome {
   const shown = outputsText([...media, output]);
+  const value = outputsText([output]).text;
   const text = [
     section('stdout', stdout),
     section('stderr', stderr),
@@ -137,23 +156,61 @@ function pythonOutcome({
     status: success ? 'completed' : 'failed',
     text: text || 'Done; it printed nothing.',
     images: shown.images,
-    touchedCells,
+    ...(touchedCells === undefined ? {} : { touchedCells }),
+    data: {
+      success,
+      status: isTimedOut ? 'timed_out' : success ? 'completed' : 'failed',
+      stdout: cut(stdout),
+      stderr: cut(stderr),
+      result: cut(value),
+      ...(output?.table === undefined ? {} : { table: output.table }),
+      errors,
+      ...(touchedCells === undefined ? {} : { touchedCells }),
+    },
   };
 }
 
-async function cellsOutcome({ failure, cells }: CellsResult): Promise<ToolOutcome> {
+/** Returns the outcome of cells that ran: their outputs, and how their execution ended. */
+export async function cellsOutcome({
+  failure,
+  cells,
+  runId,
+  isRunning = false,
+}: CellsResult): Promise<ToolOutcome> {
   const images: ToolImage[] = [];
+  const data: Readonly<Record<string, unknown>>[] = [];
   const text = await mapInSlices(cells, ({ cellId, status, outputs, console }) => {
     const shown = outputsText(outputs);
     const figures = console.filter(({ channel }) => channel === 'media');
     images.push(...figures.flatMap((entry) => shownOutput(entry).images), ...shown.images);
-    return [`## ${cellId}: ${status}`, consoleText(console), cut(shown.text, READ_OUTPUT)]
-      .filter(Boolean)
-      .join('\n');
+    const result = cut(shown.text, READ_OUTPUT);
+    data.push({
+      cellId,
+      status,
+      printed: cut(printedText(console), READ_OUTPUT),
+      result,
+      ...tableOf(outputs),
+    });
+    return [`## ${cellId}: ${status}`, consoleText(console), result].filter(Boolean).join('\n');
   });
   if (failure !== null) text.push(`${failure.code}: ${failure.message}`);
+  if (isRunning)
+    text.push(`The run ${runId} has not ended yet. get_run waits for its end, cancel_run ends it.`);
   const touchedCells = cells.map(({ cellId }) => cellId);
-  return { status: failure === null ? 'completed' : 'failed', text: text.join('\n\n'), images, touchedCells };
+  const status = failure === null ? 'completed' : 'failed';
+  return {
+    status,
+    text: text.join('\n\n') || 'No cell has run.',
+    images,
+    touchedCells,
+    data: {
+      success: failure === null,
+      status: isRunning ? 'running' : status,
+      ...(runId === undefined ? {} : { runId }),
+      cells: data,
+      ...(failure === null ? {} : { error: failure }),
+    },
+  };
 }
 
 async function cellsText(
@@ -192,8 +249,32 @@ function cellText(cell: NotebookCell, codeLimit: number, outputLimit: number): s
     .join('\n');
 }
 
+/** Returns a cell as data, with the same limits as its text. */
+function cellData(cell: NotebookCell, codeLimit: number, outputLimit: number) {
+  const { cellId, name, status, code, output, console } = cell;
+  return {
+    cellId,
+    name,
+    status,
+    code: cut(code, codeLimit),
+    printed: cut(printedText(console), outputLimit),
+    result: cut(outputsText([output]).text, outputLimit),
+    ...(outputLimit > LISTED_OUTPUT && output !== null ? tableOf([output]) : {}),
+  };
+}
+
+/** Returns the last table among the outputs, as data; nothing when there is none. */
+function tableOf(outputs: readonly NotebookOutput[]) {
+  const table = outputs.findLast((output) => output.table !== undefined)?.table;
+  return table === undefined ? {} : { table };
+}
+
+function printedText(console: readonly NotebookOutput[]): string {
+  return console.map((entry) => shownOutput(entry).text).join('');
+}
+
 function consoleText(console: readonly NotebookOutput[]): string {
-  return section('printed', console.map((entry) => shownOutput(entry).text).join(''));
+  return section('printed', printedText(console));
 }
 
 function outputsText(outputs: readonly (NotebookOutput | null)[]): ShownOutput {

@@ -1,7 +1,6 @@
 /** The tools of a model: names with a schema each. Wrong input and failures are results that the model reads. */
 import type { Static, TObject } from 'typebox';
 import { AppError } from '#src/core/errors.ts';
-import type { RunId } from '#src/core/ids.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ToolStatus } from '#src/wire/agent.ts';
@@ -17,39 +16,42 @@ export interface ToolOutcome {
   readonly images?: readonly ToolImage[];
   /** The cells that the call created, changed or deleted, or was asked to run. */
   readonly touchedCells?: readonly string[];
+  /** The same as data, for clients that show a model nothing else. A refusal has none. */
+  readonly data?: Readonly<Record<string, unknown>>;
 }
 
 export interface ToolCall {
   readonly callId: string;
-  /** The run of the prompt that the call belongs to. */
-  readonly runId: RunId;
-  /** Aborts when the prompt is cancelled. */
+  /** Aborts when the call is cancelled. */
   readonly signal: AbortSignal;
   /** The trace of the work that the call causes. */
   readonly trace: TraceContext | undefined;
 }
 
-export interface Tool {
+/** A tool; `Call` is what it needs to know of each call. */
+export interface Tool<Call extends ToolCall = ToolCall> {
   readonly name: string;
   readonly description: string;
   readonly schema: TObject;
   /** Whether the call needs the notebook to itself: such calls run one after the other. */
   readonly exclusive: boolean;
   /** Runs the tool. Never rejects because of its input: a failure that the model may see is an outcome. */
-  run(input: unknown, call: ToolCall): Promise<ToolOutcome>;
+  run(input: unknown, call: Call): Promise<ToolOutcome>;
 }
 
-interface ToolSpec<Schema extends TObject> {
+interface ToolSpec<Schema extends TObject, Call extends ToolCall> {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema;
   readonly exclusive?: boolean;
-  readonly run: (input: Static<Schema>, call: ToolCall) => Promise<ToolOutcome> | ToolOutcome;
+  readonly run: (input: Static<Schema>, call: Call) => Promise<ToolOutcome> | ToolOutcome;
 }
 
 const SHOWN_VIOLATIONS = 5;
 
-export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool {
+export function defineTool<Schema extends TObject, Call extends ToolCall>(
+  spec: ToolSpec<Schema, Call>,
+): Tool<Call> {
   const { name, description, schema, exclusive = false } = spec;
   const check = new SchemaCheck(schema);
   return {
@@ -79,8 +81,12 @@ export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool
   };
 }
 
-export function completed(text: string, images: readonly ToolImage[] = []): ToolOutcome {
-  return { status: 'completed', text, images };
+export function completed(
+  text: string,
+  data: Readonly<Record<string, unknown>>,
+  images: readonly ToolImage[] = [],
+): ToolOutcome {
+  return { status: 'completed', text, images, data };
 }
 
 export function failed(text: string): ToolOutcome {

@@ -4,12 +4,12 @@ import type { ToolDeclaration } from '../models/model-call.ts';
 import { failed, shortened, type Tool, type ToolCall, type ToolOutcome } from './tool.ts';
 
 /** The tools of one prompt. Calls that need the notebook to themselves wait for each other. */
-export class Toolbox {
-  readonly #tools: ReadonlyMap<string, Tool>;
+export class Toolbox<Call extends ToolCall = ToolCall> {
+  readonly #tools: ReadonlyMap<string, Tool<Call>>;
   readonly #log: Log;
   #line: Promise<unknown> = Promise.resolve();
 
-  constructor(tools: readonly Tool[], log: Log) {
+  constructor(tools: readonly Tool<Call>[], log: Log) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.#log = log;
   }
@@ -23,7 +23,7 @@ export class Toolbox {
   }
 
   /** Runs a tool. Never rejects. */
-  async run({ name, input, callId }: ToolCallPart, call: ToolCall): Promise<ToolOutcome> {
+  async run({ name, input, callId }: ToolCallPart, call: Call): Promise<ToolOutcome> {
     const tool = this.#tools.get(name);
     if (tool === undefined) {
       return failed(`There is no tool ${name}. There are: ${[...this.#tools.keys()].join(', ') || 'none'}.`);

@@ -221,7 +221,8 @@ export function admit(
     const [host, forwardedProto] = [req.getHeader('host'), req.getHeader('x-forwarded-proto')];
     requireSameOrigin({ origin, fetchSite, host, forwardedProto }, context.publicUrl);
   }
-  if (counted !== undefined) request.idempotencyKey = readIdempotencyKey(req, counted);
+  if (counted !== undefined && route.ignoresKeys !== true)
+    request.idempotencyKey = readIdempotencyKey(req, counted);
   if (route.audited === true && request.remoteAddress === '')
     request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');

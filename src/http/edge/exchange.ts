@@ -39,8 +39,10 @@ import {
   type Reply,
   type StreamReply,
   type WaitingReply,
+  type WebReply,
 } from '../reply/reply.ts';
 import { sendFile } from '../reply/send-file.ts';
+import { sendWeb } from '../reply/send-web.ts';
 import {
   type EncodedReply,
   encodeInSlices,
@@ -469,6 +471,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     else if (reply.kind === 'deferred') this.#defer(reply);
     else if (reply.kind === 'waiting') this.#wait(reply);
     else if (reply.kind === 'file') this.#sendFile(reply);
+    else if (reply.kind === 'web') this.#sendWeb(reply);
     else this.#sendOnceCommitted(reply);
   }
 
@@ -606,6 +609,25 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       (error: unknown) => {
         const problem = this.#problem(error);
         if (this.#phase.name !== 'sending') return this.#send(problem);
+        this.#conclude();
+        this.#res.close(); // so that nobody takes the body for complete
+      },
+    );
+  }
+
+  /** Sends a response of the web platform. */
+  #sendWeb({ response }: WebReply): void {
+    this.#enter(SENDING);
+    this.#report(response.status, 0, true);
+    if (this.#phase.name === 'gone') {
+      this.#release();
+      void response.body?.cancel();
+      return;
+    }
+    sendWeb(this.#res, response, this.#request).then(
+      () => this.#conclude(),
+      () => {
+        if (this.#phase.name === 'gone') return;
         this.#conclude();
         this.#res.close(); // so that nobody takes the body for complete
       },

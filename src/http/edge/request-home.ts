@@ -36,7 +36,8 @@ export function findHome(
   forwarding: Pick<Forwarding, 'elsewhere'>,
 ): void {
   const { principal } = request;
-  if (principal === undefined || readsStoreOnly(prepared.route, request)) return;
+  const { route } = prepared;
+  if (principal === undefined || route.home === 'any' || readsStoreOnly(route, request)) return;
   const home = homeOf(prepared, request, principal);
   request.home = home;
   request.elsewhere = home && forwarding.elsewhere(home.workspaceId, home.id);

@@ -1,13 +1,16 @@
 import type { ForwardedHead } from '#src/cluster/peers/forwarding.ts';
 import type { WireRequest } from '../wire-exchange.ts';
 
-/** A request that another worker has received and forwarded. */
+/** The part of a request that is not its body. */
+type RequestHead = Pick<ForwardedHead, 'method' | 'url' | 'query' | 'params' | 'headers'>;
+
+/** A request that another worker has received and forwarded, or that the server makes to itself. */
 export class PeerRequest implements WireRequest {
-  readonly #head: ForwardedHead;
+  readonly #head: RequestHead;
   /** A header that was sent more than once is read as its first line, as uWebSockets.js does. */
   readonly #headers = new Map<string, string>();
 
-  constructor(head: ForwardedHead) {
+  constructor(head: RequestHead) {
     this.#head = head;
     for (let i = 0; i < head.headers.length; i += 2) {
       const name = head.headers[i]!;

@@ -10,7 +10,8 @@ export type Reply<Value = unknown> =
   | WaitingReply<Value>
   | DeferredReply<Value>
   | FileReply
-  | StreamReply;
+  | StreamReply
+  | WebReply;
 
 /** A reply that is complete. */
 export type PlainReply<Value = unknown> = JsonReply<Value> | BytesReply | EmptyReply;
@@ -69,6 +70,12 @@ export interface FileReply {
   readonly read: (offset: number, length: number) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
   readonly headers?: Headers;
+}
+
+/** A response of the web platform, as other libraries make them. Its body is sent as it comes; a client that leaves cancels it. */
+export interface WebReply {
+  readonly kind: 'web';
+  readonly response: Response;
 }
 
 /** An event stream. `open` is called after the headers; its subscription is closed when the client leaves. */

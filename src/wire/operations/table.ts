@@ -4,6 +4,7 @@ import { DATASOURCE_OPERATIONS } from './datasources.ts';
 import { EXECUTION_ENVIRONMENT_OPERATIONS } from './execution-environments.ts';
 import { FILE_OPERATIONS } from './files.ts';
 import { IDENTITY_OPERATIONS } from './identity.ts';
+import { MCP_OPERATIONS } from './mcp.ts';
 import { MODEL_OPERATIONS } from './models.ts';
 import { NOTEBOOK_SESSION_OPERATIONS } from './notebook-sessions.ts';
 import { NOTEBOOK_OPERATIONS } from './notebooks.ts';
@@ -29,5 +30,6 @@ export const OPERATIONS = {
   ...FILE_OPERATIONS,
   ...IDENTITY_OPERATIONS,
   ...SERVER_OPERATIONS,
+  ...MCP_OPERATIONS,
   ...PAGE_OPERATIONS,
 } satisfies Readonly<Record<OperationId, OperationSpec>>;

@@ -1,0 +1,117 @@
+/**
+ * Requests that the server makes to itself for a client, without a connection. They pass the same admission, checks, limits, audit and
+ * forwarding to other workers as requests of clients, so that whatever is offered in another form, such as MCP, has exactly the rights
+ * and the rules of the API.
+ */
+import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
+import { HttpExchange } from '../edge/exchange.ts';
+import type { HttpContext } from '../edge/http-context.ts';
+import { requestIdFor } from '../edge/request-head.ts';
+import { PeerRequest } from '../peer/peer-request.ts';
+import { InnerResponse } from './inner-response.ts';
+
+/** For whom requests are made. */
+export interface InnerCaller {
+  /** The client's IP address, for the audit. */
+  readonly address: string;
+  /** Headers that every request gets, in lower case: those that name the caller. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface InnerRoute {
+  readonly prepared: PreparedRoute;
+  readonly pattern: RegExp;
+}
+
+/** The routes of the server, once it has them. */
+export class InnerRequests {
+  readonly #routes = new Map<string, InnerRoute[]>();
+  #context: HttpContext | undefined;
+
+  /** Tells it the routes; called once, when the server has mounted them. */
+  attach(routes: Iterable<PreparedRoute>, context: HttpContext): void {
+    this.#context = context;
+    for (const prepared of routes) {
+      const { method, path } = prepared.route;
+      const pattern = new RegExp(`^${path.replace(/:\w+\*$/, '(.*)').replace(/:\w+/g, '([^/]+)')}$`);
+      const key = keyOf(method, path);
+      this.#routes.set(key, [...(this.#routes.get(key) ?? []), { prepared, pattern }]);
+    }
+  }
+
+  /**
+   * Returns a `fetch` that carries out the requests of this caller in this process. Of the address only the path and the query count.
+   * Bodies are text or bytes. It rejects as `fetch` does when the signal aborts: for the handler, its client has then left.
+   */
+  fetchFor(caller: InnerCaller): typeof fetch {
+    return (input, init = {}) =>
+      new Promise<Response>((resolve, reject) => {
+        const { signal } = init;
+        signal?.throwIfAborted();
+        const { pathname, search } = new URL(String(input));
+        const method = init.method ?? 'GET';
+        const found = this.#find(method, pathname);
+        if (found === undefined || this.#context === undefined) {
+          reject(new TypeError(`There is no operation ${method} ${pathname}.`));
+          return;
+        }
+        const body = bodyOf(init.body);
+        const response = new InnerResponse({
+          body,
+          address: caller.address,
+          settle: (settled) => {
+            if (settled instanceof Error) reject(signal?.aborted === true ? signal.reason : settled);
+            else resolve(settled);
+          },
+        });
+        signal?.addEventListener('abort', () => response.abort(signal.reason), { once: true });
+        const headers = headersOf(caller, init.headers, method, body);
+        const req = new PeerRequest({
+          method: method.toLowerCase(),
+          url: pathname,
+          query: search.slice(1),
+          params: found.params,
+          headers,
+        });
+        const requestId = requestIdFor(req.getHeader('x-request-id'));
+        const request = new AdmittedRequest({ requestId, allowedOrigin: undefined }, false);
+        new HttpExchange(found.prepared, this.#context, response, request).receive(req);
+      });
+  }
+
+  #find(method: string, path: string): { prepared: PreparedRoute; params: readonly string[] } | undefined {
+    for (const { prepared, pattern } of this.#routes.get(keyOf(method, path)) ?? []) {
+      const match = pattern.exec(path);
+      if (match !== null) return { prepared, params: match.slice(1) };
+    }
+    return undefined;
+  }
+}
+
+/** Returns a key that finds few routes: the method and the beginning of the path, which is never a parameter. */
+function keyOf(method: string, path: string): string {
+  const [, first = '', second = '', third = ''] = path.split('/', 4);
+  return `${method} ${first}/${second}/${third}`;
+}
+
+function bodyOf(body: RequestInit['body']): Buffer {
+  if (body === null || body === undefined) return Buffer.alloc(0);
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  throw new TypeError('The body of such a request is text or bytes.');
+}
+
+/** Returns names and values in turn, as a forwarded request has them. */
+function headersOf(
+  { headers }: InnerCaller,
+  own: RequestInit['headers'],
+  method: string,
+  body: Buffer,
+): string[] {
+  const all = Object.entries(headers).flat();
+  for (const [name, value] of Object.entries(Object(own) as Record<string, string>)) {
+    all.push(name.toLowerCase(), value);
+  }
+  if (body.byteLength > 0 || method !== 'GET') all.push('content-length', String(body.byteLength));
+  return all;
+}

@@ -1,0 +1,38 @@
+import type { McpEndpoint } from '#src/mcp/endpoint.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { InnerRequests } from '../inner/inner-requests.ts';
+import { defineRoute, type Route } from '../route.ts';
+
+/** The endpoint of the Model Context Protocol. What its tools do, they ask of the API, in the name of the caller. */
+export function mcpRoutes(endpoint: McpEndpoint, inner: InnerRequests): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.callMcp,
+      summary: 'Talk to the server by the Model Context Protocol',
+      description:
+        'One message of JSON-RPC. Whether the tools that it calls may do what they do, is checked for each.',
+      tags: ['Server'],
+      access: { action: 'mcp.call' },
+      isAlias: true,
+      sameOrigin: true,
+      audited: true,
+      ignoresKeys: true,
+      whileFull: true, // the requests of its tools are refused by themselves
+      home: 'any',
+      bodyLimitBytes: 4 * 1024 * 1024,
+      async handle({ principal, headers, body, signal, trace, remoteAddress }) {
+        const { authorization, 'service-workspace-id': workspace, ...ofProtocol } = headers;
+        const caller = { authorization, 'service-workspace-id': workspace };
+        const response = await endpoint.serve({
+          principal,
+          fetch: inner.fetchFor({ address: remoteAddress, headers: caller }),
+          headers: ofProtocol,
+          body,
+          signal,
+          trace,
+        });
+        return { kind: 'web', response };
+      },
+    }),
+  ];
+}

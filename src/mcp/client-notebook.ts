@@ -1,0 +1,181 @@
+/** An open notebook as the tools use it, over the API. */
+import type {
+  CellsResult,
+  NotebookCell,
+  NotebookOutput,
+  OpenNotebook,
+  PythonResult,
+} from '#src/agent/tools/notebook-access.ts';
+import { preferred } from '#src/outputs/representation.ts';
+import type { RegisteredCell } from '#src/wire/events.ts';
+import type { NotebookRun, OutputInRun } from '#src/wire/run.ts';
+import { Deadline } from './deadline.ts';
+import type { McpCall } from './mcp-call.ts';
+import type { NotebookLines } from './notebook-lines.ts';
+import { inOpenSession } from './sessions.ts';
+
+/** The longest time that one request waits for the end of a run, in seconds. */
+const MAX_WAIT_S = 60;
+/** The largest picture of a run that is read to be shown. */
+const MAX_SHOWN_ASSET_BYTES = 768 * 1024;
+const SHOWN_ASSETS = 10;
+
+export class ClientNotebook implements OpenNotebook {
+  readonly #call: McpCall;
+  readonly #lines: NotebookLines;
+
+  constructor(call: McpCall, lines: NotebookLines) {
+    this.#call = call;
+    this.#lines = lines;
+  }
+
+  /** Reads the current state of the session from the beginning of its event stream. */
+  cells(): Promise<readonly NotebookCell[]> {
+    const { client, notebookId, signal } = this.#call;
+    return inOpenSession(this.#call, notebookId, async () => {
+      const cells = new Map<string, RegisteredCell>();
+      const states = new Map<string, CellState>();
+      let order: readonly string[] = [];
+      for await (const event of client.notebookSessions.follow(notebookId, { signal })) {
+        if (event.type === 'cells-registered') {
+          for (const cell of event.data.cells) cells.set(cell.cellId, cell);
+          order = event.data.order;
+        } else if (event.type === 'cell-op') {
+          const { cellId, output, console, status } = event.data;
+          const state = states.get(cellId) ?? { status: 'stale', output: null, console: [] };
+          if (status !== undefined) state.status = status;
+          if (output !== undefined) state.output = output;
+          if (console !== undefined)
+            state.console = console.length === 0 ? [] : [...state.console, ...console];
+          states.set(cellId, state);
+        } else if (event.type === 'session.replayed') break;
+      }
+      return order.flatMap((cellId) => {
+        const cell = cells.get(cellId);
+        const { status = 'stale', output = null, console = [] } = states.get(cellId) ?? {};
+        return cell === undefined
+          ? []
+          : [{ cellId, name: cell.name ?? '', code: cell.code, status, output, console }];
+      });
+    });
+  }
+
+  /** Runs code whose names stay. The code is interrupted when the call is cancelled, or has taken too long. */
+  runPython(code: string): Promise<PythonResult> {
+    const { client, notebookId, callId, timeoutS } = this.#call;
+    return this.#inLine(async () => {
+      using deadline = new Deadline(this.#call.signal, timeoutS);
+      const { signal } = deadline;
+      const options = { toolCallId: callId, keep: true, signal };
+      try {
+        return await inOpenSession({ ...this.#call, signal }, notebookId, () =>
+          client.code.execute(notebookId, code, options),
+        );
+      } catch (error) {
+        if (!deadline.isOver) throw error;
+        return timedOut(timeoutS);
+      }
+    });
+  }
+
+  /** Runs cells as a run of the notebook. The run is cancelled with the call, and goes on when the call has taken too long. */
+  runCells(cellIds: readonly string[]): Promise<CellsResult> {
+    const { client, notebookId, timeoutS, signal } = this.#call;
+    return this.#inLine(async () => {
+      const request = { type: 'cells', cells: cellIds.map((cellId) => ({ cellId })) } as const;
+      const { runId } = await inOpenSession(this.#call, notebookId, () =>
+        client.executions.submit(notebookId, request, { signal }),
+      );
+      try {
+        return await awaitRun(this.#call, runId, timeoutS);
+      } catch (error) {
+        // The call is over, so the request to cancel has no signal.
+        if (signal.aborted) await client.runs.cancel(runId).catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  #inLine<T>(work: () => Promise<T>): Promise<T> {
+    const { principal, notebookId, signal } = this.#call;
+    return this.#lines.pass(`${principal.workspaceId}/${notebookId}`, signal, work);
+  }
+}
+
+interface CellState {
+  status: string;
+  output: NotebookOutput | null;
+  console: readonly NotebookOutput[];
+}
+
+/** Resolves with what the cells of a run show: when the run has ended, or as far as it is when the time is over. */
+export async function awaitRun(call: McpCall, runId: string, seconds: number): Promise<CellsResult> {
+  const { client, signal } = call;
+  using deadline = new Deadline(signal, seconds);
+  for (;;) {
+    const wait = Math.max(0, Math.min(MAX_WAIT_S, Math.floor(deadline.leftS)));
+    const run = await client.runs.get(runId, { wait, signal });
+    const isRunning = run.status === 'running' && run.stale !== true;
+    if (isRunning && deadline.leftS >= 1) continue;
+    if (run.kind !== 'notebook') return { runId, failure: run.error, isRunning, cells: [] };
+    return { runId, failure: failureOf(run), isRunning, cells: await cellsOf(call, run) };
+  }
+}
+
+function failureOf({ status, error }: NotebookRun): CellsResult['failure'] {
+  if (error !== null) return error;
+  return status === 'cancelled' ? { code: 'cancelled', message: 'The run was cancelled.' } : null;
+}
+
+async function cellsOf(call: McpCall, { id, output }: NotebookRun): Promise<CellsResult['cells']> {
+  const parts = output?.parts ?? [];
+  const sizes = new Map(
+    parts.flatMap((part) => (part.type === 'asset' ? [[part.assetId, part.bytes] as const] : [])),
+  );
+  let shown = 0;
+  const read = async (value: OutputInRun): Promise<NotebookOutput> => {
+    if (!('assetId' in value)) return value;
+    const { mimetype, assetId, text, table } = value;
+    const described = { ...(text === undefined ? {} : { text }), ...(table === undefined ? {} : { table }) };
+    const isPicture = /^image\/(png|jpeg|gif|webp)$/.test(mimetype);
+    if (isPicture && (sizes.get(assetId) ?? 0) <= MAX_SHOWN_ASSET_BYTES && shown++ < SHOWN_ASSETS) {
+      const { bytes } = await call.client.runs.asset(id, assetId, { signal: call.signal });
+      return { mimetype, data: `data:${mimetype};base64,${Buffer.from(bytes).toString('base64')}` };
+    }
+    call.links.push({ runId: id, assetId, mimetype });
+    const note = `[${mimetype}, ${sizes.get(assetId) ?? '?'} bytes: ${assetUri(id, assetId)}]`;
+    return { mimetype: 'text/plain', data: text === undefined ? note : `${text}\n${note}`, ...described };
+  };
+  const cells: CellsResult['cells'][number][] = [];
+  for (const part of parts) {
+    if (part.type !== 'cell-result') continue;
+    const [first] = part.outputs.length > 1 ? [preferred(part.outputs, 'model')] : part.outputs;
+    const console: NotebookOutput[] = [];
+    for (const { channel, ...value } of part.console) console.push({ channel, ...(await read(value)) });
+    cells.push({
+      cellId: part.cellId,
+      status: part.status,
+      outputs: first === undefined ? [] : [await read(first)],
+      console,
+    });
+  }
+  return cells;
+}
+
+/** Returns the address of an asset as a resource of MCP. */
+export function assetUri(runId: string, assetId: string): string {
+  return `troupe://runs/${runId}/assets/${assetId}`;
+}
+
+function timedOut(seconds: number): PythonResult {
+  const message = `The code has run for ${seconds} s and was interrupted. A longer time is given as timeoutS.`;
+  return {
+    success: false,
+    isTimedOut: true,
+    output: null,
+    stdout: '',
+    stderr: '',
+    media: [],
+    errors: [{ type: 'timed_out', message, cellId: null }],
+  };
+}

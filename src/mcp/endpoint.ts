@@ -1,0 +1,72 @@
+/** The endpoint of MCP: it turns requests of clients into messages of the protocol, and loads the protocol with the first of them. */
+import { randomUUID } from 'node:crypto';
+import type { DatasourceQueries } from '#src/agent/tools/datasource-tools.ts';
+import { createClient } from '#src/client/client.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Log } from '#src/core/log.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
+import { CallsInFlight } from './calls-in-flight.ts';
+import type { Protocol } from './protocol.ts';
+
+export interface McpEndpointOptions {
+  readonly cluster: Pick<Cluster, 'askOthers' | 'onAsked'>;
+  readonly datasources: DatasourceQueries;
+  readonly log: Log;
+}
+
+/** One request of a client, whose caller is known. */
+export interface McpHttpRequest {
+  readonly principal: Principal;
+  /** Sends requests to the API in the name of the caller. */
+  readonly fetch: typeof fetch;
+  /** The headers that the protocol reads. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The message, or several, as parsed JSON. */
+  readonly body: unknown;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  readonly trace: TraceContext | undefined;
+}
+
+const SESSION_HEADER = 'mcp-session-id';
+/** Stands for this server in addresses: the protocol looks at no address, and the API is asked within the process. */
+const HERE = 'http://troupe.invalid';
+
+export class McpEndpoint {
+  readonly #options: McpEndpointOptions;
+  readonly #calls: CallsInFlight;
+  #protocol: Promise<Protocol> | undefined;
+
+  constructor(options: McpEndpointOptions) {
+    this.#options = options;
+    this.#calls = new CallsInFlight(options.cluster);
+  }
+
+  /** Resolves with the response to one request. */
+  async serve({ principal, fetch: send, headers, body, signal, trace }: McpHttpRequest): Promise<Response> {
+    const protocol = await this.#load();
+    const given = Object.entries(headers).filter(([, value]) => value !== '');
+    const request = new Request(`${HERE}/mcp`, { method: 'POST', headers: given, signal });
+    const clientId = headers[SESSION_HEADER] ?? '';
+    const client = createClient({ baseUrl: HERE, fetch: send });
+    const response = await protocol.serve(request, body, { principal, client, clientId, trace });
+    if (Object(body).method !== 'initialize' || response.status !== 200) return response;
+    // Nothing is kept for it: it only tells the requests of one client from those of others with the same token.
+    const more = new Headers(response.headers);
+    more.set(SESSION_HEADER, randomUUID());
+    return new Response(response.body, { status: response.status, headers: more });
+  }
+
+  #load(): Promise<Protocol> {
+    this.#protocol ??= import('./protocol.ts').then(
+      ({ Protocol }) =>
+        new Protocol({
+          calls: this.#calls,
+          queries: this.#options.datasources,
+          log: this.#options.log,
+        }),
+    );
+    return this.#protocol;
+  }
+}

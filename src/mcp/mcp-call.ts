@@ -1,0 +1,31 @@
+/** One tool call of a client of MCP: for whom it is made, what it is about, and how long it may take. */
+import type { ToolCall } from '#src/agent/tools/tool.ts';
+import type { Client } from '#src/client/client.ts';
+import type { Principal } from '#src/core/principal.ts';
+
+/** For whom calls are made. */
+export interface McpCaller {
+  readonly principal: Principal;
+  /** The API, with the token and the workspace of the caller. */
+  readonly client: Client;
+}
+
+/** An asset of a run that is too large to be shown. */
+export interface AssetLink {
+  readonly runId: string;
+  readonly assetId: string;
+  readonly mimetype: string;
+}
+
+export interface McpCall extends ToolCall, McpCaller {
+  /** The notebook that the input names; empty when it names none. */
+  readonly notebookId: string;
+  /** How long code may run, in seconds. */
+  readonly timeoutS: number;
+  /** Whether the client wants to hear how the call goes on. */
+  readonly wantsProgress: boolean;
+  /** Tells the client how the call goes on. */
+  readonly report: (message: string) => void;
+  /** Collects assets that the result refers to. */
+  readonly links: AssetLink[];
+}

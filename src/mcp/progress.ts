@@ -1,0 +1,39 @@
+/** Tells a client how the work on a notebook goes on, from the events of its session. */
+import type { McpCall } from './mcp-call.ts';
+
+/** How often a call that has nothing new to tell says that it goes on: clients take a silent server for a dead one. */
+const TICK_MS = 5_000;
+const MAX_LINE_CHARS = 200;
+
+/** Reports until the work ends. The reports follow the work; they never delay or fail it. */
+export async function withProgress<T>(call: McpCall, work: () => Promise<T>): Promise<T> {
+  if (!call.wantsProgress) return work();
+  const beganAtMs = performance.now();
+  const ticks = setInterval(
+    () => call.report(`running for ${Math.round((performance.now() - beganAtMs) / 1000)} s`),
+    TICK_MS,
+  );
+  const over = new AbortController();
+  if (call.notebookId !== '') void follow(call, over.signal).catch(() => {}); // without events the ticks go on
+  try {
+    return await work();
+  } finally {
+    clearInterval(ticks);
+    over.abort();
+  }
+}
+
+async function follow({ client, notebookId, report }: McpCall, signal: AbortSignal): Promise<void> {
+  let isLive = false;
+  for await (const event of client.notebookSessions.follow(notebookId, { signal, observe: true })) {
+    if (event.type === 'session.replayed') isLive = true;
+    if (!isLive) continue;
+    if (event.type === 'console-output') {
+      const line = event.data.text.trimEnd().split('\n').at(-1) ?? '';
+      if (line !== '') report(line.slice(-MAX_LINE_CHARS));
+    } else if (event.type === 'cell-op' && event.data.status === 'running') {
+      const { cellId } = event.data;
+      if (cellId !== '__scratch__') report(`the cell ${cellId} runs`);
+    } else if (event.type === 'session.startup') report(event.data.text);
+  }
+}

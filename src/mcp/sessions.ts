@@ -1,0 +1,93 @@
+/** Opens and closes notebooks through the API: a tool works on an open notebook, and opens it first when it is not. */
+import { ApiError } from '#src/client/api-error.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
+import type { McpCall } from './mcp-call.ts';
+
+type SessionCall = Pick<McpCall, 'client' | 'signal' | 'report'>;
+
+/** How often a session that is busy or starting is asked again, at first and at most. */
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+
+/**
+ * Opens the notebook in an environment of its own, unless it is open, and resolves once its kernel is ready. Rejects with the refusal of
+ * the server, and with `session_failed` when the kernel does not start.
+ */
+export async function openSession(
+  { client, signal, report }: SessionCall,
+  notebookId: string,
+): Promise<NotebookSession> {
+  const { environmentId } = await client.executionEnvironments.create({ signal });
+  try {
+    await client.notebookSessions.open({ notebookId, environmentId }, { signal });
+  } catch (error) {
+    await client.executionEnvironments.close(environmentId).catch(() => {});
+    if (!isRefusal(error, 'session_exists')) throw error;
+  }
+  const session = await client.notebookSessions.waitUntilReady(notebookId, {
+    signal,
+    startup: ({ text }) => report(text),
+  });
+  if (session.status !== 'failed') return session;
+  throw new AppError('session_failed', session.error?.message ?? 'The kernel of the notebook did not start.');
+}
+
+/** Closes the notebook and its environment, unless conversations are open in that. */
+export async function closeSession(
+  { client, signal }: SessionCall,
+  notebookId: string,
+): Promise<NotebookSession> {
+  const closed = await client.notebookSessions.close(notebookId, { signal });
+  if (closed.environmentId !== null) {
+    await client.executionEnvironments.close(closed.environmentId, { signal }).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+    });
+  }
+  return closed;
+}
+
+/**
+ * Carries out a request for the session of a notebook. When the notebook is not open, it is opened first; while its kernel starts or does
+ * other work, the request is made again until the signal aborts.
+ */
+export async function inOpenSession<T>(
+  call: SessionCall,
+  notebookId: string,
+  request: () => Promise<T>,
+): Promise<T> {
+  let hasOpened = false;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!hasOpened && (isRefusal(error, 'not_found') || isRefusal(error, 'session_closed'))) {
+        hasOpened = true;
+        await openSession(call, notebookId);
+      } else if (isRefusal(error, 'session_busy') || isRefusal(error, 'session_not_ready')) {
+        call.report('waiting for the notebook');
+        await pause(pauseMs, call.signal);
+      } else throw error;
+    }
+  }
+}
+
+function isRefusal(error: unknown, code: string): boolean {
+  return error instanceof ApiError && error.code === code;
+}
+
+/** Resolves after `ms`. Rejects with the reason of the signal when it aborts. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    }, ms);
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { once: true });
+  });
+}

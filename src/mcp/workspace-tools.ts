@@ -1,0 +1,345 @@
+/** The tools that clients of MCP have in addition to those of the built-in agent: notebooks, runs and files of the workspace. */
+import Type from 'typebox';
+import { cellsOutcome } from '#src/agent/tools/notebook-tools.ts';
+import { completed, cut, defineTool, failed, type Tool, type ToolOutcome } from '#src/agent/tools/tool.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
+import { type CellEdit, codeOfEdits } from './cell-edits.ts';
+import { awaitRun, ClientNotebook } from './client-notebook.ts';
+import { Deadline } from './deadline.ts';
+import type { McpCall } from './mcp-call.ts';
+import type { NotebookLines } from './notebook-lines.ts';
+import { closeSession, openSession } from './sessions.ts';
+
+const closed = { additionalProperties: false } as const;
+const id = (description: string) => Type.String({ minLength: 1, maxLength: 200, description });
+const code = Type.String({ maxLength: 200_000 });
+
+/** The member of the input that names the notebook. */
+export const TARGET = {
+  notebookId: id('The id of the notebook, as list_notebooks and open_notebook return it.'),
+};
+
+/** The time that code may take, in seconds. */
+export const DEFAULT_TIMEOUT_S = 60;
+const MAX_TIMEOUT_S = 3_600;
+
+/** The member of the input that says how long code may run. */
+export const LIMITS = {
+  timeoutS: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_TIMEOUT_S,
+      description: `How many seconds it may take; ${DEFAULT_TIMEOUT_S} if not given.`,
+    }),
+  ),
+};
+
+/** How much of a file is returned at once, in bytes. */
+const FILE_PIECE_BYTES = 64 * 1024;
+/** How long a notebook may take to open, in seconds: packages may have to be installed. */
+const OPENING_S = 300;
+
+/** Returns the tools. Calls that need a notebook to themselves wait in its line. */
+export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
+  return [
+    defineTool({
+      name: 'list_notebooks',
+      description: 'The saved notebooks of the workspace, the newest first.',
+      schema: Type.Object(
+        {
+          title: Type.Optional(
+            Type.String({ minLength: 1, maxLength: 200, description: 'Only titles that contain this text.' }),
+          ),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: '50 if not given.' })),
+          after: Type.Optional(
+            Type.String({ maxLength: 400, description: 'The nextCursor of the page before.' }),
+          ),
+        },
+        closed,
+      ),
+      async run(page, { client, signal }: McpCall) {
+        const { items, nextCursor } = await client.notebooks.list({ order: 'desc', ...page, signal });
+        const notebooks = items.map(({ id: notebookId, title, cellCount, updatedAt }) => ({
+          notebookId,
+          title,
+          cellCount,
+          updatedAt,
+        }));
+        const text = notebooks.map(
+          ({ notebookId, title, cellCount, updatedAt }) =>
+            `${notebookId} ${title ?? '(no title)'}, ${cellCount} cells, changed ${updatedAt}`,
+        );
+        if (nextCursor !== null) text.push(`[more: after ${nextCursor}]`);
+        return completed(text.join('\n') || 'There are no notebooks.', { notebooks, nextCursor });
+      },
+    }),
+    defineTool({
+      name: 'open_notebook',
+      description:
+        'Open a notebook and wait until its kernel is ready; without notebookId a new one is created, with these cells. ' +
+        'Opening runs no cell. The other tools open a notebook by themselves.',
+      schema: Type.Object(
+        {
+          notebookId: Type.Optional(TARGET.notebookId),
+          title: Type.Optional(
+            Type.String({ minLength: 1, maxLength: 200, description: 'The title of the new notebook.' }),
+          ),
+          cells: Type.Optional(
+            Type.Array(
+              Type.Object(
+                {
+                  cellId: Type.String({
+                    minLength: 1,
+                    maxLength: 128,
+                    description: 'Unique in the notebook.',
+                  }),
+                  code,
+                },
+                closed,
+              ),
+              { maxItems: 1_000, description: 'The cells of the new notebook.' },
+            ),
+          ),
+        },
+        closed,
+      ),
+      async run({ notebookId: asked, title, cells = [] }, call: McpCall) {
+        if (asked !== undefined && (title !== undefined || cells.length > 0))
+          return failed('title and cells are for a new notebook: leave notebookId out, or use edit_cells.');
+        const { client, signal } = call;
+        using deadline = new Deadline(signal, OPENING_S);
+        const notebookId =
+          asked ??
+          (
+            await client.notebooks.create(
+              {
+                ...(title === undefined ? {} : { title }),
+                serialization: {
+                  cells: cells.map(({ cellId, code: source }) => ({ cell_id: cellId, code: source })),
+                },
+              },
+              { signal },
+            )
+          ).id;
+        return openedOutcome(await openSession({ ...call, signal: deadline.signal }, notebookId));
+      },
+    }),
+    defineTool({
+      name: 'edit_cells',
+      description:
+        'Create, replace, delete and move cells of an open notebook, in this order; all of it or nothing. Created and ' +
+        'replaced cells run at the end, unless run is false.',
+      schema: Type.Object(
+        {
+          ...TARGET,
+          edits: Type.Array(
+            Type.Union([
+              Type.Object(
+                {
+                  type: Type.Literal('create'),
+                  code,
+                  name: Type.Optional(Type.String({ maxLength: 128, pattern: '^[A-Za-z_][A-Za-z0-9_]*$' })),
+                  after: Type.Optional(id('The cell behind which it is put; at the end if not given.')),
+                },
+                closed,
+              ),
+              Type.Object({ type: Type.Literal('replace'), cellId: id('The cell.'), code }, closed),
+              Type.Object({ type: Type.Literal('delete'), cellId: id('The cell.') }, closed),
+              Type.Object(
+                { type: Type.Literal('move'), cellId: id('The cell.'), after: id('The cell before it.') },
+                closed,
+              ),
+            ]),
+            { minItems: 1, maxItems: 100 },
+          ),
+          run: Type.Optional(Type.Boolean({ description: 'Whether changed cells run; true if not given.' })),
+          ...LIMITS,
+        },
+        closed,
+      ),
+      exclusive: true,
+      run: ({ edits, run = true }, call: McpCall) => editCells(edits, run, call, lines),
+    }),
+    defineTool({
+      name: 'get_run',
+      description:
+        'How a run ended, with what its cells printed and show. It waits for the end of a run that goes on.',
+      schema: Type.Object({ runId: id('The id of the run, as run_cells returns it.'), ...LIMITS }, closed),
+      async run({ runId, timeoutS = DEFAULT_TIMEOUT_S }, call: McpCall) {
+        return cellsOutcome(await awaitRun(call, runId, timeoutS));
+      },
+    }),
+    defineTool({
+      name: 'cancel_run',
+      description: 'Cancel a run that goes on: its cells are interrupted.',
+      schema: Type.Object({ runId: id('The id of the run, as run_cells returns it.') }, closed),
+      async run({ runId }, { client, signal }: McpCall) {
+        const { status } = await client.runs.cancel(runId, { signal });
+        return completed(`The run ${runId} is being cancelled.`, { runId, status });
+      },
+    }),
+    defineTool({
+      name: 'list_files',
+      description: 'Files and folders of the workspace, which is the working folder of its notebooks.',
+      schema: Type.Object(
+        {
+          prefix: Type.Optional(
+            Type.String({
+              maxLength: 1024,
+              description: 'What the paths begin with, such as `data/` for a folder.',
+            }),
+          ),
+          after: Type.Optional(
+            Type.String({ minLength: 1, maxLength: 1024, description: 'The nextCursor of the page before.' }),
+          ),
+        },
+        closed,
+      ),
+      async run(page, { client, signal }: McpCall) {
+        const { items, nextCursor } = await client.files.list({ ...page, limit: 500, signal });
+        const files = items.map(({ path, type, bytes, updatedAt }) => ({ path, type, bytes, updatedAt }));
+        const text = files.map(({ path, bytes }) => (bytes === null ? path : `${path} ${bytes} bytes`));
+        if (nextCursor !== null) text.push(`[more: after ${nextCursor}]`);
+        return completed(text.join('\n') || 'There are no files.', { files, nextCursor });
+      },
+    }),
+    defineTool({
+      name: 'read_file',
+      description: `A file of the workspace: text, ${FILE_PIECE_BYTES / 1024} KiB of it at a time, or a picture.`,
+      schema: Type.Object(
+        {
+          path: Type.String({ minLength: 1, maxLength: 1024 }),
+          offset: Type.Optional(
+            Type.Integer({ minimum: 0, description: 'The nextOffset of the piece before, in bytes.' }),
+          ),
+        },
+        closed,
+      ),
+      run: ({ path, offset = 0 }, call: McpCall) => readFile(path, offset, call),
+    }),
+    defineTool({
+      name: 'write_file',
+      description: 'Write a file of the workspace, and replace the one that has this path.',
+      schema: Type.Object(
+        {
+          path: Type.String({ minLength: 1, maxLength: 1024 }),
+          content: Type.String({ maxLength: 3_000_000 }),
+          encoding: Type.Optional(
+            Type.Unsafe<'utf-8' | 'base64'>(
+              Type.String({ enum: ['utf-8', 'base64'], description: 'Of the content; utf-8 if not given.' }),
+            ),
+          ),
+        },
+        closed,
+      ),
+      async run({ path, content, encoding = 'utf-8' }, { client, signal }: McpCall) {
+        const entry = await client.files.put(path, Buffer.from(content, encoding), { signal });
+        return completed(`Written: ${entry.path}, ${entry.bytes} bytes.`, {
+          path: entry.path,
+          bytes: entry.bytes,
+        });
+      },
+    }),
+    defineTool({
+      name: 'close_notebook',
+      description:
+        'Close an open notebook: its kernel and its variables end; cells, outputs and runs are kept.',
+      schema: Type.Object(TARGET, closed),
+      async run({ notebookId }, call: McpCall) {
+        const { status } = await closeSession(call, notebookId);
+        return completed(`The notebook ${notebookId} is closed.`, { notebookId, status });
+      },
+    }),
+  ];
+}
+
+function openedOutcome({ notebookId, status, cells }: NotebookSession): ToolOutcome {
+  const listed = cells.map(({ cellId, name, status: state }) => ({ cellId, name, status: state }));
+  const text = [
+    `The notebook ${notebookId} is open.`,
+    ...listed.map(
+      ({ cellId, name, status: state }) => `${cellId}${name === '' ? '' : ` (${name})`}: ${state}`,
+    ),
+  ];
+  return completed(text.join('\n'), { notebookId, status, cells: listed });
+}
+
+/** Edits cells with marimo's code mode, in one call, so that a refused edit leaves the notebook as it was. */
+async function editCells(
+  edits: readonly CellEdit[],
+  run: boolean,
+  call: McpCall,
+  lines: NotebookLines,
+): Promise<ToolOutcome> {
+  const notebook = new ClientNotebook(call, lines);
+  const before = new Set((await notebook.cells()).map(({ cellId }) => cellId));
+  const { success, errors, stdout, isTimedOut = false } = await notebook.runPython(codeOfEdits(edits, run));
+  const touched = new Set(
+    edits.flatMap((edit) => (edit.type === 'create' || edit.type === 'delete' ? [] : [edit.cellId])),
+  );
+  const cells = (await notebook.cells()).filter(({ cellId }) => touched.has(cellId) || !before.has(cellId));
+  const listed = cells.map(({ cellId, name, status, code: source }) => ({
+    cellId,
+    name,
+    status,
+    code: cut(source, 800),
+  }));
+  const text = [
+    ...listed.map(({ cellId, status }) => `${cellId}: ${status}`),
+    ...errors.map(
+      ({ type, message, cellId }) =>
+        `${type}: ${message}${cellId === null ? '' : ` (in the cell ${cellId})`}`,
+    ),
+  ];
+  return {
+    status: success ? 'completed' : 'failed',
+    text: text.join('\n') || 'Done.',
+    data: {
+      success,
+      status: isTimedOut ? 'timed_out' : success ? 'completed' : 'failed',
+      cells: listed,
+      stdout: cut(stdout, 4_000),
+      errors,
+    },
+  };
+}
+
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+const PICTURE_OF: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+};
+const MAX_PICTURE_BYTES = 768 * 1024;
+
+async function readFile(path: string, offset: number, { client, signal }: McpCall): Promise<ToolOutcome> {
+  const extension = /\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? '';
+  const mimetype = PICTURE_OF[extension] ?? '';
+  const lastByte = offset + (PICTURE.test(mimetype) ? MAX_PICTURE_BYTES : FILE_PIECE_BYTES) - 1;
+  const response = await client.files.open(path, {
+    signal,
+    headers: { range: `bytes=${offset}-${lastByte}` },
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const [, total] = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? [];
+  const size = total === undefined ? bytes.byteLength : Number(total);
+  const end = offset + bytes.byteLength;
+  if (PICTURE.test(mimetype) && offset === 0 && end >= size)
+    return completed(`[${mimetype}, ${size} bytes]`, { path, mimetype, bytes: size }, [{ mimetype, bytes }]);
+  const text = textOf(bytes, end >= size);
+  if (text === undefined) return completed(`[${size} bytes that are not text]`, { path, bytes: size });
+  const nextOffset = offset + Buffer.byteLength(text) < size ? offset + Buffer.byteLength(text) : null;
+  const note = nextOffset === null ? '' : `\n[${size} bytes in all; more from offset ${nextOffset}]`;
+  return { status: 'completed', text: text + note, data: { path, text, bytes: size, nextOffset } };
+}
+
+/** Returns the bytes as text, without a character that is cut off at the end; undefined when they are not UTF-8. */
+function textOf(bytes: Buffer, isEnd: boolean): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !isEnd });
+  } catch {
+    return undefined;
+  }
+}
