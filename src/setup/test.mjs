@@ -19,7 +19,10 @@ const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
 /** Steps of the set-up that only some tests need, and those tests. */
 const STEPS_OF_TESTS = [
-  { step: clientGenerators, tests: /^dist\/test\/(openapi\/(generated|stream)|mcp\/python)-clients\.test\.js$/ },
+  {
+    step: clientGenerators,
+    tests: /^dist\/test\/(openapi\/(generated|stream)|mcp\/python)-clients\.test\.js$/,
+  },
   { step: pythonClient, tests: /^dist\/test\/client-python\// },
 ];
 /**
