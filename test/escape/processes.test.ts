@@ -85,12 +85,12 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     most: 40,
   },
   init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
-  // Its connection to the server, the priority of its own session until that is lowered, and the descriptors of asyncio and
+  // Its connection to the server, its own status, the priority of its own session until that is lowered, and the descriptors of asyncio and
   // marimo: while a cell runs, marimo reads its printed text from pipes.
   kernel: {
     isConfined: true,
     stdio: [NULL, OUTPUT, OUTPUT],
-    others: /^(socket:|pipe:|anon_inode:|\/dev\/null|\/proc\/\d+\/autogroup$)/,
+    others: /^(socket:|pipe:|anon_inode:|\/dev\/null|\/proc\/\d+\/(autogroup|status)$)/,
     most: 24,
   },
   // The process that installs packages, and the uv that it starts: confined, with a connection to the proxy of the server.
