@@ -7,10 +7,10 @@ import { Secret } from '#src/core/secret.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { addToIndex } from '#src/runs/run-lists.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
-import { runRecords } from '#storage/runs.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
+import { runRecords } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
 /** The workspace of the bench. */

@@ -4,9 +4,9 @@ import { faultPause, faultPoint } from '#src/core/fault-points.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
 import { commitFailureOf } from './commit-failure.ts';
 import type { CommitWitness } from './commit-witness.ts';
+import type { OpeningGate } from './disk/opening-gate.ts';
+import { spaceFor } from './disk/store-extent.ts';
 import type { Key } from './keys.ts';
-import type { OpeningGate } from './opening-gate.ts';
-import { spaceFor } from './store-extent.ts';
 
 export interface PendingWrite {
   readonly key: Key;

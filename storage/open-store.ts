@@ -4,11 +4,7 @@ import { open, type RootDatabase } from 'lmdb';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { loadCloseOnExec } from '#src/os/descriptors.ts';
 import { defineRecord } from './codec.ts';
-import { type Key, SYSTEM } from './keys.ts';
-import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
-import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
-import { OpeningGate } from './opening-gate.ts';
-import { Store } from './store.ts';
+import { OpeningGate } from './disk/opening-gate.ts';
 import {
   DATA_FILE,
   LOCK_FILE,
@@ -16,7 +12,11 @@ import {
   requireRoomForFiles,
   requireSoundFile,
   requireStoreFile,
-} from './store-place.ts';
+} from './disk/store-place.ts';
+import { type Key, SYSTEM } from './keys.ts';
+import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
+import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
+import { Store } from './store.ts';
 
 const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 

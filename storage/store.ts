@@ -16,10 +16,10 @@ import { faultPoint } from '#src/core/fault-points.ts';
 import type { RecordKind } from './codec.ts';
 import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
 import { CommitWitness } from './commit-witness.ts';
-import { CommittedRecords } from './committed-records.ts';
+import type { OpeningGate } from './disk/opening-gate.ts';
+import { extentOf, type StoreExtent } from './disk/store-extent.ts';
 import { type Key, keyText } from './keys.ts';
-import type { OpeningGate } from './opening-gate.ts';
-import { extentOf, type StoreExtent } from './store-extent.ts';
+import { CommittedRecords } from './lists/committed-records.ts';
 import { StagedTransaction, type Transaction } from './transaction.ts';
 
 /** The result of a synchronous callback: anything but a promise, which would outlive the transaction. */

@@ -1,6 +1,6 @@
 /** The definition of a kind of actor, and the facts about one of its actors. */
 import type { AnyStateMachine, ContextFrom, EventFromLogic, SnapshotFrom } from 'xstate';
-import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorId } from './address.ts';
 import type { ShownContext } from './inspected-actor.ts';

@@ -2,8 +2,8 @@
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ActorDetail } from '#src/wire/actor.ts';
-import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
+import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';
 import type { ActorId } from './address.ts';
 import { answersOf } from './chart.ts';

@@ -26,7 +26,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Counter } from '#src/metrics/instruments.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
+import { type ActorSnapshot, actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';

@@ -1,7 +1,7 @@
 import type { AnyMachineSnapshot } from 'xstate';
 import type { Home } from '#src/cluster/slots.ts';
 import { timestamp } from '#src/core/clock.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { ActorOwners } from './actor-owners.ts';

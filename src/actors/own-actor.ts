@@ -7,7 +7,7 @@ import {
   type ContextFrom,
   type SnapshotFrom,
 } from 'xstate';
-import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import type { ActorWatch } from './actor-watch.ts';
 import type { Address } from './address.ts';

@@ -2,8 +2,9 @@
  * The actors of all workers that own something alive, because limits of the whole server count them. The list is in the store,
  * for the kinds that are counted; a server of one process needs none, because it has all actors in memory.
  */
-import { residentActors } from '#storage/actor-snapshots.ts';
+
 import { SYSTEM } from '#storage/keys.ts';
+import { residentActors } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { ActorOwners } from './actor-owners.ts';

@@ -1,6 +1,6 @@
 /** The stored states of the actors of one kind, whichever worker has them in memory. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, SnapshotFrom } from 'xstate';
-import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
+import { type ActorSnapshot, actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';
 import type { ActorOwners } from './actor-owners.ts';

@@ -1,6 +1,6 @@
 /** The stored form of an actor, and the moves of it that need not be stored. */
 import type { AnyMachineSnapshot } from 'xstate';
-import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 
 export type StoredForm = Pick<ActorSnapshot, 'value' | 'context'>;
 

@@ -2,7 +2,7 @@
 import { type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { AgentSessionSummary, AgentStatus } from '#src/wire/agent.ts';
-import type { ConversationRecord } from '#storage/conversations.ts';
+import type { ConversationRecord } from '#storage/records/conversations.ts';
 import { ownerOf } from './conversation-access.ts';
 
 type AgentPeek = Peek<typeof agentSessionMachine>;

@@ -13,16 +13,22 @@ import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts
 import type { AgentSession, AgentSessionSummary, AgentStatus, OpenAgentSession } from '#src/wire/agent.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import {
+  type CreationTimes,
+  checkCursor,
+  type PageRequest,
+  pageOf,
+  timeBounds,
+} from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
+import { idAt, PlaceTimes, placeOf } from '#storage/lists/places.ts';
+import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/lists/sliced-listing.ts';
+import {
   type ConversationRecord,
   conversationPlaces,
   conversationRecords,
   entryRecords,
-} from '#storage/conversations.ts';
-import { workspaceExists } from '#storage/identity.ts';
-import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
-import { idAt, PlaceTimes, placeOf } from '#storage/places.ts';
-import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/sliced-listing.ts';
+} from '#storage/records/conversations.ts';
+import { workspaceExists } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';

@@ -10,8 +10,8 @@ import {
   type ConversationRecord,
   conversationGrants,
   conversationRecords,
-} from '#storage/conversations.ts';
-import { memberRecords } from '#storage/identity.ts';
+} from '#storage/records/conversations.ts';
+import { memberRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import { ConversationFollowers } from './conversation-followers.ts';
 

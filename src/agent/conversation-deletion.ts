@@ -4,13 +4,13 @@
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { placeOf } from '#storage/lists/places.ts';
 import {
   conversationGrants,
   conversationPlaces,
   conversationRecords,
   entryRecords,
-} from '#storage/conversations.ts';
-import { placeOf } from '#storage/places.ts';
+} from '#storage/records/conversations.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

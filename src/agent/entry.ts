@@ -3,7 +3,7 @@ import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
 import { atOnce } from '#src/core/slices.ts';
 import type { AgentEntry, PromptOutcome, ToolCallPart, ToolResultPart } from '#src/wire/agent.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
-import { type EntryRecord, entryRecords } from '#storage/conversations.ts';
+import { type EntryRecord, entryRecords } from '#storage/records/conversations.ts';
 
 const NO_BYTES = new Uint8Array();
 

@@ -9,8 +9,8 @@ import { newId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { AgentEntry, EntryPart, PromptOutcome } from '#src/wire/agent.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import { type Asset, putAsset } from '#storage/assets.ts';
-import { entryRecords } from '#storage/conversations.ts';
+import { type Asset, putAsset } from '#storage/records/assets.ts';
+import { entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import { DeltaBuffer, type DeltaKind } from './delta-buffer.ts';
 import {

@@ -3,7 +3,7 @@ import type { SessionId } from '#src/core/ids.ts';
 import { inSlices } from '#src/core/slices.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
-import { conversationRecords, entryRecords } from '#storage/conversations.ts';
+import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import { type StoredEntry, storedEntryOf } from './entry.ts';
 import { LiveConversation, type OutcomeOf } from './live-conversation.ts';

@@ -6,8 +6,8 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { OpenAgentSession } from '#src/wire/agent.ts';
-import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
-import { newListedId } from '#storage/listed-ids.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
+import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 

@@ -19,7 +19,7 @@ import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts'
 import type { Attributes, Span, Tracer } from '#src/tracing/tracer.ts';
 import type { AgentEntry, PromptOutcome, ShownImage, ToolCallPart } from '#src/wire/agent.ts';
 import type { TokenUsage } from '#src/wire/run.ts';
-import { type Asset, readAsset } from '#storage/assets.ts';
+import { type Asset, readAsset } from '#storage/records/assets.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
 import { openCalls } from './entry.ts';

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { CountedFiles } from '#src/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
-import type { DataDirectory } from '#storage/data-directory.ts';
+import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { FileQuotaWatch } from './file-quota-watch.ts';
 
 const MIB = 1024 * 1024;

@@ -7,11 +7,11 @@ import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
-import type { DataDirectory } from '#storage/data-directory.ts';
+import type { DataDirectory } from '#storage/disk/data-directory.ts';
+import { type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { type RoomState, StoreRoom } from '#storage/store-room.ts';
 import { conversionReporter } from './conversion-progress.ts';
 
 const MIB = 1024 * 1024;

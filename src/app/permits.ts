@@ -2,8 +2,8 @@
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { type NamedLimit, overQuota } from '#src/core/quota.ts';
+import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
-import type { LimitOf } from '#storage/workspace-limits.ts';
 import { subjectParts, WorkspacePermits } from '#storage/workspace-permits.ts';
 
 export interface PermitsOptions {

@@ -15,14 +15,14 @@ import type { LocalModelAddress } from '#src/kernel/local-model.ts';
 import { PlainHost } from '#src/kernel/plain-host.ts';
 import type { StartZygote } from '#src/kernel/zygote-process.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
 import {
   DATA_FILE,
   isUnfinished,
   RESTORING_FILE,
   requireExpectedStore,
   requireNoUnfinishedRestore,
-} from '#storage/store-place.ts';
+} from '#storage/disk/store-place.ts';
 
 export interface Prerequisites extends AsyncDisposable {
   /** The metrics of the whole server. */

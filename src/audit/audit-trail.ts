@@ -7,10 +7,8 @@ import { timestamp } from '#src/core/clock.ts';
 import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
-import { type AuditRecord, auditedQueries, auditRecords } from '#storage/audit.ts';
 import type { RecordKind } from '#storage/codec.ts';
-import { workspaceExists } from '#storage/identity.ts';
-import { newListedId } from '#storage/listed-ids.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
 import {
   type CreationTimes,
   checkCursor,
@@ -18,9 +16,11 @@ import {
   mergedEntries,
   type PageRequest,
   pageOf,
-} from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
-import { slicedListing } from '#storage/sliced-listing.ts';
+} from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
+import { slicedListing } from '#storage/lists/sliced-listing.ts';
+import { type AuditRecord, auditedQueries, auditRecords } from '#storage/records/audit.ts';
+import { workspaceExists } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 

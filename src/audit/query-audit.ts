@@ -7,7 +7,7 @@
  * bounded number of entries. A crash loses the last second.
  */
 import { timestamp } from '#src/core/clock.ts';
-import type { AuditRecord } from '#storage/audit.ts';
+import type { AuditRecord } from '#storage/records/audit.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
 /** The reader of a query and its origin. */

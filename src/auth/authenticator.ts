@@ -7,6 +7,7 @@ import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { Auth, Caller, Principal, Requirements, TokenHolder } from '#src/core/principal.ts';
 import type { Role } from '#src/wire/identity.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -14,8 +15,7 @@ import {
   memberRecords,
   tokenHashes,
   workspaceExists,
-} from '#storage/identity.ts';
-import { SYSTEM } from '#storage/keys.ts';
+} from '#storage/records/identity.ts';
 import type { Identity } from './identity.ts';
 import { ACTIONS, authorize, reaches } from './permissions.ts';
 import { bearerToken, tokenHash } from './token-secret.ts';

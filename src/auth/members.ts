@@ -4,6 +4,9 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Member, MemberChange, Role } from '#src/wire/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
 import {
   type MemberRecord,
   memberRecords,
@@ -11,10 +14,7 @@ import {
   userWorkspaces,
   workspaceRecords,
   workspaceTokens,
-} from '#storage/identity.ts';
-import { SYSTEM } from '#storage/keys.ts';
-import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
+} from '#storage/records/identity.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';

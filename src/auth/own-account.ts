@@ -2,9 +2,14 @@ import { notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
 import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
-import { accessTokenRecords, memberRecords, userWorkspaces, workspaceRecords } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
+import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
+import {
+  accessTokenRecords,
+  memberRecords,
+  userWorkspaces,
+  workspaceRecords,
+} from '#storage/records/identity.ts';
 import type { Identity } from './identity.ts';
 
 /** The information that a caller gets about itself before it names a workspace. */

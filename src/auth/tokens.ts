@@ -5,8 +5,12 @@ import { isIdOf, type TokenId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
-import type { Entry } from '#storage/committed-records.ts';
 import { DAMAGED, readOrDamaged } from '#storage/damaged.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Entry } from '#storage/lists/committed-records.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
+import { checkCursor, listingOf, mergedEntries, type PageRequest, pageOf } from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -14,11 +18,7 @@ import {
   tokenHashes,
   userTokens,
   workspaceTokens,
-} from '#storage/identity.ts';
-import { SYSTEM } from '#storage/keys.ts';
-import { newListedId } from '#storage/listed-ids.ts';
-import { checkCursor, listingOf, mergedEntries, type PageRequest, pageOf } from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
+} from '#storage/records/identity.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';

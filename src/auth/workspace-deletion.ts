@@ -12,8 +12,13 @@ import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { memberRecords, userWorkspaces, workspaceRecords, workspaceTokens } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
+import {
+  memberRecords,
+  userWorkspaces,
+  workspaceRecords,
+  workspaceTokens,
+} from '#storage/records/identity.ts';
 import { type Removals, removalOf, WORKSPACE } from '#storage/removals.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';

@@ -7,14 +7,14 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
 import type { NewWorkspaceLimits, WorkspaceLimits as Shown } from '#src/wire/identity.ts';
-import { accessTokenRecords, memberRecords, workspaceExists } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { accessTokenRecords, memberRecords, workspaceExists } from '#storage/records/identity.ts';
 import {
   LIMIT_NAMES,
   type LimitName,
   type Limits,
   workspaceLimitRecords,
-} from '#storage/workspace-limits.ts';
+} from '#storage/records/workspace-limits.ts';
 import type { Identity } from './identity.ts';
 
 /** The scope with which a token sets limits. */

@@ -2,17 +2,17 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Workspace } from '#src/wire/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
+import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
 import {
   accessTokenRecords,
   memberRecords,
   userRecords,
   userWorkspaces,
   workspaceRecords,
-} from '#storage/identity.ts';
-import { SYSTEM } from '#storage/keys.ts';
-import { newListedId } from '#storage/listed-ids.ts';
-import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
+} from '#storage/records/identity.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 

@@ -1,6 +1,6 @@
 /** The right to read a datasource. Reading is the only right: it includes testing, replacing and deleting it. */
 import type { Principal } from '#src/core/principal.ts';
-import { type DatasourceRecord, datasourceGrants } from '#storage/datasources.ts';
+import { type DatasourceRecord, datasourceGrants } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 
 /** Those a grant can name: one user, or every member with a role. */

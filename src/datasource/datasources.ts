@@ -15,10 +15,10 @@ import type {
   DatasourceWarning,
   NewDatasource,
 } from '#src/wire/datasource.ts';
-import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
-import { memberRecords, workspaceExists } from '#storage/identity.ts';
-import { checkCursor, type PageRequest } from '#storage/listing.ts';
-import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
+import { checkCursor, type PageRequest } from '#storage/lists/listing.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
+import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
+import { memberRecords, workspaceExists } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { mayRead } from './access.ts';

@@ -3,7 +3,7 @@ import type { QueryAudit } from '#src/audit/query-audit.ts';
 import { ALONE, type Announce, type Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import type { DatasourceRecord } from '#storage/datasources.ts';
+import type { DatasourceRecord } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { connectorOf, parseConnection } from './connectors/connection-schema.ts';
 import { type DriverLoader, installedDrivers } from './connectors/drivers.ts';

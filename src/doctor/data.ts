@@ -6,16 +6,16 @@ import { explainListening, probeListening } from '#src/core/listen-failure.ts';
 import { OperatorError } from '#src/core/operator-error.ts';
 import { readKeyring } from '#src/datasource/keys/keyring.ts';
 import { requireFittingKeyring } from '#src/datasource/keys/keyring-store.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
-import { keyChecks } from '#storage/datasources.ts';
-import { SYSTEM } from '#storage/keys.ts';
-import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
 import {
   DATA_FILE,
   isUnfinished,
   requireExpectedStore,
   requireNoUnfinishedRestore,
-} from '#storage/store-place.ts';
+} from '#storage/disk/store-place.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { keyChecks } from '#storage/records/datasources.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const MIB = 1024 * 1024;

@@ -6,9 +6,9 @@ import { statSync } from 'node:fs';
 import { chown, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
+import { requireStoreIn } from '#storage/disk/store-place.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
-import { requireStoreIn } from '#storage/store-place.ts';
 import { flush } from './file-copy.ts';
 
 export interface Compacted {

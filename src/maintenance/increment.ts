@@ -5,9 +5,9 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OperatorError } from '#src/core/operator-error.ts';
 import { VERSION } from '#src/core/version.ts';
-import { ChangedPages, type PageRun } from '#storage/changed-pages.ts';
+import { ChangedPages, type PageRun } from '#storage/disk/changed-pages.ts';
+import { StoreFile } from '#storage/disk/store-file.ts';
 import type { Store } from '#storage/store.ts';
-import { StoreFile } from '#storage/store-file.ts';
 import { draftOf, keyIdsOf, writeManifest } from './backup.ts';
 import {
   addFiles,

@@ -1,11 +1,11 @@
 /** Converts the store of a data directory to the format of this release without serving, or rehearses that on a copy. */
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
+import { requireStoreIn } from '#storage/disk/store-place.ts';
 import { describeProgress } from '#storage/migrations/conversion.ts';
 import { CURRENT_FORMAT } from '#storage/migrations.ts';
 import { formatOf, openStore, openStoreReader } from '#storage/open-store.ts';
-import { requireStoreIn } from '#storage/store-place.ts';
 
 export interface MigrateOptions {
   readonly dataDir: string;

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { problemOf } from '#storage/codec.ts';
-import { type Meta, metaOf, type PageOverlay, StoreFile } from '#storage/store-file.ts';
+import { type Meta, metaOf, type PageOverlay, StoreFile } from '#storage/disk/store-file.ts';
 import { type Chain, type Increment, PAGES_FILE } from './chain.ts';
 import { RUN_HEAD_BYTES } from './increment.ts';
 

@@ -6,12 +6,12 @@ import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
+import { StoreFile } from '#storage/disk/store-file.ts';
+import { requireStoreIn } from '#storage/disk/store-place.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import { formatOf, openStore, openStoreReader, type StoreReader } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { StoreFile } from '#storage/store-file.ts';
-import { requireStoreIn } from '#storage/store-place.ts';
 import { flush } from './file-copy.ts';
 
 export interface RepairOptions {

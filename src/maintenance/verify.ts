@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '#src/core/operator-error.ts';
+import { StoreFile } from '#storage/disk/store-file.ts';
 import { openStoreReader } from '#storage/open-store.ts';
-import { StoreFile } from '#storage/store-file.ts';
 import { isDraft } from './backup.ts';
 import { differencesFromChain, fileStateOf, readChain } from './chain.ts';
 import { MANIFEST_FILE } from './manifest.ts';

@@ -3,7 +3,7 @@
  * them or a run of theirs any more. The saved outputs of its cells and its runs with their assets follow in bounded steps.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { cellOutputRecords } from '#storage/notebooks.ts';
+import { cellOutputRecords } from '#storage/records/notebooks.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

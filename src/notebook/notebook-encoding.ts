@@ -8,7 +8,7 @@ import {
   type NotebookSummaryRecord,
   notebookRecords,
   notebookSummaries,
-} from '#storage/notebooks.ts';
+} from '#storage/records/notebooks.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { jsonOfCells } from './cells-json.ts';
 import { type NotebookDocument, titleOf } from './document.ts';

@@ -7,7 +7,11 @@ import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { refuseOverQuota } from '#src/core/quota.ts';
 import type { NotebookSecret } from '#src/wire/notebook.ts';
-import { type NotebookSecretsRecord, notebookSecretRecords, sealedSecretName } from '#storage/notebooks.ts';
+import {
+  type NotebookSecretsRecord,
+  notebookSecretRecords,
+  sealedSecretName,
+} from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 

@@ -2,11 +2,17 @@
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import type { NotebookSessionSummary } from '#src/wire/finding.ts';
 import type { SessionStatus } from '#src/wire/session.ts';
-import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
-import { idAt } from '#storage/places.ts';
-import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
-import { slicedListing } from '#storage/sliced-listing.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  type PageRequest,
+  pageOf,
+  timeBounds,
+} from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
+import { idAt } from '#storage/lists/places.ts';
+import { slicedListing } from '#storage/lists/sliced-listing.ts';
+import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { statusOf } from './notebook-session-record.ts';

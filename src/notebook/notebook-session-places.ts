@@ -4,8 +4,8 @@
  */
 import type { Timestamp } from '#src/core/clock.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { PlaceTimes, placeOf } from '#storage/places.ts';
-import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
+import { PlaceTimes, placeOf } from '#storage/lists/places.ts';
+import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 

@@ -5,10 +5,16 @@ import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
 import type { Cell, NotebookFields } from '#src/wire/notebook.ts';
-import { workspaceExists } from '#storage/identity.ts';
-import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
-import { notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
-import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  idBounds,
+  type PageRequest,
+  pageOf,
+} from '#storage/lists/listing.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
+import { workspaceExists } from '#storage/records/identity.ts';
+import { notebookRecords, notebookSummaries } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { type NotebookDocument, normalizeSerialization, withTitle } from './document.ts';

@@ -11,7 +11,7 @@ import type { Config } from '#src/config.ts';
 import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
-import type { DataDirectory } from '#storage/data-directory.ts';
+import type { DataDirectory } from '#storage/disk/data-directory.ts';
 
 export interface FirstStartOptions {
   readonly config: Config;

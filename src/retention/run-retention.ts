@@ -6,9 +6,9 @@ import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import { listOf } from '#src/runs/run-lists.ts';
 import type { RunKind } from '#src/wire/run.ts';
-import type { Page } from '#storage/committed-records.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
-import { runIndex, trimmedRuns } from '#storage/runs.ts';
+import type { Page } from '#storage/lists/committed-records.ts';
+import { runIndex, trimmedRuns } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
 /** Runs that are looked at in one step. */

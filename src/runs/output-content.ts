@@ -1,7 +1,7 @@
 /** The bytes of a large output: those of the image in a data URL, and otherwise of its text. */
 import { createHash } from 'node:crypto';
 import { isHighSurrogate } from '#src/core/utf8.ts';
-import { type Blob, encodeBlob } from '#storage/blobs.ts';
+import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
 export interface OutputContent extends Blob {
   /** The text before the base64 bytes when the output is a data URL; null when the bytes are its text. */

@@ -3,7 +3,7 @@
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
-import type { LimitOf } from '#storage/workspace-limits.ts';
+import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import { type Permit, permitSubject, type WorkspacePermits } from '#storage/workspace-permits.ts';
 
 type Permits = Pick<WorkspacePermits, 'take'>;

@@ -5,10 +5,10 @@
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { RunKind } from '#src/wire/run.ts';
-import { assetRecords, removeAsset } from '#storage/assets.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
+import { assetRecords, removeAsset } from '#storage/records/assets.ts';
+import { runIndex, runRecords, runSummaries, trimmedRuns } from '#storage/records/runs.ts';
 import type { Removals } from '#storage/removals.ts';
-import { runIndex, runRecords, runSummaries, trimmedRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { trimmed } from './run-document.ts';

@@ -5,7 +5,7 @@ import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.t
 import { atOnce } from '#src/core/slices.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { type EncodedRecord, encodeRecord, encodeRecordOfParts } from '#storage/codec.ts';
-import { type RunRecord, runRecords } from '#storage/runs.ts';
+import { type RunRecord, runRecords } from '#storage/records/runs.ts';
 
 /** A run with a larger record has a summary, so that lists without outputs need not read the record. */
 const MAX_BYTES_WITHOUT_SUMMARY = 4096;

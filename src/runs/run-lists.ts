@@ -5,8 +5,8 @@
 import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
-import type { Entry, Page } from '#storage/committed-records.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
+import type { Entry, Page } from '#storage/lists/committed-records.ts';
 import {
   type CreationTimes,
   checkCursor,
@@ -14,7 +14,7 @@ import {
   mergedEntries,
   type PageRequest,
   pageOf,
-} from '#storage/listing.ts';
+} from '#storage/lists/listing.ts';
 import {
   agentRuns,
   endedRuns,
@@ -23,7 +23,7 @@ import {
   runIndex,
   sessionRuns,
   statusRuns,
-} from '#storage/runs.ts';
+} from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 

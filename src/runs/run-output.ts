@@ -1,7 +1,7 @@
 /** The output of a run as it is stored: parts in the record, and assets for outputs that are too large for it. */
 import { type AssetId, newId } from '#src/core/ids.ts';
 import type { ConsoleEntry, OutputInRun, OutputPart } from '#src/wire/run.ts';
-import type { Asset } from '#storage/assets.ts';
+import type { Asset } from '#storage/records/assets.ts';
 import { OutputContents } from './output-content.ts';
 
 /** An output with more bytes becomes an asset. */

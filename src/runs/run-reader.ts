@@ -5,10 +5,16 @@ import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
-import { type Asset, readAsset } from '#storage/assets.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
-import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
-import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
+import { type Asset, readAsset } from '#storage/records/assets.ts';
+import {
+  type RunIndexEntry,
+  type RunRecord,
+  runIndex,
+  runRecords,
+  runSummaries,
+} from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { asOmitted, asStale, parseEssentials, type RunDocument, withoutOutput } from './run-document.ts';
 import { listOf, type RunQuery, runFinder } from './run-lists.ts';

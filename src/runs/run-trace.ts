@@ -1,7 +1,7 @@
 /** The trace members in the record of a run, and the span of the run. */
 import { childOf, parseTraceparent, type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import type { RunRecord } from '#storage/runs.ts';
+import type { RunRecord } from '#storage/records/runs.ts';
 import type { RunDocument } from './run-document.ts';
 
 type Trace = RunRecord['trace'];

@@ -7,7 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { newId, type RunId, timeOfId } from '#src/core/ids.ts';
-import { runIndex } from '#storage/runs.ts';
+import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
 /** How long to wait for the clock to pass the newest run, whose worker may have counted ahead of it. */

@@ -3,8 +3,8 @@ import { type RunInput, runMachine } from '#machines/run.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { type RunId, type SessionId, timeOfId } from '#src/core/ids.ts';
-import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
-import { runRecords } from '#storage/runs.ts';
+import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
+import { runRecords } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { parseEssentials } from './run-document.ts';
 

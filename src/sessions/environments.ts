@@ -6,15 +6,21 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Environment } from '#src/wire/session.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import type { Entry } from '#storage/committed-records.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
-import { workspaceExists } from '#storage/identity.ts';
-import { newListedId } from '#storage/listed-ids.ts';
-import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
-import type { Listing } from '#storage/page-builder.ts';
-import { openEnvironments } from '#storage/sessions.ts';
-import { slicedListing } from '#storage/sliced-listing.ts';
+import type { Entry } from '#storage/lists/committed-records.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  idBounds,
+  type PageRequest,
+  pageOf,
+} from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
+import { slicedListing } from '#storage/lists/sliced-listing.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
+import { workspaceExists } from '#storage/records/identity.ts';
+import { openEnvironments } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
 
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;

@@ -6,8 +6,8 @@
  * each of them waits for the disk, and bounded, because each of them is in memory as a whole.
  */
 import { defineRecord, encodeRecord, type RecordKind } from '../codec.ts';
-import { userWorkspaces } from '../identity.ts';
 import { SYSTEM } from '../keys.ts';
+import { userWorkspaces } from '../records/identity.ts';
 import type { Store } from '../store.ts';
 import type { Transaction } from '../transaction.ts';
 

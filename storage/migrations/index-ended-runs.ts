@@ -1,5 +1,5 @@
 /** Format 3 → 4: the runs of a session that have ended get an index by how they did. */
-import { endedRuns, runIndex } from '../runs.ts';
+import { endedRuns, runIndex } from '../records/runs.ts';
 import type { Store } from '../store.ts';
 import { type Pass, passOver, workspacesOf } from './conversion.ts';
 

@@ -5,12 +5,12 @@
  */
 
 import { timeText } from '#src/core/ids.ts';
-import { actorSnapshots } from '../actor-snapshots.ts';
 import { defineRecord } from '../codec.ts';
 import { unlessDamaged } from '../damaged.ts';
-import { notebookRecords, notebookSummaries } from '../notebooks.ts';
-import { environmentRuns, runIndex, runRecords, statusRuns } from '../runs.ts';
-import { openEnvironments, openSessionPlaces, sessionPlaces } from '../sessions.ts';
+import { actorSnapshots } from '../records/actor-snapshots.ts';
+import { notebookRecords, notebookSummaries } from '../records/notebooks.ts';
+import { environmentRuns, runIndex, runRecords, statusRuns } from '../records/runs.ts';
+import { openEnvironments, openSessionPlaces, sessionPlaces } from '../records/sessions.ts';
 import type { Store } from '../store.ts';
 import type { Transaction } from '../transaction.ts';
 import { type Pass, passOver, workspacesOf } from './conversion.ts';

@@ -3,14 +3,15 @@
  * them may be at home in another worker: blobs with the counts of their uses, marks of trimmed runs, and noted
  * removals.
  */
-import { type AssetRecord, assetRecords } from '../assets.ts';
-import { blobRecords, blobUses } from '../blobs.ts';
+
 import { defineRecord } from '../codec.ts';
 import { unlessDamaged } from '../damaged.ts';
 import { SYSTEM } from '../keys.ts';
-import { cellOutputRecords } from '../notebooks.ts';
+import { type AssetRecord, assetRecords } from '../records/assets.ts';
+import { blobRecords, blobUses } from '../records/blobs.ts';
+import { cellOutputRecords } from '../records/notebooks.ts';
+import { runIndex, runRecords, trimmedRuns } from '../records/runs.ts';
 import { removalRecords, WORKSPACE_ITSELF } from '../removals.ts';
-import { runIndex, runRecords, trimmedRuns } from '../runs.ts';
 import type { Store } from '../store.ts';
 import type { Transaction } from '../transaction.ts';
 import { type Pass, passOver, workspacesOf } from './conversion.ts';

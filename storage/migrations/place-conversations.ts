@@ -1,6 +1,7 @@
 /** Format 5 → 6: conversations get a list by the time at which they were created. */
-import { conversationPlaces, conversationRecords } from '../conversations.ts';
-import { placeOf } from '../places.ts';
+
+import { placeOf } from '../lists/places.ts';
+import { conversationPlaces, conversationRecords } from '../records/conversations.ts';
 import type { Store } from '../store.ts';
 import { type Pass, passOver, workspacesOf } from './conversion.ts';
 

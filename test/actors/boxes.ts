@@ -7,7 +7,7 @@ import type { Address } from '#src/actors/address.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import { type LogLine, rememberingLog } from '#test/support/temporary-store.ts';
 

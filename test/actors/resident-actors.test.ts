@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { residentActors } from '#storage/actor-snapshots.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { residentActors } from '#storage/records/actor-snapshots.ts';
 import { commitElsewhere } from '#test/support/commit-elsewhere.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';

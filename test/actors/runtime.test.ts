@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Actor } from '#src/wire/actor.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import {
   BOX_VERSION,

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { LiveConversations } from '#src/agent/live-conversations.ts';
 import type { RunId, WorkspaceId } from '#src/core/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
-import { conversationRecords, entryRecords } from '#storage/conversations.ts';
+import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { newConversationId } from '#src/agent/named-conversation.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
-import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;

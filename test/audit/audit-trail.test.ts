@@ -9,7 +9,7 @@ import {
 } from '#src/audit/audit-trail.ts';
 import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import { workspaceRecords } from '#storage/identity.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;

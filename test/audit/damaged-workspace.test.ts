@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
 import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
-import { auditedQueries } from '#storage/audit.ts';
-import { workspaceRecords } from '#storage/identity.ts';
+import { auditedQueries } from '#storage/records/audit.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import { damage } from '#test/support/damage.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 

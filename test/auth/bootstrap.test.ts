@@ -7,8 +7,8 @@ import { type BootstrapOptions, bootstrap } from '#src/auth/bootstrap.ts';
 import { Identity } from '#src/auth/identity.ts';
 import { tokenHash } from '#src/auth/token-secret.ts';
 import { Secret } from '#src/core/secret.ts';
-import { bootstrapRecord, tokenHashes } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { bootstrapRecord, tokenHashes } from '#storage/records/identity.ts';
 import { damage } from '#test/support/damage.ts';
 import { openTestStore, temporaryDirectory } from './identity-fixture.ts';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/audit/audit-trail.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import { auditRecords } from '#storage/audit.ts';
-import { workspaceRecords } from '#storage/identity.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { auditRecords } from '#storage/records/audit.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;

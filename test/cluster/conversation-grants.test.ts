@@ -11,7 +11,7 @@ import type { TicketIssuer } from '#src/http/handlers/event-tickets.ts';
 import type { RunWaiting } from '#src/http/handlers/run-waiting.ts';
 import type { AnyRouteRequest, Route } from '#src/http/route.ts';
 import { agentSessionGrantRoutes, agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
-import { conversationGrants, conversationRecords } from '#storage/conversations.ts';
+import { conversationGrants, conversationRecords } from '#storage/records/conversations.ts';
 import { openWorkers, TOKEN } from './identity-workers.ts';
 
 const HOME = 'home' as WorkspaceId;

@@ -9,10 +9,10 @@ import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { WorkspacePackages } from '#src/packages/workspace-packages.ts';
-import { modelKeyRecords } from '#storage/conversations.ts';
-import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
 import { openSharedStore } from '#storage/open-store.ts';
-import { workspacePackageRecords } from '#storage/packages.ts';
+import { modelKeyRecords } from '#storage/records/conversations.ts';
+import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
+import { workspacePackageRecords } from '#storage/records/packages.ts';
 import { commitElsewhere } from '#test/support/commit-elsewhere.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 

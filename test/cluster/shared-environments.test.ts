@@ -5,10 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { Environments } from '#src/sessions/environments.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import { defineRecord } from '#storage/codec.ts';
-import { workspaceRecords } from '#storage/identity.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import { damage } from '#test/support/damage.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { memberRecords } from '#storage/identity.ts';
-import { notebookSecretRecords } from '#storage/notebooks.ts';
+import { memberRecords } from '#storage/records/identity.ts';
+import { notebookSecretRecords } from '#storage/records/notebooks.ts';
 import { Removals, removalOf } from '#storage/removals.ts';
 import { eventually } from '#test/support/processes.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';

@@ -1,4 +1,4 @@
-import type { DatasourceRecord } from '#storage/datasources.ts';
+import type { DatasourceRecord } from '#storage/records/datasources.ts';
 
 /** A datasource as it is stored. */
 export const RECORD: DatasourceRecord = {

@@ -8,9 +8,9 @@ import type { Principal } from '#src/core/principal.ts';
 import { Datasources } from '#src/datasource/datasources.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { SecretStore } from '#src/datasource/keys/secret-store.ts';
-import { sealedBy } from '#storage/datasources.ts';
-import { workspaceRecords } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { sealedBy } from '#storage/records/datasources.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
 
 test('no connection and no key is sealed in a workspace that was deleted during the test of the connection', async (t) => {

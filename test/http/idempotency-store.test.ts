@@ -7,9 +7,9 @@ import test, { type TestContext } from 'node:test';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
-import { idempotencyClaims, idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
+import { idempotencyClaims, idempotencyExpiries, idempotencyRecords } from '#storage/records/idempotency.ts';
 import { damage } from '#test/support/damage.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

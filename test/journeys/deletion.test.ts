@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Client } from '#src/client/client.ts';
 import type { OutputPart, Run } from '#src/wire/run.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import { assetRecords } from '#storage/assets.ts';
-import { blobRecords, blobUses } from '#storage/blobs.ts';
 import type { RecordKind } from '#storage/codec.ts';
-import { conversationGrants, conversationRecords, entryRecords } from '#storage/conversations.ts';
-import { cellOutputRecords, notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
+import { assetRecords } from '#storage/records/assets.ts';
+import { blobRecords, blobUses } from '#storage/records/blobs.ts';
+import { conversationGrants, conversationRecords, entryRecords } from '#storage/records/conversations.ts';
+import { cellOutputRecords, notebookRecords, notebookSummaries } from '#storage/records/notebooks.ts';
 import {
   agentRuns,
   endedRuns,
@@ -17,8 +17,8 @@ import {
   runRecords,
   sessionRuns,
   statusRuns,
-} from '#storage/runs.ts';
-import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
+} from '#storage/records/runs.ts';
+import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';

@@ -4,7 +4,7 @@ import test from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { workspaceRecords } from '#storage/identity.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;

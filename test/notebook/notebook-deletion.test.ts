@@ -6,11 +6,11 @@ import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
-import { assetRecords } from '#storage/assets.ts';
-import { blobRecords, blobUses } from '#storage/blobs.ts';
-import { cellOutputRecords } from '#storage/notebooks.ts';
+import { assetRecords } from '#storage/records/assets.ts';
+import { blobRecords, blobUses } from '#storage/records/blobs.ts';
+import { cellOutputRecords } from '#storage/records/notebooks.ts';
+import { runIndex, runRecords } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
-import { runIndex, runRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 

@@ -9,8 +9,8 @@ import type { ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
 import { RESULTS_LIMIT_BYTES } from '#src/notebook/file-results.ts';
 import { NotebookFiles } from '#src/notebook/notebook-files.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { cellOutputRecords } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
+import { cellOutputRecords } from '#storage/records/notebooks.ts';
 import { addWorkspaces } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { openSharedStore } from '#storage/open-store.ts';
-import { sessionPlaces } from '#storage/sessions.ts';
+import { sessionPlaces } from '#storage/records/sessions.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { notebookSummaries } from '#storage/notebooks.ts';
+import { notebookSummaries } from '#storage/records/notebooks.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;

@@ -9,9 +9,9 @@ import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
-import { auditRecords } from '#storage/audit.ts';
+import { auditRecords } from '#storage/records/audit.ts';
+import { endedRuns, runIndex, runRecords, sessionRuns, statusRuns } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
-import { endedRuns, runIndex, runRecords, sessionRuns, statusRuns } from '#storage/runs.ts';
 import { damage } from '#test/support/damage.ts';
 import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 

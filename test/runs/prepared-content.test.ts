@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import test from 'node:test';
 import { atOnce } from '#src/core/slices.ts';
 import { holdContent, OutputContents, prepareContent } from '#src/runs/output-content.ts';
-import { blobRecords } from '#storage/blobs.ts';
 import { encodeRecord } from '#storage/codec.ts';
+import { blobRecords } from '#storage/records/blobs.ts';
 
 const LONG = 'a "line" with ä and 😀\n'.repeat(30_000);
 const IMAGE = randomBytes(600_001).toString('base64');

@@ -8,12 +8,12 @@ import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
-import { assetRecords } from '#storage/assets.ts';
-import { auditedQueries, auditRecords } from '#storage/audit.ts';
-import { blobRecords, blobUses } from '#storage/blobs.ts';
-import { workspaceRecords } from '#storage/identity.ts';
+import { assetRecords } from '#storage/records/assets.ts';
+import { auditedQueries, auditRecords } from '#storage/records/audit.ts';
+import { blobRecords, blobUses } from '#storage/records/blobs.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
+import { runIndex, runRecords, runSummaries } from '#storage/records/runs.ts';
 import { Removals, removalOf } from '#storage/removals.ts';
-import { runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
 const DAY_MS = 86_400_000;

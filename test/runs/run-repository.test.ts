@@ -7,8 +7,8 @@ import type { RunDocument } from '#src/runs/run-document.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
 import type { RunKind } from '#src/wire/run.ts';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import { runIndex } from '#storage/runs.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
+import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 

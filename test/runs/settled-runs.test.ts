@@ -8,7 +8,7 @@ import type { RunQuery } from '#src/runs/run-lists.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { SettledRuns } from '#src/runs/settled-runs.ts';
 import { openSharedStore } from '#storage/open-store.ts';
-import { runIndex } from '#storage/runs.ts';
+import { runIndex } from '#storage/records/runs.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 

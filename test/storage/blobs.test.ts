@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
-import { assetRecords, putAsset, readAsset, removeAsset } from '#storage/assets.ts';
-import { blobRecords, blobUses } from '#storage/blobs.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { assetRecords, putAsset, readAsset, removeAsset } from '#storage/records/assets.ts';
+import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import type { Store } from '#storage/store.ts';
 import { damage } from '#test/support/damage.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import { openStore } from '#storage/open-store.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { WORKSPACE } from '#test/actors/boxes.ts';
 import { childScript } from '#test/support/child-script.ts';
 import { PAIRS, pairRecords } from '#test/support/pairs.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { verify } from '#src/maintenance/verify.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
-import { listingOf } from '#storage/listing.ts';
+import { listingOf } from '#storage/lists/listing.ts';
 import { openStore } from '#storage/open-store.ts';
 import { damage } from '#test/support/damage.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';

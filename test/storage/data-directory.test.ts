@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { childScript } from '#test/support/child-script.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 

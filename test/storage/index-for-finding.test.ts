@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { defineRecord } from '#storage/codec.ts';
-import { userWorkspaces } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
-import { endedRuns, environmentRuns, runIndex, runRecords, statusRuns } from '#storage/runs.ts';
-import { openEnvironments, openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
+import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
+import { userWorkspaces } from '#storage/records/identity.ts';
+import { notebookRecords, notebookSummaries } from '#storage/records/notebooks.ts';
+import { endedRuns, environmentRuns, runIndex, runRecords, statusRuns } from '#storage/records/runs.ts';
+import { openEnvironments, openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 

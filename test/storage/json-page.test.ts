@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { listingOf } from '#storage/listing.ts';
-import { MAX_PAGE_BYTES, MAX_PASSED_ENTRIES } from '#storage/page-builder.ts';
-import { slicedJsonPage } from '#storage/sliced-listing.ts';
+import { listingOf } from '#storage/lists/listing.ts';
+import { MAX_PAGE_BYTES, MAX_PASSED_ENTRIES } from '#storage/lists/page-builder.ts';
+import { slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 
 const everythingIsOnDisk = { durable: () => undefined };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { firstIdAt } from '#src/core/ids.ts';
 import { defineRecord } from '#storage/codec.ts';
-import { newListedId } from '#storage/listed-ids.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';

@@ -3,7 +3,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
 import { inheritable } from '#src/os/descriptors.ts';
 import { defineRecord } from '#storage/codec.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   convert,

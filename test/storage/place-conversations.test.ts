@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { type ConversationRecord, conversationPlaces, conversationRecords } from '#storage/conversations.ts';
-import { userWorkspaces } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { idAt } from '#storage/lists/places.ts';
 import { CURRENT_FORMAT } from '#storage/migrations.ts';
 import { openStore } from '#storage/open-store.ts';
-import { idAt } from '#storage/places.ts';
+import {
+  type ConversationRecord,
+  conversationPlaces,
+  conversationRecords,
+} from '#storage/records/conversations.ts';
+import { userWorkspaces } from '#storage/records/identity.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
 const FORMAT_5 = { version: 5, migrations: CURRENT_FORMAT.migrations.slice(0, 4) };

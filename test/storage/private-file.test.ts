@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { writePrivateFile } from '#storage/private-file.ts';
+import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
@@ -29,7 +29,7 @@ test('a private file without room on the disk stays unchanged, and no draft stay
 test('the draft of a killed process is removed by the next writer of a private file', async (t) => {
   const directory = temporaryDirectory(t);
   const path = join(directory, 'keyring.json');
-  const module = import.meta.resolve('#storage/private-file.ts');
+  const module = import.meta.resolve('#storage/disk/private-file.ts');
   const program = `import { writePrivateFile } from ${JSON.stringify(module)};
     for (;;) { writePrivateFile(${JSON.stringify(path)}, 'a key '.repeat(100_000)); process.stdout.write('.'); }`;
   const other = `${path}.before-rotation`;

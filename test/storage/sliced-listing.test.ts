@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { MAX_PASSED_ENTRIES } from '#storage/page-builder.ts';
-import { slicedListing } from '#storage/sliced-listing.ts';
+import { MAX_PASSED_ENTRIES } from '#storage/lists/page-builder.ts';
+import { slicedListing } from '#storage/lists/sliced-listing.ts';
 
 const everythingIsOnDisk = { durable: () => undefined };
 

@@ -6,8 +6,8 @@ import test, { type TestContext } from 'node:test';
 import { setTimeout as nextTry } from 'node:timers/promises';
 import { defineRecord } from '#storage/codec.ts';
 import { isDiskFull } from '#storage/commit-failure.ts';
+import { type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { openStore } from '#storage/open-store.ts';
-import { type RoomState, StoreRoom } from '#storage/store-room.ts';
 import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 

@@ -11,9 +11,9 @@
 import { writeSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defineRecord } from '#storage/codec.ts';
+import { StoreRoom } from '#storage/disk/store-room.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { StoreRoom } from '#storage/store-room.ts';
 
 const MIB = 1024 * 1024;
 export const VALUE_BYTES = 50_000;

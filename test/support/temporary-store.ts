@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Log, openLog } from '#src/core/log.ts';
-import { workspaceRecords } from '#storage/identity.ts';
 import { openStore } from '#storage/open-store.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 
 /** Returns a new directory, which is removed after the test. */

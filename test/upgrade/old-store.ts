@@ -1,14 +1,14 @@
 /** A data directory whose store has format 1 and many runs, as the first release would have left it. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { assetRecords } from '#storage/assets.ts';
-import { blobUses } from '#storage/blobs.ts';
 import { defineRecord } from '#storage/codec.ts';
-import { userWorkspaces } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { migrationCursor } from '#storage/migrations/conversion.ts';
 import { openStore, openStoreReader } from '#storage/open-store.ts';
-import { endedRuns, runIndex, runRecords, statusRuns } from '#storage/runs.ts';
+import { assetRecords } from '#storage/records/assets.ts';
+import { blobUses } from '#storage/records/blobs.ts';
+import { userWorkspaces } from '#storage/records/identity.ts';
+import { endedRuns, runIndex, runRecords, statusRuns } from '#storage/records/runs.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 

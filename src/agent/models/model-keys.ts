@@ -1,8 +1,8 @@
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { type ModelKeyRecord, modelKeyRecords } from '#storage/conversations.ts';
-import { workspaceExists } from '#storage/identity.ts';
+import { type ModelKeyRecord, modelKeyRecords } from '#storage/records/conversations.ts';
+import { workspaceExists } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { KeyedProvider } from './model-id.ts';

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
-import type { SealedConnection } from '#storage/datasources.ts';
+import type { SealedConnection } from '#storage/records/datasources.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
 import type { Keyring } from './keyring.ts';
 

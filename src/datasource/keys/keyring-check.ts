@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
-import type { KeyCheck } from '#storage/datasources.ts';
+import type { KeyCheck } from '#storage/records/datasources.ts';
 
 const PHRASE = new Uint8Array(Buffer.from('troupe key check 1'));
 

@@ -13,8 +13,8 @@ import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Key } from '#src/wire/health.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
-import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { keyChecks } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import type { SealedPlace } from './connection-cipher.ts';
 import {

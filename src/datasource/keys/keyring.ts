@@ -8,7 +8,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import nacl from 'tweetnacl';
 import { OperatorError } from '#src/core/operator-error.ts';
 import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
-import { writePrivateFile } from '#storage/private-file.ts';
+import { writePrivateFile } from '#storage/disk/private-file.ts';
 
 /** Keys by id, and the id of the active one. */
 export interface Keyring {

@@ -1,10 +1,10 @@
 /** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
 
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
-import { type SealedConnection, sealedBy, sealedConnections } from '#storage/datasources.ts';
-import { workspaceRecords } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
-import { notebookOfSealed } from '#storage/notebooks.ts';
+import { type SealedConnection, sealedBy, sealedConnections } from '#storage/records/datasources.ts';
+import { workspaceRecords } from '#storage/records/identity.ts';
+import { notebookOfSealed } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Connection } from '../connectors/connection-schema.ts';

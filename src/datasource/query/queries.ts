@@ -4,7 +4,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import { type DatasourceRecord, datasourceRecords } from '#storage/datasources.ts';
+import { type DatasourceRecord, datasourceRecords } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { mayRead } from '../access.ts';
 import { connectorOf } from '../connectors/connection-schema.ts';

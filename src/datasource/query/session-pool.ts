@@ -3,7 +3,7 @@
  * replaced or deleted, idle connections are closed at once and the others when their statement ends.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { DatasourceRecord } from '#storage/datasources.ts';
+import type { DatasourceRecord } from '#storage/records/datasources.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure } from '../failure.ts';
 

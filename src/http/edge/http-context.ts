@@ -8,7 +8,7 @@ import type { Home } from '#src/cluster/slots.ts';
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import type { LimitOf } from '#storage/workspace-limits.ts';
+import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { ErrorLog } from '../reply/problem.ts';

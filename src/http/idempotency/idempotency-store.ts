@@ -9,14 +9,14 @@ import nacl from 'tweetnacl';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import {
   type IdempotencyClaim,
   type IdempotencyRecord,
   idempotencyClaims,
   idempotencyExpiries,
   idempotencyRecords,
-} from '#storage/idempotency.ts';
-import { SYSTEM } from '#storage/keys.ts';
+} from '#storage/records/idempotency.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Idempotency, IdempotentRequest, IdempotentStart, StoredReply } from './idempotency.ts';

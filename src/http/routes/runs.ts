@@ -4,7 +4,7 @@ import type { RunReader } from '#src/runs/run-reader.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
-import type { RunIndexEntry } from '#storage/runs.ts';
+import type { RunIndexEntry } from '#storage/records/runs.ts';
 import type { RunCancellation } from '../handlers/run-cancellation.ts';
 import type { GuardRun, RunWaiting } from '../handlers/run-waiting.ts';
 import { describeUntrusted } from '../reply/content-headers.ts';

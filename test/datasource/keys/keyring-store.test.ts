@@ -6,9 +6,9 @@ import test, { type TestContext } from 'node:test';
 import { KeyringError } from '#src/datasource/keys/keyring.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { putSealed, readSealed, removeSealed } from '#src/datasource/keys/sealed-connections.ts';
-import { keyChecks, sealedConnections } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
+import { keyChecks, sealedConnections } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { damage } from '#test/support/damage.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
-import type { DatasourceRecord } from '#storage/datasources.ts';
+import type { DatasourceRecord } from '#storage/records/datasources.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const MAX_CONNECTIONS = 8;

@@ -7,7 +7,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import { datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
+import { datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import { RECORD } from '../datasource-record.ts';

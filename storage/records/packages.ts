@@ -1,4 +1,4 @@
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** The packages that all notebooks of a workspace have, by their normal names. Key: workspace id. */
 export interface WorkspacePackagesRecord {

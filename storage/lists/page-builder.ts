@@ -1,5 +1,5 @@
+import { unlessDamaged } from '../damaged.ts';
 import type { Entry } from './committed-records.ts';
-import { unlessDamaged } from './damaged.ts';
 
 /** One page of a list. */
 export interface Listing<T> {

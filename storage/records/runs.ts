@@ -1,4 +1,4 @@
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** A run, stored in the form in which it is served. */
 export interface RunRecord {

@@ -1,4 +1,4 @@
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /**
  * Indexes of notebook sessions by the time at which they were last opened, oldest first. `place` is that time (fixed width)

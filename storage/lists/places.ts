@@ -4,8 +4,8 @@
  */
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
 import { timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
-import type { RecordKind } from './codec.ts';
-import type { Store } from './store.ts';
+import type { RecordKind } from '../codec.ts';
+import type { Store } from '../store.ts';
 
 const TIME_CHARACTERS = timeText(0).length;
 

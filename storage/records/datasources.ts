@@ -1,5 +1,5 @@
 import type { Datasource } from '#src/wire/datasource.ts';
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** The metadata of a datasource: everything but its connection. Key: workspace id, slug. */
 export type DatasourceRecord = Omit<Datasource, 'configured' | 'warnings'>;

@@ -1,4 +1,4 @@
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** The first reply to a request with an idempotency key, stored so that a retry gets it again. */
 export interface IdempotencyRecord {

@@ -1,5 +1,5 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** The limits that the operator has set for one workspace; those that are absent are as in the settings. 0 means no limit. */
 export interface WorkspaceLimitsRecord {

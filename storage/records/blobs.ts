@@ -4,9 +4,9 @@
  * had the same output. Each notebook and conversation has blobs of its own, because the counts of uses are written by
  * its home alone.
  */
-import { defineRecord, encodeBytesRecord } from './codec.ts';
-import { DAMAGED, readOrDamaged } from './damaged.ts';
-import type { Transaction } from './transaction.ts';
+import { defineRecord, encodeBytesRecord } from '../codec.ts';
+import { DAMAGED, readOrDamaged } from '../damaged.ts';
+import type { Transaction } from '../transaction.ts';
 
 export interface Blob {
   /** The SHA-256 of the bytes, in hexadecimal. */

@@ -1,4 +1,4 @@
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** A conversation, open or not. Its history is in its entries. */
 export interface ConversationRecord {

@@ -1,9 +1,10 @@
 /** The assets of runs: outputs that are too large for the run record, and images of conversations. */
+
+import { DamagedRecord, defineRecord } from '../codec.ts';
+import { unlessDamaged } from '../damaged.ts';
+import type { Store } from '../store.ts';
+import type { Transaction } from '../transaction.ts';
 import { type Blob, blobRecords, releaseBlob, useBlob } from './blobs.ts';
-import { DamagedRecord, defineRecord } from './codec.ts';
-import { unlessDamaged } from './damaged.ts';
-import type { Store } from './store.ts';
-import type { Transaction } from './transaction.ts';
 
 export interface Asset extends Blob {
   readonly mimetype: string;

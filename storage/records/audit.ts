@@ -1,5 +1,5 @@
 import type { AuditEntry } from '#src/wire/audit.ts';
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /** One audited action and its author. Key: workspace id, audit id (time-ordered). */
 export type AuditRecord = Omit<AuditEntry, 'id' | 'createdAt'>;

@@ -1,6 +1,6 @@
 import type { RootDatabase } from 'lmdb';
-import { DamagedRecord, decodeRecord, problemOf, type RecordKind } from './codec.ts';
-import { type Key, partitionRange, rangeOf } from './keys.ts';
+import { DamagedRecord, decodeRecord, problemOf, type RecordKind } from '../codec.ts';
+import { type Key, partitionRange, rangeOf } from '../keys.ts';
 
 /** Which entries of a range to return. */
 export interface Page {

@@ -3,10 +3,10 @@
  * requests.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Store } from '../store.ts';
 import type { Entry } from './committed-records.ts';
 import type { PageRequest } from './listing.ts';
 import { type Listing, PageBuilder, type PageShape } from './page-builder.ts';
-import type { Store } from './store.ts';
 
 /** How long one slice may hold the event loop. */
 const SLICE_MS = 2;

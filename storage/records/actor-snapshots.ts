@@ -1,4 +1,4 @@
-import { defineRecord } from './codec.ts';
+import { defineRecord } from '../codec.ts';
 
 /**
  * The stored form of an actor: its state and its context. Children, timers and handles are not stored, because they

@@ -20,9 +20,9 @@ import { join } from 'node:path';
 import { OperatorError } from '#src/core/operator-error.ts';
 import { descriptorOf } from '#src/os/descriptors.ts';
 import { loadPreallocate, type Preallocate } from '#src/os/preallocate.ts';
-import { isDiskFull } from './commit-failure.ts';
-import type { CommitRoom } from './commit-queue.ts';
-import type { Store } from './store.ts';
+import { isDiskFull } from '../commit-failure.ts';
+import type { CommitRoom } from '../commit-queue.ts';
+import type { Store } from '../store.ts';
 import { DATA_FILE, LOCK_FILE } from './store-place.ts';
 
 /** How much room there is: enough, less than the watermark, or only the reserve. */

@@ -1,6 +1,6 @@
 import { type IdKind, lastIdOf, newId, timeOfId } from '#src/core/ids.ts';
-import type { RecordKind } from './codec.ts';
-import type { Store } from './store.ts';
+import type { RecordKind } from '../codec.ts';
+import type { Store } from '../store.ts';
 
 /** A list whose last key is an id. */
 export interface IdList {

@@ -1,6 +1,6 @@
 import type { Member, Scope } from '#src/wire/identity.ts';
-import { defineRecord } from './codec.ts';
-import type { Store } from './store.ts';
+import { defineRecord } from '../codec.ts';
+import type { Store } from '../store.ts';
 
 export interface WorkspaceRecord {
   readonly name: string;
