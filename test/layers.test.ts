@@ -31,7 +31,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/events': { values: ['src/core'] },
   // The processes of a server: the homes of things, the way from worker to worker, and the watch over workers. Every other folder
   // may take its port as a parameter.
-  'src/cluster': { values: ['src/os', 'src/core', 'src/kernel'], types: ['src/events'] },
+  'src/cluster': { values: ['src/os', 'src/core', 'src/confined'], types: ['src/events'] },
   'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
   'src/actors': {
@@ -46,20 +46,20 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/core', 'machines', 'storage'],
     types: ['src/actors', 'src/events', 'src/runs'],
   },
-  'src/kernel': { values: ['src/os', 'src/core'], types: ['src/metrics'] },
+  'src/confined': { values: ['src/os', 'src/core'], types: ['src/metrics'] },
   'src/notebook': {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions', 'src/outputs'],
-    types: ['src/actors', 'src/events', 'src/kernel'],
+    types: ['src/actors', 'src/events', 'src/confined'],
   },
   'src/agent': {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
     types: ['src/actors', 'src/events', 'src/metrics', 'src/runs'],
   },
-  'src/packages': { values: ['src/core', 'src/kernel', 'storage'] },
+  'src/packages': { values: ['src/core', 'src/confined', 'storage'] },
   'src/files': { values: ['src/core'] },
   'src/datasource': {
     values: ['src/core', 'src/cluster', 'storage'],
-    types: ['src/audit', 'src/kernel', 'src/metrics', 'src/tracing'],
+    types: ['src/audit', 'src/confined', 'src/metrics', 'src/tracing'],
   },
   'src/http': {
     values: [
@@ -101,7 +101,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/maintenance': { values: ['src/core', 'storage'] },
   // Checks a machine in the way in which the server would use it.
   'src/doctor': {
-    values: ['src/core', 'src/kernel', 'src/datasource', 'storage'],
+    values: ['src/core', 'src/confined', 'src/datasource', 'storage'],
     types: ['src/config.ts'],
   },
   // `troupe serve` is `src/main.ts`, and `troupe doctor` `src/doctor`, loaded when they are asked for.
@@ -122,7 +122,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/operators': {
     values: ['src/core', 'src/actors', 'src/metrics'],
     types: [
-      ...['src/cluster', 'src/config.ts', 'src/events', 'src/http', 'src/kernel', 'src/maintenance'],
+      ...['src/cluster', 'src/config.ts', 'src/events', 'src/http', 'src/confined', 'src/maintenance'],
       'storage',
     ],
   },
@@ -154,7 +154,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/config',
       'src/os',
       'src/audit',
-      ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/kernel', 'src/metrics'],
+      ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/confined', 'src/metrics'],
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
       ...['src/cluster', 'src/auth'],
     ],
@@ -163,7 +163,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The way from settings to a serving process, and to its end.
   'src/process': {
     values: [
-      ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/core', 'src/datasource', 'src/kernel'],
+      ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/core', 'src/datasource', 'src/confined'],
       ...['src/os', 'storage'],
     ],
     types: ['src/config.ts'],
@@ -185,7 +185,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   '@preact/signals': /^src\/console\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // To start the kernel host and confined processes; in the command line, to start the browser that prints a report.
-  'node:child_process': /^src\/kernel\/zygote-process\.ts$|^src\/cli\/run\/pdf\.ts$/,
+  'node:child_process': /^src\/confined\/host\/zygote-process\.ts$|^src\/cli\/run\/pdf\.ts$/,
   'node:cluster': /^src\/cluster\/primary\//,
   // to answer, to ask databases through the gateway, and to lead an installer to its index
   'node:http': /^src\/(http|datasource)\/|^src\/packages\/index-proxy\.ts$/,
@@ -247,7 +247,8 @@ test('only the configuration reads the environment, except for the variables tha
   const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
   assert.deepEqual(
     reading.filter(
-      (file) => !/^src\/(config\.ts|config\/|kernel\/kernel-host\.ts|os\/service-notice\.ts)/.test(file),
+      (file) =>
+        !/^src\/(config\.ts|config\/|confined\/host\/kernel-host\.ts|os\/service-notice\.ts)/.test(file),
     ),
     [],
   );

@@ -10,7 +10,7 @@ import { PEERS_FOLDER } from './environment.ts';
 import { Signals } from './signals.ts';
 import type { Contestant, Session, Subject } from './subject.ts';
 
-const HOST_FOLDER = join(PEERS_FOLDER, '..', '..', 'src', 'kernel', 'host');
+const HOST_FOLDER = join(PEERS_FOLDER, '..', '..', 'src', 'confined', 'python');
 const NOTHING = {
   base_url: {},
   headers: {},

@@ -64,7 +64,7 @@ def warm_up(folder):
     registry.entry_points()
     compile_cell("import marimo as mo\nx = 1", cell_id="x")
     sys.path.insert(0, folder)
-    import graph_scans
+    from kernel import graph_scans
 
     graph_scans.install()
     handle = Kernel.handle_message

@@ -2,9 +2,9 @@
  * The messages between a primary and its workers, over the channel that Node.js makes between a process and its child.
  */
 
-import type { ProcessEnd } from '#src/kernel/exit-classification.ts';
-import type { LocalModelAddress } from '#src/kernel/local-model.ts';
-import type { HostHello } from '#src/kernel/zygote-process.ts';
+import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
+import type { ProcessEnd } from '#src/confined/exit-classification.ts';
+import type { HostHello } from '#src/confined/host/zygote-process.ts';
 import type { SlotTable } from './slots.ts';
 
 /** The argument with which the primary starts its workers. The number of the worker follows. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '#src/config.ts';
+import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
-import { KernelHost } from '#src/kernel/kernel-host.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const UPGRADE =

@@ -1,6 +1,6 @@
 /** Builds the events about cells. */
 
-import type { CellOutput } from '#src/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { Envelope, EventData, EventType } from '#src/wire/events.ts';
 import type { VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';

@@ -1,5 +1,5 @@
+import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import { compactText, cutText } from '#src/core/compact-text.ts';
-import type { CellOutput } from '#src/kernel/messages.ts';
 import { charsOf } from './held-chars.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
+import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
+import type { KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
-import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
-import type { KernelCall, KernelMessage } from '#src/kernel/messages.ts';
 import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { ConcludedWork } from './work/work-slot.ts';

@@ -5,10 +5,10 @@
  * chart.
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
+import type { Kernel } from '#src/confined/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
-import type { Kernel } from '#src/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import { holdContent } from '#src/runs/output-content.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { SessionMode, Startup } from '#src/wire/session.ts';

@@ -2,12 +2,13 @@
  * Notebook files: a saved notebook made from one, or written as one. A converter reads and writes; this decides its
  * input and the meaning of its failures for the caller.
  */
+
+import type { ConversionFailure, ConvertRequest, ConvertResult } from '#src/confined/children/convert.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { Semaphore } from '#src/core/semaphore.ts';
 import { inSlices } from '#src/core/slices.ts';
 import { encodeUtf8 } from '#src/core/utf8.ts';
-import type { ConversionFailure, ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
 import type { Store } from '#storage/store.ts';
 import { type NotebookDocument, titleOf } from './document.ts';
 import { resultsOf } from './file-results.ts';

@@ -6,10 +6,10 @@
 import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
-import type { KernelLaunch } from '#src/kernel/kernel.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';

@@ -1,10 +1,10 @@
 /** Open notebooks as agents use them. Work waits a while for a kernel that starts or is busy. */
 import { isStarting } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
+import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import { AppError, type Failure } from '#src/core/errors.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
-import type { CellOutput } from '#src/kernel/messages.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';

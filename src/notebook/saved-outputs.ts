@@ -2,8 +2,9 @@
  * The last outputs of a notebook's cells, which are stored apart from the notebook. A large output is a blob, which the
  * asset of its run shares.
  */
+
+import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { CellOutput } from '#src/kernel/messages.ts';
 import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
 import type { Cell } from '#src/wire/notebook.ts';

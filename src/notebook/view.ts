@@ -2,7 +2,7 @@
  * The known state of an open notebook's cells: the document, and the kernel's reports about each cell. Pure state: it
  * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
  */
-import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/kernel/messages.ts';
+import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/confined/kernel/messages.ts';
 import type { Cell } from '#src/wire/notebook.ts';
 import type { ShownStatus } from '#src/wire/session.ts';
 import { ConsoleTail } from './console-tail.ts';

@@ -2,11 +2,11 @@
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
+import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
-import type { KernelHost } from '#src/kernel/kernel-host.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';

@@ -2,8 +2,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import { type OperatorWarning, WARNING_KINDS } from '#src/core/operator-warning.ts';
-import type { KernelHost } from '#src/kernel/kernel-host.ts';
 import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
 import { addProcessGauges } from '#src/metrics/process-gauges.ts';
 import type { Sample } from '#src/metrics/registry.ts';

@@ -1,6 +1,6 @@
 /**
  * Which representation of an output is shown to whom. An output has data of a media type, or of several (a bundle). The server
- * adds its text and its rows, which the kernel made from the value (`src/kernel/host/output_text.py`, `output_table.py`). Command
+ * adds its text and its rows, which the kernel made from the value (`src/confined/python/outputs/output_text.py`, `output_table.py`). Command
  * line, agents and console show the representation that `representationFor` chooses, each in its own way.
  */
 import type { OutputTable } from '#src/wire/output.ts';

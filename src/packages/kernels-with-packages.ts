@@ -3,8 +3,9 @@
  * are installed. If packages replace one that the kernel host has loaded, such as another pandas, the kernel is forked
  * from a second host, which has loaded only marimo and is started when it is first needed.
  */
+
+import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
 import type { Log } from '#src/core/log.ts';
-import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { PackageWishes } from './package-installer.ts';
 import type { PackageSet, PackageSets } from './package-sets.ts';

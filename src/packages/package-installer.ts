@@ -1,14 +1,14 @@
 /**
- * Asks children of the kernel host (src/kernel/host/installer.py) which packages a notebook lacks, and to install them. A
+ * Asks children of the kernel host (src/confined/python/children/installer.py) which packages a notebook lacks, and to install them. A
  * child that plans is confined like a conversion. One that installs also writes the folder that it fills, and connects to
  * the proxy of this server and to nothing else.
  */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ChildEnd, ChildStarter } from '#src/kernel/confined-child.ts';
-import { encodeFrame } from '#src/kernel/frame-decoder.ts';
-import { asList, asRecord, asText, isRecord } from '#src/kernel/json-shape.ts';
-import { bareConfinement } from '#src/kernel/launch-order.ts';
+import type { ChildEnd, ChildStarter } from '#src/confined/confined-child.ts';
+import { encodeFrame } from '#src/confined/frame-decoder.ts';
+import { asList, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
+import { bareConfinement } from '#src/confined/launch-order.ts';
 import type { IndexProxy } from './index-proxy.ts';
 import { PackageFailure } from './package-failure.ts';
 import { abandoned, type Progress } from './shared-installation.ts';

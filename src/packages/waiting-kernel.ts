@@ -1,5 +1,5 @@
 /** A kernel whose process is started later. Until then it can be ended, and nothing else can be asked of it. */
-import type { Kernel, KernelSink } from '#src/kernel/kernel.ts';
+import type { Kernel, KernelSink } from '#src/confined/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
 
 export class WaitingKernel implements Kernel {

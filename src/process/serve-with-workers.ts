@@ -8,8 +8,8 @@ import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messa
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
+import { SocketDirectory } from '#src/confined/host/socket-directory.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
-import { SocketDirectory } from '#src/kernel/socket-directory.ts';
 import { type BoundSocket, bindListener } from '#src/os/listening-socket.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';

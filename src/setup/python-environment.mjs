@@ -1,4 +1,4 @@
-// Creates the managed Python environment: `.venv` with exactly the packages that src/kernel/host/requirements.txt pins.
+// Creates the managed Python environment: `.venv` with exactly the packages that src/confined/python/requirements.txt pins.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
@@ -43,7 +43,7 @@ function namesOtherPython(root) {
   }
 }
 
-const requirementsPath = (root) => join(root, 'src', 'kernel', 'host', 'requirements.txt');
+const requirementsPath = (root) => join(root, 'src', 'confined', 'python', 'requirements.txt');
 const stampPath = (root) => join(root, '.venv', '.troupe-stamp');
 
 function wanted(root) {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { StartEngine } from '#src/datasource/embedded/engine-port.ts';
-import { KernelHost } from '#src/kernel/kernel-host.ts';
 
 const PYTHON =
   process.env.TROUPE_PYTHON || fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));

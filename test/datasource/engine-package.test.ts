@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
-import { PYTHON, startTestHost } from '#test/kernel/kernel-fixture.ts';
+import { PYTHON, startTestHost } from '#test/confined/kernel-fixture.ts';
 import { ask } from './probe-fixture.ts';
 
 test('a Python without the package of a database says which one it lacks, and goes on', async (t) => {

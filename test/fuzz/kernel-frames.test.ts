@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseBoundedJson } from '#src/confined/bounded-json.ts';
+import { encodeFrame, FrameDecoder, FrameError } from '#src/confined/frame-decoder.ts';
+import { ShapeError } from '#src/confined/json-shape.ts';
+import { decodeMessage } from '#src/confined/kernel/message-decoders.ts';
+import type { KernelMessage } from '#src/confined/kernel/messages.ts';
 import { Heartbeats } from '#src/events/heartbeats.ts';
-import { parseBoundedJson } from '#src/kernel/bounded-json.ts';
-import { encodeFrame, FrameDecoder, FrameError } from '#src/kernel/frame-decoder.ts';
-import { ShapeError } from '#src/kernel/json-shape.ts';
-import { decodeMessage } from '#src/kernel/message-decoders.ts';
-import type { KernelMessage } from '#src/kernel/messages.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { mutated, odd } from './odd-values.ts';

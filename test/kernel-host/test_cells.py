@@ -292,7 +292,7 @@ print("errors", [error["cell_id"] for error in ctx.result.errors])"""
         self.assertIn("already defined in cell 'a'", refused.error_of(SCRATCH)["msg"])
         traceback = "".join(m["console"]["data"] for m in refused.messages if m["op"] == "cell-op" and m["console"])
         self.assertIn("_context.py", traceback)
-        self.assertNotIn("src/kernel/host", traceback)
+        self.assertNotIn("src/confined/python", traceback)
         self.assertEqual(list(refused.cells), ["a"])
 
     def test_the_scratchpad_sees_the_notebook_and_adds_no_names_to_it(self):

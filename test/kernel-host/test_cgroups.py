@@ -10,7 +10,7 @@ import unittest
 
 from support import HOST, Host, KernelLost, wait_until
 
-import cgroups  # isort: skip
+from forking import cgroups  # isort: skip
 
 GREEDY = "kept = []\nwhile True: kept.append(b'x' * (32 << 20))"
 
@@ -86,7 +86,7 @@ class ControlGroups(unittest.TestCase):
 DELEGATED = """
 import os, subprocess, sys
 sys.path.insert(0, sys.argv[1])
-import cgroups
+from forking import cgroups
 root = sys.argv[2]
 controllers = cgroups.words(root, "cgroup.controllers")
 cgroups.CONTROLLER = "memory" if "memory" in controllers else next(iter(controllers), "none")

@@ -5,7 +5,7 @@ import unittest
 
 from support import Host
 
-from inbox import MAX_ORDER_BYTES, Inbox
+from forking.inbox import MAX_ORDER_BYTES, Inbox
 
 
 class Reading(unittest.TestCase):

@@ -7,15 +7,15 @@ import unittest
 
 import support
 
-sys.path.append(os.path.join(support.ROOT, "src/kernel/notebook_modules"))
+sys.path.append(os.path.join(support.ROOT, "src/confined/notebook_modules"))
 
 from troupe import channel, dbapi  # isort: skip
 
-import bridge
-from calls import Calls
+from kernel import bridge
+from kernel.calls import Calls
 from frames import HEAD, Limits, find_excess
-from kernel_state import STATE, Asked
-from outbox import MessageTooLarge, Outbox
+from kernel.kernel_state import STATE, Asked
+from kernel.outbox import MessageTooLarge, Outbox
 
 ENOUGH = Limits(bytes=10_000, values=1_000, depth=64)
 

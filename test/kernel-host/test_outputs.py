@@ -194,12 +194,12 @@ class Fuzz(unittest.TestCase):
 
 class Tracebacks(unittest.TestCase):
     def test_a_traceback_has_the_colours_that_marimo_gives_it(self):
-        import admission
+        from outputs import sendable
         from marimo._messaging.tracebacks import _highlight_traceback
 
         text = 'Traceback (most recent call last):\n  File "x", line 1, in f\n    f(a="<b>")\n    ^\nValueError: x & y\n'
         for _ in range(2):  # the second one with a lexer that was used before
-            self.assertEqual(admission.highlight_traceback(text), _highlight_traceback(text))
+            self.assertEqual(sendable.highlight_traceback(text), _highlight_traceback(text))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import unittest
 
 from support import HOST, Host, KernelLost, find_marked, is_alive, wait_until
 
-import child  # isort: skip
+from forking import child  # isort: skip
 
 ESCAPES = """
 import os, subprocess

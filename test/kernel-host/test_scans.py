@@ -9,7 +9,7 @@ from marimo._ast.cell import CellConfig, CellImpl
 from marimo._ast.compiler import compile_cell
 from marimo._runtime.dataflow.graph import DirectedGraph
 
-import graph_scans
+from kernel import graph_scans
 
 CODES = (
     "",

@@ -3,7 +3,7 @@
 import unittest
 
 import support  # noqa: F401  isort: skip  puts the host on sys.path
-from uv_failure import explain  # isort: skip
+from children.uv_failure import explain  # isort: skip
 
 
 class Explanations(unittest.TestCase):

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createActor } from 'xstate';
-import type { Kernel } from '#src/kernel/kernel.ts';
+import type { Kernel } from '#src/confined/kernel/kernel.ts';
 import { kernelDriver } from '#src/notebook/kernel-driver.ts';
+import { startTestHost } from '#test/confined/kernel-fixture.ts';
 import { text } from '#test/events/recording-sink.ts';
-import { startTestHost } from '#test/kernel/kernel-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { openUnsavedNotebook } from './unsaved-notebook.ts';
 

@@ -37,7 +37,7 @@ export function checkout(t: TestContext): { root: string; write: (path: string, 
     if (name.startsWith('.') && name !== '.bin') continue;
     symlinkSync(join(REPOSITORY, 'node_modules', name), join(root, 'node_modules', name));
   }
-  write('src/kernel/host/requirements.txt', '# pinned\nPy_Yaml.x==6.0.3\n');
+  write('src/confined/python/requirements.txt', '# pinned\nPy_Yaml.x==6.0.3\n');
   write('.venv/lib/python3.11/site-packages/py_yaml_x-6.0.3.dist-info/METADATA', '');
   const compilerOptions = { module: 'nodenext', rootDir: '.', outDir: 'dist', sourceMap: true, types: [] };
   write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src'] }));

@@ -72,7 +72,7 @@ test('changed requirements make the Python environment pending, unless the opera
   const { pending } = await importSetup('python-environment');
   setUp(root);
   assert.equal(pending(root), undefined);
-  write('src/kernel/host/requirements.txt', 'py-yaml-x==6.0.4\n');
+  write('src/confined/python/requirements.txt', 'py-yaml-x==6.0.4\n');
   assert.equal(pending(root), 'its requirements have changed');
   write('troupe.config.json', '{"python": "/usr/bin/python3"}');
   assert.equal(pending(root), undefined);
@@ -82,7 +82,7 @@ test('an environment counts as installed only if every package has its pinned ve
   const { root, write } = checkout(t);
   const { isInstalled } = await importSetup('python-environment');
   assert.equal(isInstalled(root), true);
-  write('src/kernel/host/requirements.txt', 'Py.Yaml-X==6.0.3\nother==1.0\n');
+  write('src/confined/python/requirements.txt', 'Py.Yaml-X==6.0.3\nother==1.0\n');
   assert.equal(isInstalled(root), false);
   rmSync(join(root, '.venv'), { recursive: true });
   assert.equal(isInstalled(root), false);

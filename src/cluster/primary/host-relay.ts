@@ -2,7 +2,12 @@
  * One kernel host for all workers: orders of workers go to it, and its reports to the worker whose child they are about.
  * The children of a worker that has ended are killed.
  */
-import { type HostHello, type StartZygote, type Zygote, ZygoteProcess } from '#src/kernel/zygote-process.ts';
+import {
+  type HostHello,
+  type StartZygote,
+  type Zygote,
+  ZygoteProcess,
+} from '#src/confined/host/zygote-process.ts';
 import type { HostName, HostOrder, HostReport } from '../messages.ts';
 
 const SIGKILL = 9;

@@ -2,8 +2,8 @@
  * The kernel hosts of a server with workers: the usual one, which is there as long as the server, and one that has only marimo
  * loaded, which is started when a worker wants it and ends when none does any more.
  */
-import type { KernelHost } from '#src/kernel/kernel-host.ts';
-import type { HostParts } from '#src/kernel/kernel-host-options.ts';
+import type { KernelHost } from '#src/confined/host/kernel-host.ts';
+import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 import { HostRelay } from './host-relay.ts';
 

@@ -2,8 +2,8 @@
  * The kernel host as a worker has it: a process of the primary, to which orders and from which reports go through the
  * primary. A run of the host ends for this worker when the process ends, or when the worker gives it up.
  */
-import { KernelHostError } from '#src/kernel/host-error.ts';
-import type { ChildListener, HostHello, StartZygote, Zygote } from '#src/kernel/zygote-process.ts';
+import { KernelHostError } from '#src/confined/host/host-error.ts';
+import type { ChildListener, HostHello, StartZygote, Zygote } from '#src/confined/host/zygote-process.ts';
 import type { HostName } from '../messages.ts';
 import type { PrimaryLink } from './primary-link.ts';
 

@@ -1,4 +1,4 @@
-import type { LocalModelAddress } from '#src/kernel/local-model.ts';
+import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import type { PrimaryLink } from './primary-link.ts';
 
 /** Returns a function that starts the one local model of the server, which is a child of the primary's kernel host. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { EngineKind } from '#src/kernel/engine-process.ts';
+import type { EngineKind } from '#src/confined/children/engine-process.ts';
 import { type Connector, defineConnector } from '../connectors/connector.ts';
 import { embeddedSession } from './embedded-session.ts';
 import { checkPath, pathMember } from './workspace-path.ts';

@@ -1,6 +1,6 @@
 /** Sessions with embedded databases. They hold no process: each statement takes one, and a cancelled one ends its own. */
 
-import type { EngineKind, EngineLaunch, EngineMode } from '#src/kernel/engine-process.ts';
+import type { EngineKind, EngineLaunch, EngineMode } from '#src/confined/children/engine-process.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';

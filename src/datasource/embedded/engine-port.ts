@@ -1,8 +1,8 @@
 /**
  * This folder's interface to the processes of embedded databases, which the kernel host starts and confines. One
- * request at a time, one answer each; src/kernel/host/engine.py is the other side.
+ * request at a time, one answer each; src/confined/python/engines/engine.py is the other side.
  */
-import type { EngineLaunch } from '#src/kernel/engine-process.ts';
+import type { EngineLaunch } from '#src/confined/children/engine-process.ts';
 
 /** A process. Disposing kills it. */
 export interface EngineProcess extends Disposable {

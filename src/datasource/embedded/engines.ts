@@ -4,7 +4,7 @@
  * a bounded number of them, at work and waiting, and further statements wait for one to end.
  */
 
-import type { EngineLaunch } from '#src/kernel/engine-process.ts';
+import type { EngineLaunch } from '#src/confined/children/engine-process.ts';
 import type { EngineProcess, StartEngine } from './engine-port.ts';
 
 interface Kept {

@@ -1,5 +1,5 @@
 /**
- * Rows as the process of an embedded database encodes them (src/kernel/host/engine_rows.py): JSON that goes to a
+ * Rows as the process of an embedded database encodes them (src/confined/python/engines/rows.py): JSON that goes to a
  * notebook unchanged, and is decoded only for readers of values.
  */
 import { DatasourceFailure } from '../failure.ts';

@@ -1,5 +1,5 @@
+import type { CellError, CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
 import { shortenText } from '#src/core/compact-text.ts';
-import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import { unbundle } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';

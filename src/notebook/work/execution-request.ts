@@ -1,6 +1,7 @@
 /** Execution requests, read against the present notebook: their changes, and the cells that they run. */
+
+import type { CellError } from '#src/confined/kernel/messages.ts';
 import { AppError, type Violation } from '#src/core/errors.ts';
-import type { CellError } from '#src/kernel/messages.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import type { CacheMode, ExecutionRequest as SentExecution } from '#src/wire/run.ts';
 import { type CellConfig, configOf } from '../document.ts';

@@ -1,7 +1,5 @@
 /** Follows one execution by the kernel's messages and reports, at its end, how every cell that it touched ended. */
 
-import { shortenText } from '#src/core/compact-text.ts';
-import type { Failure } from '#src/core/errors.ts';
 import type {
   BridgeDone,
   BridgeWarning,
@@ -9,7 +7,9 @@ import type {
   CellStatus,
   Execution,
   KernelMessage,
-} from '#src/kernel/messages.ts';
+} from '#src/confined/kernel/messages.ts';
+import { shortenText } from '#src/core/compact-text.ts';
+import type { Failure } from '#src/core/errors.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import { OutputShelf } from '#src/runs/run-output.ts';
 import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/wire/run.ts';

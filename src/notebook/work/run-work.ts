@@ -1,6 +1,6 @@
+import type { Kernel } from '#src/confined/kernel/kernel.ts';
 import type { RunId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
-import type { Kernel } from '#src/kernel/kernel.ts';
 import { OutputShelf } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';

@@ -1,4 +1,4 @@
-import type { CellError } from '#src/kernel/messages.ts';
+import type { CellError } from '#src/confined/kernel/messages.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /** Structural errors by cell: of the cells that were asked about and of all cells that these depend on. */

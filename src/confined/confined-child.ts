@@ -1,0 +1,253 @@
+/**
+ * One child process of the kernel host, from the order that starts it to the report of its end. It owns the process,
+ * the socket between the two and its timers; all three are gone once `ended` was called. Every process that parses or
+ * runs a user's input is one of these.
+ *
+ * The order names the limits of the process, and nothing of a workspace: every later kernel inherits the memory of the
+ * host, where orders are read. The launch, which is the task of the process, is sent once the process was admitted
+ * (kernel-door.ts). Everything that the process sends is untrusted. A child has ended when both its process and its
+ * socket have; after the first of the two ends, the wait for the other is bounded.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:os';
+import type { PeerProcess } from '#src/os/peer-process.ts';
+import type { ProcessEnd } from './exit-classification.ts';
+import { encodeLongFrame } from './frame-decoder.ts';
+import type { FrameParts } from './frame-sender.ts';
+import type { KernelLog, Zygote } from './host/zygote-process.ts';
+import { asRecord, asText, isRecord } from './json-shape.ts';
+import { KernelDoor } from './kernel-door.ts';
+import { type FrameReading, KernelSocket } from './kernel-socket.ts';
+import type { ChildRequest, Confinement } from './launch-order.ts';
+
+/** The parts of the kernel host that a child uses. */
+export interface ChildPort {
+  /** The running host. Waits while it restarts, rejects when it is down for good. */
+  readonly zygote: () => Promise<Zygote>;
+  /** Returns a path for one socket, not used before. */
+  readonly newSocketPath: () => string;
+  /** Identifies and signals the process at the other end of a connection. */
+  readonly peers: () => PeerProcess;
+  readonly log: KernelLog;
+}
+
+/** Starts children of the kernel host. */
+export interface ChildStarter {
+  /**
+   * Calls `request` with the confinement of kernels, or with null when they have none, at the time that the constructor
+   * of `ConfinedChild` names. Frames are JSON unless `reading` says otherwise.
+   */
+  startChild(
+    request: (confinement: Confinement | null) => ChildRequest,
+    events: ChildEvents,
+    reading?: FrameReading,
+  ): ConfinedChild;
+  /** Returns a path for one socket or one folder with sockets, not used before, in a folder that only the server enters. */
+  newSocketPath(): string;
+}
+
+export type ChildEnd =
+  /** The process ended. `process` is null when the socket closed and the host did not say how in time. */
+  | { readonly kind: 'ended'; readonly process: ProcessEnd | null }
+  /** The kernel host ended, and the child with it. */
+  | { readonly kind: 'lost' }
+  /** The kernel host refused the order. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** The kernel host or the socket is missing. */
+  | { readonly kind: 'unavailable'; readonly reason: string }
+  /** The child broke the protocol and was killed. */
+  | { readonly kind: 'broken'; readonly reason: string }
+  /** Something was thrown while a frame was taken, which is a mistake of the server. The child was killed. */
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+export interface ChildEvents {
+  /** The child has connected and is sent its launch. */
+  admitted?(): void;
+  forked?(pid: number): void;
+  /** Parsed frames in order. A `ShapeError` thrown here is a broken protocol. */
+  received(values: readonly unknown[]): void;
+  /** Called once, after everything else. */
+  ended(end: ChildEnd): void;
+}
+
+/**
+ * The host says how a process ended within milliseconds. A busy machine, or a host that loads a library, takes longer, and
+ * without its report the server cannot say why a child did not start.
+ */
+const END_DETAIL_MS = 2000;
+/** How long a dead child's socket is still read: a process that a cell started may keep it open for ever. */
+const LAST_WORDS_MS = 250;
+const KILL_MS = 1000;
+/** The channel of the first frame to a child. */
+const LAUNCH = 6;
+const MAX_WORDS_CHARS = 4096;
+
+export class ConfinedChild implements Disposable {
+  readonly #id = randomBytes(8).toString('hex');
+  readonly #port: ChildPort;
+  readonly #events: ChildEvents;
+  readonly #socket: KernelSocket;
+  #door: KernelDoor | null = null;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #zygote: Zygote | null = null;
+  #process: ProcessEnd | null = null;
+  #hasInit = false;
+  #isAdmitted = false;
+  /** The child's own words for the reason why it could not begin to work. */
+  #words = '';
+  #isClosed = false;
+  #isEnding = false;
+  #isGone = false;
+
+  /**
+   * Starts the child at once; no event comes before the caller's turn is over. `request` is called when the host is there,
+   * immediately before the order of its result is sent.
+   */
+  constructor(port: ChildPort, request: () => ChildRequest, events: ChildEvents, reading?: FrameReading) {
+    this.#port = port;
+    this.#events = events;
+    this.#socket = new KernelSocket(
+      {
+        received: (values) => this.#receive(values),
+        broken: (reason) => this.#end({ kind: 'broken', reason }),
+        failed: (error) => this.#end({ kind: 'failed', error }),
+        closed: () => this.#onSocketClosed(),
+      },
+      reading,
+    );
+    this.#start(request).catch((error: unknown) => {
+      this.#end({ kind: 'unavailable', reason: error instanceof Error ? error.message : String(error) });
+    });
+  }
+
+  /** Sends the parts of one frame. Ignored when the child is not connected. */
+  send(...frame: readonly Uint8Array[]): void {
+    this.#socket.send(...frame);
+  }
+
+  /**
+   * Sends a frame once it is made, and everything that is sent later after it. Ignored when the child is not connected. `sent` is
+   * called as `FrameSender.send` says.
+   */
+  sendMade(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
+    this.#socket.sendMade(frame, sent);
+  }
+
+  /** Reads nothing more from the child until `resume`. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /**
+   * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. A child that has
+   * an init gets the signal through its socket and not through the host: the host may be busy, and a signal through it
+   * would have to wake two processes more.
+   */
+  signal(name: 'SIGINT' | 'SIGKILL'): void {
+    const signal = constants.signals[name];
+    if (this.#hasInit && this.#socket.signalPeer(this.#port.peers(), signal)) return;
+    this.#zygote?.signal(this.#id, signal);
+  }
+
+  /** Kills the child. `ended` follows within a second in every case. */
+  kill(): void {
+    if (this.#isGone) return;
+    this.#isEnding = true;
+    this.signal('SIGKILL');
+    this.#socket.resume();
+    this.#after(this.#zygote === null ? 0 : KILL_MS, () => this.#end({ kind: 'ended', process: null }));
+  }
+
+  /** Kills the child. No event follows. */
+  [Symbol.dispose](): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    if (this.#process === null) this.signal('SIGKILL');
+    this.#door?.[Symbol.dispose]();
+    this.#socket.destroy();
+  }
+
+  async #start(request: () => ChildRequest): Promise<void> {
+    const zygote = await this.#port.zygote();
+    if (this.#isGone || this.#isEnding) return;
+    const token = randomBytes(32).toString('hex');
+    const path = this.#port.newSocketPath();
+    let launch: ChildRequest['launch'] | undefined;
+    const door = new KernelDoor(token, this.#port.peers(), (socket, bytes) => {
+      this.#isAdmitted = true;
+      this.#socket.take(socket, bytes);
+      this.#socket.sendMade(encodeLongFrame(LAUNCH, launch));
+      launch = undefined;
+      this.#events.admitted?.();
+    });
+    this.#door = door;
+    await door.listen(path);
+    if (this.#isGone || this.#isEnding) return;
+    this.#zygote = zygote;
+    const { order, launch: toSend } = request();
+    launch = toSend;
+    zygote.order(
+      this.#id,
+      { ...order, connection: { path, token } },
+      {
+        forked: (pid, isInit) => {
+          this.#hasInit = isInit;
+          this.#events.forked?.(pid);
+          door.expect(pid);
+        },
+        ended: (end) => this.#onProcessEnded(end),
+        refused: (reason) => this.#end({ kind: 'refused', reason }),
+        lost: () => this.#end({ kind: 'lost' }),
+      },
+    );
+  }
+
+  #receive(values: readonly unknown[]): void {
+    const failure = values.findIndex(isStartFailure);
+    if (failure === -1) {
+      this.#events.received(values);
+      return;
+    }
+    this.#words = asText(asRecord(values[failure], 'the message').words, 'words').slice(0, MAX_WORDS_CHARS);
+    this.#port.log.warn(
+      { id: this.#id, words: this.#words },
+      'a process of the kernel host ended before it could work',
+    );
+    const others = values.filter((value) => !isStartFailure(value));
+    if (others.length > 0) this.#events.received(others);
+  }
+
+  #onSocketClosed(): void {
+    this.#isClosed = true;
+    if (this.#process !== null) this.#end({ kind: 'ended', process: this.#process });
+    else this.#after(END_DETAIL_MS, () => this.#end({ kind: 'ended', process: this.#process }));
+  }
+
+  #onProcessEnded(end: ProcessEnd): void {
+    this.#process = end;
+    this.#socket.resume();
+    if (this.#isAdmitted && !this.#isClosed) {
+      this.#after(LAST_WORDS_MS, () => this.#end({ kind: 'ended', process: end }));
+    } else this.#end({ kind: 'ended', process: end });
+  }
+
+  #end(end: ChildEnd): void {
+    if (this.#isGone) return;
+    this[Symbol.dispose]();
+    const hasWords = end.kind === 'ended' && end.process !== null && this.#words !== '';
+    this.#events.ended(hasWords ? { ...end, process: { ...end.process, words: this.#words } } : end);
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    if (!this.#isGone) this.#timers.push(setTimeout(act, delayMs));
+  }
+}
+
+function isStartFailure(value: unknown): boolean {
+  return isRecord(value) && value.op === 'start-failed';
+}

@@ -1,0 +1,60 @@
+/**
+ * A kernel host that has only marimo loaded, for kernels whose packages replace libraries that the main host has
+ * loaded. It starts on first use, and ends when it has had no kernel for a while.
+ */
+import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
+import type { KernelHost } from './kernel-host.ts';
+
+const IDLE_MS = 10 * 60_000;
+
+export class PlainHost implements AsyncDisposable {
+  readonly #make: () => KernelHost;
+  #host: KernelHost | undefined;
+  #started: Promise<unknown> | undefined;
+  #kernels = 0;
+  #idle: NodeJS.Timeout | undefined;
+  #isDisposed = false;
+
+  constructor(make: () => KernelHost) {
+    this.#make = make;
+  }
+
+  /** Resolves when kernels can be started. Rejects when they cannot. */
+  async ready(): Promise<this> {
+    if (this.#isDisposed) throw new Error('The server is stopping.');
+    if (this.#host === undefined) {
+      this.#host = this.#make();
+      this.#started = this.#host.start();
+    }
+    clearTimeout(this.#idle);
+    await this.#started;
+    return this;
+  }
+
+  startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
+    if (this.#host === undefined) throw new Error('The plain kernel host was not started.');
+    clearTimeout(this.#idle);
+    this.#kernels++;
+    return this.#host.startKernel(launch, {
+      ready: (info) => sink.ready(info),
+      messages: (batch) => sink.messages(batch),
+      exited: (exit) => {
+        if (--this.#kernels === 0) this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
+        sink.exited(exit);
+      },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#idle);
+    const host = this.#host;
+    this.#host = undefined;
+    this.#started = undefined;
+    await host?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * One kernel process, from the order to fork it to the report of its end. It owns the process and its timers, which are
+ * gone once `exited` was called.
+ *
+ *   waiting ──► forking ──► opening ──► up ──► gone        any of them ──► gone
+ *   (for the    (until the  (until all cells
+ *    host)       is ready)   are registered)
+ *
+ * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
+ * after it.
+ */
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { type ChildEnd, type ChildEvents, type ChildPort, ConfinedChild } from '../confined-child.ts';
+import { classifyExit, type EndFacts, type ProcessEnd } from '../exit-classification.ts';
+import type { OomWatch } from '../host/oom-watch.ts';
+import { JSON_FRAMES } from '../kernel-socket.ts';
+import type { ChildRequest } from '../launch-order.ts';
+import type { KernelLimits } from '../limits.ts';
+import { CommandSlot } from './command-slot.ts';
+import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
+import {
+  callFrame,
+  controlFrame,
+  createNotebook,
+  executeScratchpad,
+  toMarimoConfigs,
+} from './kernel-commands.ts';
+import { decodeMessage, mayTakeLong } from './message-decoders.ts';
+import type { BridgeDone, KernelMessage } from './messages.ts';
+
+/** The metrics of kernels. */
+export type KernelMetrics = Pick<ServerMetrics, 'kernelStarts' | 'kernelStartDuration' | 'kernelEnds'>;
+
+/** The parts of its host that a kernel uses. */
+export interface KernelPort extends ChildPort {
+  readonly request: () => ChildRequest;
+  readonly launchTimeoutMs: number;
+  readonly limits: KernelLimits;
+  readonly metrics: KernelMetrics | undefined;
+  readonly oomWatch: OomWatch;
+  /** Called once when it is up, before the sink's `ready`. */
+  readonly up?: () => void;
+  /** Called once, before the sink's `exited`. */
+  readonly forget: () => void;
+}
+
+type Milestone = 'startedAt' | 'admittedAt' | 'readyAt' | 'openedAt';
+type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
+
+const STOP_MS = 1500;
+
+export class KernelProcess implements Kernel {
+  readonly id: string;
+  readonly #launch: KernelLaunch;
+  readonly #sink: KernelSink;
+  readonly #port: KernelPort;
+  readonly #child: ConfinedChild;
+  readonly #commands: CommandSlot;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #times: Record<Milestone, number> = {
+    startedAt: performance.now(),
+    admittedAt: 0,
+    readyAt: 0,
+    openedAt: 0,
+  };
+  #state: State = 'waiting';
+  #isPaused = false;
+  #pid: number | null = null;
+  #opened: BridgeDone | null = null;
+  #asked: EndFacts['asked'] = null;
+  #refusal: EndFacts['refusal'] = null;
+
+  /** Starts at once; reports nothing before the caller's turn is over. */
+  constructor(launch: KernelLaunch, sink: KernelSink, port: KernelPort) {
+    this.id = launch.id;
+    this.#launch = launch;
+    this.#sink = sink;
+    this.#port = port;
+    const events: ChildEvents = {
+      admitted: () => this.#mark('admittedAt'),
+      forked: (pid) => {
+        this.#pid = pid;
+        this.#becomeUp();
+      },
+      received: (values) => this.#receive(values),
+      ended: (end) => this.#onEnded(end),
+    };
+    const prepareLarge = sink.prepare?.bind(sink);
+    const reading = { ...JSON_FRAMES, mayTakeLong, ...(prepareLarge === undefined ? {} : { prepareLarge }) };
+    this.#child = new ConfinedChild(port, () => this.#request(), events, reading);
+    this.#commands = new CommandSlot({
+      send: (frame, sent) => this.#child.sendMade(frame, sent),
+      signal: () => this.#child.signal('SIGINT'),
+    });
+    this.#after(port.launchTimeoutMs, () => {
+      if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
+    });
+  }
+
+  /** Null until it was forked. */
+  get pid(): number | null {
+    return this.#pid;
+  }
+
+  get inFlight(): number | null {
+    return this.#commands.inFlight;
+  }
+
+  execute(request: Parameters<Kernel['execute']>[0]): number {
+    return this.#command('execute-cells', request);
+  }
+
+  configure(configs: Parameters<Kernel['configure']>[0]): number {
+    return this.#command('update-cell-config', { configs: toMarimoConfigs(configs) });
+  }
+
+  scratchpad(request: Parameters<Kernel['scratchpad']>[0]): number {
+    return this.#command('execute-scratchpad', executeScratchpad(request));
+  }
+
+  findErrors({ cellIds, codes }: Parameters<Kernel['findErrors']>[0]): number {
+    return this.#command('edit-cells', { codes, configs: {}, deleteIds: [], judge: cellIds });
+  }
+
+  answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
+    this.#child.send(...callFrame(id, json));
+  }
+
+  interrupt(): boolean {
+    return this.#state === 'up' && this.#commands.interrupt();
+  }
+
+  kill(): void {
+    if (this.#state === 'gone') return;
+    this.#asked ??= 'kill';
+    this.#child.kill();
+  }
+
+  stop(): void {
+    if (this.#state === 'gone' || this.#asked !== null) return;
+    this.#asked = 'stop';
+    if (this.#state !== 'up') {
+      this.kill();
+      return;
+    }
+    this.#commands.interrupt();
+    this.#child.sendMade(controlFrame(0, 'stop-kernel', {}));
+    this.#child.resume();
+    this.#after(STOP_MS, () => this.kill());
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    if (this.#state === 'up') this.#child.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#child.resume();
+  }
+
+  #command(type: string, fields: Readonly<Record<string, unknown>>): number {
+    if (this.#state !== 'up')
+      throw new Error(`${type} was given to kernel ${this.id}, which is ${this.#state}`);
+    return this.#commands.give(type, fields);
+  }
+
+  #request(): ChildRequest {
+    this.#state = 'forking';
+    this.#port.oomWatch.hasKilled(); // forgets kills from before this kernel
+    return this.#port.request();
+  }
+
+  #receive(values: readonly unknown[]): void {
+    const batch: KernelMessage[] = [];
+    try {
+      for (const value of values) {
+        if (this.#state === 'gone') break;
+        this.#take(decodeMessage(value), batch);
+      }
+    } finally {
+      if (batch.length > 0) this.#sink.messages(batch);
+    }
+    this.#becomeUp();
+  }
+
+  #take(message: KernelMessage, batch: KernelMessage[]): void {
+    if (message.op === 'bridge-done') {
+      const isOurs = this.#commands.settle(message);
+      // A seq that is not in flight is a forgery, or the late end of a command that one has ended before.
+      if (message.seq !== null && !isOurs) return;
+      if (isOurs && this.#opened === null) {
+        this.#mark('openedAt');
+        this.#opened = message;
+      }
+    } else if (message.op === 'bridge-ready' && this.#state === 'forking') {
+      this.#mark('readyAt');
+      this.#state = 'opening';
+      this.#commands.give('create-notebook', createNotebook(this.#launch));
+    }
+    batch.push(message);
+  }
+
+  /** Becomes `up` when the notebook is open and the host has reported the pid, in whichever order. */
+  #becomeUp(): void {
+    if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
+    const { startedAt, admittedAt, readyAt, openedAt } = this.#times;
+    this.#state = 'up';
+    if (this.#isPaused) this.#child.pause();
+    const phases = {
+      forkMs: admittedAt - startedAt,
+      connectMs: readyAt - admittedAt,
+      openMs: openedAt - readyAt,
+    };
+    const durationMs = Math.round(openedAt - startedAt);
+    this.#port.log.info({ sessionId: this.id, pid: this.#pid, durationMs }, 'a kernel has started');
+    this.#port.metrics?.kernelStarts.of('started').add();
+    this.#port.up?.();
+    this.#port.metrics?.kernelStartDuration.of().observe(durationMs / 1000);
+    try {
+      this.#sink.ready({ phases, done: this.#opened, pid: this.#pid });
+    } catch (error) {
+      this.#contain(error);
+    }
+  }
+
+  /** Ends this kernel after a bug of the server in handling its messages, so that no other session is affected. */
+  #contain(error: unknown): void {
+    this.#port.log.error({ err: error, kernel: this.id }, 'a message of a kernel could not be handled');
+    this.#refuse('kernel_protocol_error', 'The kernel sent something that the server could not take.');
+  }
+
+  #onEnded(end: ChildEnd): void {
+    if (end.kind === 'broken') this.#refuse('kernel_protocol_error', `The kernel sent ${end.reason}.`);
+    else if (end.kind === 'failed') this.#contain(end.error);
+    else if (end.kind === 'unavailable')
+      this.#refuse('kernel_start_failed', `The kernel did not start: ${end.reason}`);
+    else if (end.kind === 'refused')
+      this.#refuse('kernel_start_failed', `The kernel host refused to start it: ${end.reason}`);
+    else this.#finish(end.kind === 'lost', end.kind === 'ended' ? end.process : null);
+  }
+
+  #refuse(cause: 'kernel_protocol_error' | 'kernel_start_failed', message: string): void {
+    this.#refusal ??= { cause, message };
+    this.#finish(false, null);
+  }
+
+  #finish(hostLost: boolean, end: ProcessEnd | null): void {
+    if (this.#state === 'gone') return;
+    const wasReady = this.#state === 'up';
+    this.#state = 'gone';
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#child[Symbol.dispose]();
+    this.#port.forget();
+    const exit = classifyExit({
+      wasReady,
+      asked: this.#asked,
+      hostLost,
+      refusal: this.#refusal,
+      end,
+      wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
+      limits: this.#port.limits,
+    });
+    const livedMs = Math.round(performance.now() - this.#times.startedAt);
+    const { cause, message } = exit;
+    this.#port.log.info(
+      { sessionId: this.id, pid: this.#pid, cause, message, livedMs },
+      'a kernel has ended',
+    );
+    if (!wasReady) this.#port.metrics?.kernelStarts.of('failed').add();
+    this.#port.metrics?.kernelEnds.of(cause).add();
+    this.#sink.exited(exit);
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    this.#timers.push(setTimeout(act, delayMs));
+  }
+
+  #mark(name: Milestone): void {
+    this.#times[name] = performance.now();
+  }
+}

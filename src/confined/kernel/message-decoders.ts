@@ -1,0 +1,302 @@
+import { cutText, shortenText } from '#src/core/compact-text.ts';
+import type { OutputTable } from '#src/wire/output.ts';
+import {
+  asBoolean,
+  asList,
+  asNumber,
+  asOneOf,
+  asRecord,
+  asText,
+  isRecord,
+  orNull,
+  ShapeError,
+} from '../json-shape.ts';
+import type {
+  CellConfig,
+  CellError,
+  CellOutput,
+  CellVerdict,
+  DocumentChange,
+  KernelMessage,
+} from './messages.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
+const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
+const MAX_TEXT_CHARS = 20_000;
+/** The most characters of the text that names an output, and of the reason why it cannot be shown. */
+const MAX_REASON_CHARS = 500;
+/** The longest name that RFC 6838 allows. */
+const MAX_MIMETYPE_CHARS = 255;
+/** The most characters of a table's rows, and of its columns' names and types. */
+const MAX_TABLE_CHARS = 512 * 1024;
+const MAX_TABLE_COLUMNS = 200;
+const VERDICTS = [
+  'success',
+  'exception',
+  'stopped',
+  'cancelled',
+  'interrupted',
+  'marimo-error',
+  'disabled',
+] as const;
+
+const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map([
+  ['cell-op', decodeCellOp],
+  ['execution', decodeExecution],
+  ['variables', decodeVariables],
+  ['notebook-document-transaction', decodeTransaction],
+  [
+    'missing-package-alert',
+    (f: Fields) => ({ op: 'missing-package-alert', packages: texts(f.packages, 'packages') }),
+  ],
+  ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
+  ['bridge-done', decodeBridgeDone],
+  ['bridge-judged', decodeBridgeJudged],
+  ['kernel-call', decodeKernelCall],
+  ['bridge-asked', (f: Fields) => ({ op: 'bridge-asked', cells: texts(f.cells, 'cells') })],
+  [
+    'bridge-warning',
+    (f: Fields) => ({
+      op: 'bridge-warning',
+      cellId: asText(f.cell_id, 'cell_id'),
+      what: shortenText(asText(f.what, 'what'), MAX_REASON_CHARS),
+      reason: shortenText(asText(f.reason, 'reason'), MAX_REASON_CHARS),
+    }),
+  ],
+  [
+    'bridge-app-options',
+    (f: Fields) => ({ op: 'bridge-app-options', options: asRecord(f.options, 'options') }),
+  ],
+]);
+
+/**
+ * The message that one frame holds. Any program in the kernel's process may have written the frame, so nothing in it is
+ * believed: a known `op` with members of another shape throws ShapeError, an unknown one passes through.
+ */
+export function decodeMessage(json: unknown): KernelMessage {
+  const fields = asRecord(json, 'the message');
+  const op = asText(fields.op, 'op');
+  const decode = DECODERS.get(op);
+  if (decode !== undefined) return decode(fields);
+  return { op: 'other', name: op, fields };
+}
+
+/**
+ * Messages that change or save a whole notebook, or make the server do something. A kernel that works as it should
+ * sends few of them.
+ */
+const LONG_OPS: ReadonlySet<unknown> = new Set([
+  'variables',
+  'notebook-document-transaction',
+  'bridge-app-options',
+  'bridge-done',
+  'bridge-judged',
+  'kernel-call',
+]);
+
+/** Returns whether the message in a frame may take long to handle, however short it is. */
+export function mayTakeLong(json: unknown): boolean {
+  return isRecord(json) && LONG_OPS.has(json.op);
+}
+
+function decodeCellOp(fields: Fields): KernelMessage {
+  const { console } = fields;
+  return {
+    op: 'cell-op',
+    cellId: asText(fields.cell_id, 'cell_id'),
+    output: orNull(fields.output, asCellOutput, 'output'),
+    console: isRecord(console)
+      ? [asCellOutput(console, 'console')]
+      : orNull(console, (list, where) => asList(list, asCellOutput, where), 'console'),
+    status: orNull(fields.status, (value, where) => asOneOf(value, CELL_STATES, where), 'status'),
+    staleInputs: orNull(fields.stale_inputs, asBoolean, 'stale_inputs'),
+    runId: orNull(fields.run_id, asText, 'run_id'),
+    executionId: orNull(fields.execution_id, asText, 'execution_id'),
+    timestamp: asNumber(fields.timestamp, 'timestamp'),
+  };
+}
+
+function decodeExecution(fields: Fields): KernelMessage {
+  return {
+    op: 'execution',
+    executionId: asText(fields.execution_id, 'execution_id'),
+    cellId: asText(fields.cell_id, 'cell_id'),
+    runId: orNull(fields.run_id, asText, 'run_id'),
+    phase: asOneOf(fields.phase, ['planned', 'running', 'completed'], 'phase'),
+  };
+}
+
+function decodeVariables(fields: Fields): KernelMessage {
+  const variable = (value: unknown) => {
+    const one = asRecord(value, 'variable');
+    return {
+      name: asText(one.name, 'name'),
+      declaredBy: texts(one.declared_by, 'declared_by'),
+      usedBy: texts(one.used_by, 'used_by'),
+    };
+  };
+  return { op: 'variables', variables: asList(fields.variables, variable, 'variables') };
+}
+
+function decodeTransaction(fields: Fields): KernelMessage {
+  const transaction = asRecord(fields.transaction, 'transaction');
+  return {
+    op: 'notebook-document-transaction',
+    source: asText(transaction.source, 'source'),
+    changes: asList(transaction.changes, asChange, 'changes'),
+  };
+}
+
+function asChange(value: unknown): DocumentChange {
+  const change = asRecord(value, 'change');
+  const type = asText(change.type, 'type');
+  if (type === 'reorder-cells') return { type, cellIds: texts(change.cellIds, 'cellIds') };
+  const cellId = asText(change.cellId, 'cellId');
+  const place = () => ({
+    before: orNull(change.before, asText, 'before'),
+    after: orNull(change.after, asText, 'after'),
+  });
+  switch (type) {
+    case 'create-cell':
+      return {
+        type,
+        cellId,
+        code: asText(change.code, 'code'),
+        name: asText(change.name, 'name'),
+        config: asConfig(asRecord(change.config, 'config')),
+        ...place(),
+      };
+    case 'delete-cell':
+      return { type, cellId };
+    case 'move-cell':
+      return { type, cellId, ...place() };
+    case 'set-code':
+      return { type, cellId, code: asText(change.code, 'code') };
+    case 'set-name':
+      return { type, cellId, name: asText(change.name, 'name') };
+    case 'set-config':
+      return { type, cellId, config: asConfig(change) };
+    default:
+      throw new ShapeError(`change is of unknown type ${type}`);
+  }
+}
+
+/** Reads a configuration, which marimo writes in snake case inside create-cell and in camel case inside set-config. */
+function asConfig(fields: Fields): CellConfig {
+  return {
+    disabled: orNull(fields.disabled, asBoolean, 'disabled') ?? false,
+    hideCode: orNull(fields.hide_code ?? fields.hideCode, asBoolean, 'hideCode') ?? false,
+    expandOutput: orNull(fields.expand_output ?? fields.expandOutput, asBoolean, 'expandOutput') ?? false,
+    column: orNull(fields.column, asNumber, 'column'),
+  };
+}
+
+function decodeBridgeDone(fields: Fields): KernelMessage {
+  const cells = Object.entries(asRecord(fields.cells, 'cells'));
+  const error = orNull(fields.error, asText, 'error');
+  return {
+    op: 'bridge-done',
+    seq: orNull(fields.seq, asNumber, 'seq'),
+    type: asText(fields.type, 'type'),
+    error: error === null ? null : shortenText(error, MAX_TEXT_CHARS),
+    interrupted: orNull(fields.interrupted, asBoolean, 'interrupted') ?? false,
+    cells: new Map(cells.map(([cellId, verdict]) => [cellId, asVerdict(verdict)])),
+  };
+}
+
+function decodeBridgeJudged(fields: Fields): KernelMessage {
+  const errors = Object.entries(asRecord(fields.errors, 'errors'));
+  return {
+    op: 'bridge-judged',
+    errors: new Map(errors.map(([cellId, list]) => [cellId, asList(list, asCellError, cellId)])),
+  };
+}
+
+function decodeKernelCall(fields: Fields): KernelMessage {
+  return {
+    op: 'kernel-call',
+    id: asNumber(fields.id, 'id'),
+    method: asText(fields.method, 'method'),
+    fields,
+  };
+}
+
+function asVerdict(value: unknown): CellVerdict {
+  if (!Array.isArray(value) || value.length !== 3) throw new ShapeError('a verdict is not a triple');
+  const [status, stale, errors]: readonly unknown[] = value;
+  return {
+    status: orNull(status, (one, where) => asOneOf(one, VERDICTS, where), 'status'),
+    stale: asBoolean(stale, 'stale'),
+    errors: asList(errors, asCellError, 'errors'),
+  };
+}
+
+function asCellOutput(value: unknown, where: string): CellOutput {
+  const output = asRecord(value, where);
+  const text = orNull(output.text, asText, 'text');
+  const table = orNull(output.table, asOutputTable, 'table');
+  return {
+    channel: asOneOf(output.channel, CHANNELS, 'channel'),
+    mimetype: cutText(asText(output.mimetype, 'mimetype'), 0, MAX_MIMETYPE_CHARS),
+    data: asOutputData(output.data),
+    timestamp: asNumber(output.timestamp, 'timestamp'),
+    ...(text === null ? {} : { text: cutText(text, 0, MAX_TEXT_CHARS) }),
+    ...(table === null ? {} : { table }),
+  };
+}
+
+/** Throws ShapeError for a table that is larger than the bridge makes, so that readers need no bounds of their own. */
+function asOutputTable(value: unknown): OutputTable {
+  const table = asRecord(value, 'table');
+  const rows = asList(table.rows, (row, where) => asList(row, (cell) => cell, where), 'rows');
+  if (rows.length > 0 && JSON.stringify(rows).length > MAX_TABLE_CHARS)
+    throw new ShapeError('a table is too large');
+  const columns = asList(
+    table.columns,
+    (one) => {
+      const column = asRecord(one, 'column');
+      return { name: asText(column.name, 'name'), type: asText(column.type, 'type') };
+    },
+    'columns',
+  ).slice(0, MAX_TABLE_COLUMNS);
+  const columnChars = columns.reduce((sum, { name, type }) => sum + name.length + type.length, 0);
+  if (columnChars > MAX_TABLE_CHARS) throw new ShapeError('a table is too large');
+  return {
+    columns,
+    rows,
+    rowCount: asNumber(table.rowCount, 'rowCount'),
+    columnCount: asNumber(table.columnCount, 'columnCount'),
+  };
+}
+
+function asOutputData(data: unknown): CellOutput['data'] {
+  if (typeof data === 'string') return data;
+  if (Array.isArray(data)) return asList(data, asCellError, 'data');
+  return asRecord(data, 'data');
+}
+
+function asCellError(value: unknown): CellError {
+  if (isCellError(value)) return value;
+  throw new ShapeError('the error has another shape');
+}
+
+/** Returns whether the members that the server reads have their types. marimo may add others. */
+function isCellError(value: unknown): value is CellError {
+  if (!isRecord(value) || typeof value.type !== 'string') return false;
+  const optionalText = (one: unknown) => one === undefined || one === null || typeof one === 'string';
+  const { cells, edges_with_vars: edges, lineno, msg, name } = value;
+  return (
+    msg !== null &&
+    name !== null &&
+    [msg, name, value.exception_type, value.raising_cell, value.traceback].every(optionalText) &&
+    (lineno === undefined || lineno === null || typeof lineno === 'number') &&
+    (cells === undefined || (Array.isArray(cells) && cells.every((one) => typeof one === 'string'))) &&
+    (edges === undefined || Array.isArray(edges))
+  );
+}
+
+function texts(value: unknown, where: string): readonly string[] {
+  return asList(value, asText, where);
+}

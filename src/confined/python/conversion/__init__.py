@@ -1,0 +1,1 @@
+"""Conversion of notebook files, in a child of the zygote."""

@@ -1,0 +1,172 @@
+"""Reading uploaded notebook files: .py (marimo's, or any script), .ipynb, .md. An error says where the file is broken."""
+
+import ast
+import json
+import re
+
+from marimo._ast.parse import split_source_lines
+
+from conversion.jupyter_cells import without_raw_and_attachments
+from conversion.notebook_ir import from_ir, keep_tabs
+
+CELL_MARK = re.compile(r"^# ?%%(.*)$")
+MARIMO_IMPORT = re.compile(r"^import marimo as mo\b", re.MULTILINE)
+RUN_GUARD = "__name__ == '__main__'"
+FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
+
+
+class UnreadableNotebook(Exception):
+    """Raised for a file that cannot be read. The message is for the person who uploaded the file."""
+
+
+def read_notebook(content, format) -> dict:
+    """Returns Troupe's serialization of the file's text. Raises UnreadableNotebook when the text does not fit the
+    format."""
+    if not isinstance(content, str):
+        raise UnreadableNotebook("the content is not text")
+    text = content.removeprefix("\ufeff")  # as programs of Windows write it
+    return {"py": read_py, "ipynb": read_ipynb, "md": read_md}[format](text)
+
+
+def read_py(content) -> dict:
+    """Makes a notebook of a script that is not one: its parts between `# %%` lines, otherwise a single cell."""
+    from marimo._convert.converters import MarimoConvert
+
+    try:
+        module = ast.parse(content)
+    except SyntaxError as error:
+        if error.lineno is not None:
+            raise UnreadableNotebook(f"line {error.lineno}, column {error.offset}: {error.msg}") from error
+        raise UnreadableNotebook(f"line {find_null_line(content)}: {error.msg}") from error
+    except ValueError as error:  # how Python up to 3.11.3 takes a null byte
+        raise UnreadableNotebook(f"line {find_null_line(content)}: {error}") from error
+    ir = MarimoConvert.from_py(content).to_ir()
+    if not (ir.valid and ir.cells):
+        return _read_cells(split_script(content))
+    if line := find_lost_line(module, ir.violations):
+        raise UnreadableNotebook(
+            f"line {line}: marimo drops what stands outside of cells, and a setup cell that is not the first. Move it into a cell"
+        )
+    return from_ir(ir)
+
+
+def find_lost_line(module, violations):
+    """Returns the first line of a marimo notebook that marimo would leave out without a word; None when there is none."""
+    lost = [one.lineno for one in violations if one.description.startswith("Unexpected statement")]
+    guards = [at for at, node in enumerate(module.body) if isinstance(node, ast.If) and ast.unparse(node.test) == RUN_GUARD]
+    after = module.body[guards[0] + 1 :] if guards else []
+    return min([*lost, *(node.lineno for node in after)], default=None)
+
+
+def find_null_line(content) -> int:
+    """Returns the line of the first null byte, which Python does not report."""
+    return content.count("\n", 0, max(content.find("\0"), 0)) + 1
+
+
+def split_script(content) -> list:
+    """Cells in the shape of .ipynb. `# %% [markdown]` starts prose, whose lines are comments."""
+    cells, lines, kind = [], [], "code"
+
+    def end_cell():
+        text = "\n".join(lines).strip("\n")
+        if text:
+            cells.append({"cell_type": kind, "source": text, "metadata": {}})
+
+    for line in split_source_lines(content):
+        if mark := CELL_MARK.match(line):
+            end_cell()
+            lines, kind = [], "markdown" if "[markdown]" in mark[1] or "[md]" in mark[1] else "code"
+        else:
+            lines.append(re.sub(r"^# ?", "", line) if kind == "markdown" else line)
+    end_cell()
+    return cells
+
+
+def read_ipynb(content) -> dict:
+    try:
+        notebook = json.loads(content)
+    except json.JSONDecodeError as error:
+        raise UnreadableNotebook(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+    if not isinstance(notebook, dict):
+        raise UnreadableNotebook("line 1: a Jupyter notebook is a JSON object")
+    cells = notebook.get("cells")
+    if "worksheets" in notebook and cells is None:
+        raise UnreadableNotebook("it is of notebook format 3: save it with a Jupyter of this decade")
+    if not isinstance(cells, list):
+        raise UnreadableNotebook("it has no list of cells")
+    for number, cell in enumerate(cells, 1):
+        if fault := _find_fault(cell):
+            raise UnreadableNotebook(f"cell {number}: {fault}")
+    metadata = notebook.get("metadata", {})
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("marimo", {}), dict):
+        raise UnreadableNotebook("its metadata is not an object")
+    if language := _find_other_language(metadata):
+        raise UnreadableNotebook(f"it is a notebook in {language}, and only Python can be run")
+    return _read_cells([without_raw_and_attachments(cell) for cell in cells], metadata)
+
+
+def _find_other_language(metadata):
+    """Returns the language that the notebook says it is written in, unless it is Python."""
+    info, kernel = metadata.get("language_info"), metadata.get("kernelspec")
+    for given in (isinstance(info, dict) and info.get("name"), isinstance(kernel, dict) and kernel.get("language")):
+        if isinstance(given, str) and given.strip() and not given.lower().startswith(("python", "ipython")):
+            return given.strip()[:40]
+    return None
+
+
+def _find_fault(cell):
+    if not isinstance(cell, dict):
+        return "not an object"
+    if not isinstance(cell.get("cell_type"), str):
+        return "no cell_type"
+    source = cell.get("source")
+    if not (isinstance(source, str) or isinstance(source, list) and all(isinstance(line, str) for line in source)):
+        return "no source text"
+    metadata = cell.get("metadata", {})
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("marimo", {}), dict):
+        return "metadata is not an object"
+    return None
+
+
+def _read_cells(cells, metadata=None):
+    if not cells:
+        return _convert_cells(cells, metadata)
+    try:
+        return _convert_cells(cells, metadata)
+    except (RecursionError, MemoryError):
+        raise
+    # the converter fails on the notebook as a whole: ask it cell by cell which one it was
+    except Exception as error:
+        for number, cell in enumerate(cells, 1):
+            try:
+                _convert_cells([cell], metadata)
+            except Exception as cause:
+                raise UnreadableNotebook(f"cell {number}: {cause}") from error
+        raise
+
+
+def _convert_cells(cells, metadata):
+    from marimo._convert.converters import MarimoConvert
+
+    notebook = {"cells": cells, "metadata": metadata or {}, "nbformat": 4, "nbformat_minor": 5}
+    return from_ir(MarimoConvert.from_ipynb(json.dumps(notebook)).to_ir())
+
+
+def read_md(content) -> dict:
+    import yaml
+    from marimo._convert.converters import MarimoConvert
+
+    if header := FRONT_MATTER.match(content):
+        try:
+            yaml.safe_load(header[1])
+        except yaml.MarkedYAMLError as error:  # marimo would go on without it
+            mark = error.problem_mark
+            raise UnreadableNotebook(f"line {mark.line + 2}, column {mark.column + 1}: {error.problem}") from error
+    keep_tabs()
+    notebook = from_ir(MarimoConvert.from_md(content).to_ir())
+    codes = [cell["code"] for cell in notebook["cells"]]
+    if any(code.startswith("mo.md(") for code in codes) and not any(MARIMO_IMPORT.search(code) for code in codes):
+        notebook["cells"].insert(
+            0, {"cell_id": "import", "code": "import marimo as mo", "options": {}}
+        )  # as for .ipynb
+    return notebook

@@ -1,0 +1,1 @@
+"""Embedded databases, each in a child of the zygote."""

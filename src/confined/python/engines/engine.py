@@ -1,0 +1,175 @@
+"""Embedded databases: SQLite and DuckDB over one file or folder of a workspace.
+
+Runs in a child of the zygote, because both are native code that executes statements of users on files of users:
+confined like a kernel, but with nothing except that workspace's files, without network and without a way to start
+programs (confinement/narrow.py). The database itself checks statements a second time: sqlite_engine.py and
+duckdb_engine.py define the permitted operations.
+
+Over its connection to the server (connection.py), whose launch names the database, one request at a time, each with one
+answer:
+
+    from us    {"op":"engine-ready"}
+    to us      {"op":"open"}                        looks whether the database can be used
+               {"op":"query","sql","parameters"}    parameters as in rows.py
+               {"op":"next"}                        the next rows of the statement
+               {"op":"end"}                         gives the statement up
+    from us    {"op":"opened"}   {"op":"columns","columns"} (null: it gives no rows)   {"op":"ended"}
+               the rows, as rows.py encodes them; none at the end
+               {"op":"failed","category","detail"}
+
+The database is opened again when its file was replaced, so a process can be kept between statements.
+"""
+
+import contextlib
+import importlib.util
+import os
+import sys
+
+import msgspec
+
+import processes
+from confinement import narrow, ownership, views
+from connection import Connection
+from engines.failure import EngineFailure
+from engines.workspace_files import Workspace, uses_wal
+from frames import FROM_KERNEL, frame
+from kernel import kernel_process
+from session_priority import SessionPriority
+
+PRIORITY_WITHIN_S = 0.5
+PACKAGES = {"sqlite": "apsw", "duckdb": "duckdb", "files": "duckdb"}
+MODES = ("probe", "read", "write")
+
+
+class Launch(msgspec.Struct, kw_only=True):
+    engine: str
+    folder: str  # the folder of the workspace's files
+    path: str  # the path in that folder
+    mode: str
+
+    def __post_init__(self):
+        if self.engine not in PACKAGES or self.mode not in MODES:
+            raise ValueError(f"there is no engine {self.engine} for {self.mode}")
+
+
+decode_launch = msgspec.json.Decoder(Launch).decode
+
+
+def run(order, confinement, link):
+    """Serves one database until the server is gone. `link`: the end of a pipe that a session's init needs."""
+    connection = Connection(order.connection, decode_launch)
+    launch, sock = connection.launch, connection.sock
+    kernel_process.reopen_stdio()
+    folder = os.path.realpath(launch.folder)
+    writes = needs_to_write(launch, folder)
+    engine = load(launch, folder)  # while our own modules can be read
+    if confinement:
+        if confinement.found.root:
+            ownership.give(folder, confinement.kernel_uid or confinement.found.uid)
+        confinement.reach(**{"write" if writes else "read": [folder]})
+        confinement.start(link)
+    if link is not None:
+        os.close(link)
+    else:
+        os.setsid()  # else its process group would be the zygote's, which kill(0, …) reaches
+    os.environ.clear()
+    os.umask(0o077)
+    os.chdir("/")
+    kernel_process.limit({"CORE": 0, **order.limits, **({"DATA": order.memory} if order.memory else {})})
+    kernel_process.yield_to_server(order.nice)
+    SessionPriority().give_way_soon(order.nice, PRIORITY_WITHIN_S)
+    if confinement:
+        confinement.finish()
+        narrow.narrow(confinement.found, find_readable(launch), folder, writes)
+    processes.call_this("engine")
+    connection.say(op="engine-ready")
+    kernel_process.begin_work()
+    for _, body in connection.frames:
+        sock.sendall(frame(FROM_KERNEL, answer(engine, msgspec.json.decode(body))))
+        engine.rest()
+    os._exit(0)
+
+
+def needs_to_write(launch, folder) -> bool:
+    """Returns whether the process has to change files. Even a reader of a SQLite database with a write-ahead log takes part in
+    keeping its index."""
+    if launch.engine != "sqlite" or launch.mode == "probe":
+        return False
+    if launch.mode == "write":
+        return True
+    try:
+        place = Workspace(folder).find(launch.path)
+    except EngineFailure:
+        return False
+    with contextlib.closing(place):
+        return uses_wal(place)
+
+
+LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo", "/dev/null", "/dev/urandom")
+# DuckDB crashes when it cannot learn how much memory there is
+OF_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
+
+
+def find_readable(launch) -> list[str]:
+    """Returns the paths that the process may read in addition to the workspace."""
+    if PACKAGES[launch.engine] != "duckdb":
+        return [*views.find_python(), *LIBRARIES]
+    if os.path.exists(OF_DUCKDB[0]):
+        os.open(OF_DUCKDB[0], os.O_PATH | os.O_CLOEXEC)  # stays open: the rule for it goes with the system's memory of it
+    return [*views.find_python(), *LIBRARIES, *OF_DUCKDB]
+
+
+def load(launch, folder):
+    """Returns the database that the launch names, not opened yet, or an object that says which package is missing."""
+    package = PACKAGES[launch.engine]
+    if importlib.util.find_spec(package) is None:
+        return Missing(package)
+    sys.path.insert(0, kernel_process.HOST)  # the zygote's path lacks the modules of this host, for the sake of notebooks
+    workspace = Workspace(folder)
+    if launch.engine == "sqlite":
+        from engines.sqlite_engine import SqliteEngine
+
+        return SqliteEngine(workspace, launch.path, launch.mode)
+    from engines.duckdb_engine import DuckdbEngine
+
+    return DuckdbEngine(workspace, launch.path, is_files=launch.engine == "files")
+
+
+class Missing:
+    """In the place of an engine whose package this Python does not have."""
+
+    def __init__(self, package):
+        self.package = package
+
+    def open(self):
+        raise EngineFailure("package_missing", self.package)
+
+    query = next = end = lambda self, *_: self.open()
+
+    def rest(self):
+        pass
+
+
+def answer(engine, request) -> bytes:
+    """Returns the answer to one request. A failure is an answer too."""
+    try:
+        match request["op"]:
+            case "open":
+                engine.open()
+                return encode(op="opened")
+            case "query":
+                return encode(op="columns", columns=engine.query(request["sql"], request["parameters"]))
+            case "next":
+                return engine.next()
+            case "end":
+                engine.end()
+                return encode(op="ended")
+        raise EngineFailure("failed")
+    except EngineFailure as failure:
+        return encode(op="failed", category=failure.category, detail=failure.detail)
+    except MemoryError:
+        return encode(op="failed", category="query", detail="The statement needs more memory than there is for it.")
+
+
+def encode(**message) -> bytes:
+    return msgspec.json.encode(message)

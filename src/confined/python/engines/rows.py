@@ -1,0 +1,168 @@
+"""Rows of embedded databases as they travel: to notebooks as they are, so the server does not decode them.
+
+One answer is
+
+    "R" · u32le rows · u32le length of the marks · marks · a JSON array of rows
+
+JSON has no value for large integers, infinities and bytes: they are text (digits; Infinity, -Infinity, NaN; base64).
+Which it is follows from the type of the column. Where it does not, because SQLite keeps any value in any column, the
+marks say so: a JSON array of [row, column, "integer" | "float" | "bytes" | "text"].
+
+Parameters come as JSON values, with {"integer": digits}, {"bytes": base64} and {"float": "2" or "NaN"}, so that none is taken
+for another.
+"""
+
+import base64
+import itertools
+import struct
+
+import msgspec
+
+from engines.failure import EngineFailure
+
+HEAD = struct.Struct("<cII")
+MAX_SAFE = 2**53 - 1
+MAX_ROW_BYTES = 16 * 1024 * 1024
+PORTION_BYTES = 512 * 1024
+PORTION_ROWS = 2048
+MAX_GROUP = 256
+EXPANSION = 8  # JSON has at least an eighth of the bytes that a row counts for
+KINDS = {int: "integer", float: "float", bytes: "bytes", str: "text"}
+TEXT_MEANS = {"integer": "integer", "float": "float", "bytes": "bytes"}
+NOTHING = HEAD.pack(b"R", 0, 2) + b"[]" + b"[]"
+
+
+class Portions:
+    """The rows of one statement in portions of a bounded size. `fetch(count)` gives that many of the next rows, or
+    fewer at the end. `types`: of the columns, as the server names them."""
+
+    def __init__(self, fetch, types):
+        self._fetch = fetch
+        self._types = types
+        self._is_over = False
+
+    def next(self) -> bytes:
+        """Returns the next portion, encoded; without rows at the end. Raises EngineFailure `row_too_large`."""
+        rows, parts, size, group = [], [], 0, 1
+        while not self._is_over and len(rows) < PORTION_ROWS and size < PORTION_BYTES:
+            count = min(group, PORTION_ROWS - len(rows))
+            fetched = self._fetch(count)
+            self._is_over = len(fetched) < count
+            if not fetched:
+                break
+            body = encode_group(fetched)
+            check_size(fetched, body)
+            rows += fetched
+            parts.append(body)
+            size += len(body)
+            # as many as are likely to fit, from the size of the rows so far
+            likely = (PORTION_BYTES - size) * len(rows) // size
+            group = max(1, min(group * 2, MAX_GROUP, likely))
+        if not rows:
+            return NOTHING
+        exceptions = find_exceptions(rows, self._types)
+        if exceptions is not None:
+            return encode_exactly(rows, self._types, exceptions)
+        return b"".join((HEAD.pack(b"R", len(rows), 2), b"[]", b"[", b",".join(parts), b"]"))
+
+
+def encode_group(rows) -> bytes:
+    """Returns rows, separated by commas. Values that JSON does not have come out wrong here, and are repaired later."""
+    try:
+        return msgspec.json.encode(rows)[1:-1]
+    except OverflowError:  # an integer beyond 64 bits, which will be found, so only the size counts
+        return bytes(sum(map(row_bytes, rows)))
+
+
+def check_size(rows, body):
+    if len(body) > MAX_ROW_BYTES // EXPANSION and any(row_bytes(row) > MAX_ROW_BYTES for row in rows):
+        raise EngineFailure("row_too_large")
+
+
+def row_bytes(row):
+    return sum(map(cell_bytes, row))
+
+
+def cell_bytes(cell):
+    if isinstance(cell, str):
+        return len(cell) if cell.isascii() else len(cell.encode())
+    return len(cell) if isinstance(cell, bytes) else 8
+
+
+def find_exceptions(rows, types):
+    """Returns the columns that have a cell which JSON of the column's type cannot express; None when there is none.
+    Looks at whole columns at a time, which Python does without a step for each cell."""
+    found = set()
+    for at, (kind, column) in enumerate(zip(types, zip(*rows))):
+        present = set(map(type, column))
+        present.discard(type(None))
+        if int in present and not is_safe(column, present):
+            found.add(at)
+        elif float in present and not is_finite(column, present):
+            found.add(at)
+        elif bytes in present and kind != "bytes":
+            found.add(at)
+        elif str in present and kind in TEXT_MEANS:
+            found.add(at)
+    return found or None
+
+
+def is_safe(column, present):
+    numbers = column if present == {int} and None not in column else [one for one in column if isinstance(one, int)]
+    return max(numbers) <= MAX_SAFE and min(numbers) >= -MAX_SAFE
+
+
+def is_finite(column, present):
+    numbers = [one for one in column if isinstance(one, float)]
+    total = sum(numbers)
+    return total - total == 0  # not so for infinities, NaN, and sums beyond the range of a float
+
+
+def encode_exactly(rows, types, exceptions) -> bytes:
+    """Encodes the columns of `exceptions` cell by cell."""
+    marks, exact = [], []
+    for number, row in enumerate(rows):
+        cells = list(row)
+        for at in exceptions:
+            cell = cells[at]
+            text = exact_text(cell)
+            if text is not None:
+                cells[at] = text
+                kind = KINDS[type(cell)]
+                if kind != TEXT_MEANS.get(types[at], "text"):
+                    marks.append((number, at, kind))
+        exact.append(cells)
+    said = msgspec.json.encode(marks)
+    return b"".join((HEAD.pack(b"R", len(rows), len(said)), said, msgspec.json.encode(exact)))
+
+
+def exact_text(cell):
+    """Returns the text that stands for the cell in JSON; None where JSON has a value for it."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bytes):
+        return base64.b64encode(cell).decode()
+    if isinstance(cell, bool) or cell is None:
+        return None
+    if isinstance(cell, int):
+        return str(cell) if abs(cell) > MAX_SAFE else None
+    if cell != cell:
+        return "NaN"
+    return ("Infinity" if cell > 0 else "-Infinity") if cell in (float("inf"), float("-inf")) else None
+
+
+def read_parameters(parameters) -> list:
+    return [read_parameter(one) for one in parameters]
+
+
+def read_parameter(value):
+    if not isinstance(value, dict):
+        return value
+    if "float" in value:
+        return float(value["float"])
+    return int(value["integer"]) if "integer" in value else base64.b64decode(value["bytes"])
+
+
+def take(rows, count) -> list:
+    """Returns that many rows of an iterator, fewer at its end."""
+    return list(itertools.islice(rows, count))

@@ -1,0 +1,266 @@
+"""Extends marimo's kernel with the reports that a server needs and marimo does not send. Fits the marimo that
+compatibility.py names.
+
+- An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
+- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure.
+- Edits without a run make cells and their dependents stale. For the changes to runs, see runs.py.
+- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` reports the errors those cells would have, see
+  judge.py.
+- `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels inherit
+  its memory.
+- `"keep": true` on execute-scratchpad: the names that the code makes stay for later code, see scratch_names.py.
+- A burst of notifications goes out in one send, see outbox.py.
+
+Everything but fill_queues runs on the kernel's main thread.
+"""
+
+import logging
+import os
+import queue
+import signal
+import threading
+
+import msgspec
+from marimo import _loggers
+from marimo._runtime import commands, runtime
+from marimo._runtime.runtime import Kernel
+
+from frames import CALL, COMPLETION, CONTROL, INTERRUPT, UI
+from kernel import copies, runs
+from kernel.calls import Calls
+from kernel.judge import judge
+from kernel.kernel_state import STATE, Asked
+from kernel.outbox import MessageTooLarge
+from troupe import channel as server_channel
+
+MAX_ERROR_CHARS = 2_000
+MAX_SHORTENED_ITEMS = 5  # so that errors of 10,000 cells, as many as a notebook may have, fit in a frame
+MAX_SHORTENED_CHARS = 500
+
+
+def fill_queues(queues, frames, calls):
+    """Runs in the reader thread: hands each frame to marimo. A frame that cannot be read gets an error as its answer."""
+    read_asked = msgspec.json.Decoder(Asked).decode
+    read = {
+        CONTROL: msgspec.json.Decoder(commands.CommandMessage).decode,
+        UI: msgspec.json.Decoder(commands.BatchableCommand).decode,
+        COMPLETION: msgspec.json.Decoder(commands.OutOfBandCommand).decode,
+    }
+    for channel, body in frames:
+        asked = Asked()
+        try:
+            if channel == CALL:
+                calls.receive(body)
+                continue
+            if channel == INTERRUPT:
+                STATE.interrupts.announce(body)
+                continue
+            if channel == CONTROL:
+                asked = read_asked(body)
+            message = read[channel](body)
+            if channel == CONTROL:
+                STATE.asked[id(message)] = asked
+            elif channel == UI:
+                # marimo wants these on both and merges bursts: answered by token, not by seq
+                queues[CONTROL].put(message)
+            queues[channel].put(message)
+        except Exception as error:  # an AssertionError of marimo's own, too: this thread must outlive every frame
+            answer(Asked(seq=asked.seq), None, "invalid", repr(error), False, {})
+
+
+def answer(asked, token, kind, error, interrupted, cells):
+    """Sends the end of a command. `cells` are verdicts, see find_verdicts."""
+    done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
+    _say_of_cells("cells", cells, op="bridge-done", error=error and error[:MAX_ERROR_CHARS], **done)
+
+
+def _say_of_cells(member, by_cell, **message):
+    """Sends a message with one entry for each cell. If it would be larger than the server takes, the errors in it are
+    shortened: when a thousand cells define one variable, the error of each cell names all others. If that is not
+    enough, because notebook code has made more cells than a notebook may have, the message has no entries."""
+    for shorten in (None, _shorten, lambda _: {}):
+        try:
+            STATE.outbox.say(**message, **{member: shorten(by_cell) if shorten else by_cell})
+            return
+        except MessageTooLarge:
+            continue
+
+
+def _shorten(value):
+    """Returns plain data with only the beginning of each list and text, but with all members of dictionaries."""
+    if isinstance(value, str):
+        return value[:MAX_SHORTENED_CHARS]
+    if isinstance(value, dict):
+        return {name: _shorten(member) for name, member in value.items()}
+    return [_shorten(item) for item in value[:MAX_SHORTENED_ITEMS]] if isinstance(value, (list, tuple)) else value
+
+
+def install():
+    """Patches marimo in this process; once, in the zygote."""
+    Kernel.handle_message = _handle_message(Kernel.handle_message)
+    Kernel.mutate_graph = _mutate_graph(Kernel.mutate_graph)
+    runs.install()
+    # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
+    runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
+    # the guardian does it, without a wake-up each second
+    runtime.start_parent_poller = lambda *args, **kwargs: None
+    _close_log_files()
+
+
+def _pass_trace_on(traceparent):
+    """Sets TRACEPARENT, where OpenTelemetry's convention expects it, to the trace of the run, for code and the programs
+    it starts."""
+    if traceparent is not None:
+        os.environ["TRACEPARENT"] = traceparent
+    elif STATE.is_traced:
+        os.environ.pop("TRACEPARENT", None)
+    STATE.is_traced = traceparent is not None
+
+
+def _handle_message(handle):
+    async def handle_message(self, request):
+        if STATE.begin_work:
+            STATE.begin_work()
+            STATE.begin_work = None
+        asked = STATE.asked.pop(id(request), None) or Asked()
+        error, outermost = None, not STATE.running
+        STATE.running.append(asked)
+        if outermost:
+            STATE.interrupted = False
+            STATE.interrupts.begin(asked.seq)
+            STATE.outbox.gather()
+            _pass_trace_on(asked.traceparent)
+        try:
+            if asked.judge is not None:
+                _say_of_cells("errors", judge(self.graph, request.codes, asked.judge), op="bridge-judged")
+                return
+            os.environ.update(asked.environment)
+            _prepare(self, request)
+            await handle(self, request)
+            if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):
+                _register_pending(self)
+            _mark_unrun_stale(self)
+        except BaseException as failure:
+            error = repr(failure)
+            STATE.interrupted |= isinstance(failure, KeyboardInterrupt)
+            raise
+        finally:
+            STATE.running.pop()
+            if outermost:
+                STATE.interrupts.end()
+                STATE.scratch_names.follow(self.globals)
+            token = getattr(request, "token", None)
+            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self))
+            if outermost:
+                STATE.outbox.release()
+
+    return handle_message
+
+
+def _prepare(kernel, request):
+    if isinstance(request, commands.CreateNotebookCommand):
+        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # dropped without autoRun
+    elif isinstance(request, commands.DeleteCellCommand):
+        STATE.unparsable.pop(request.cell_id, None)
+    elif isinstance(request, commands.EditCellsCommand):  # marimo ignores code of cells that it has not seen
+        kernel._uninstantiated_execution_requests.update(
+            (cell_id, commands.ExecuteCellCommand(cell_id=cell_id, code=code))
+            for cell_id, code in request.codes.items()
+            if cell_id not in kernel.graph.cells
+        )
+
+
+def _register_pending(kernel):
+    """Puts cells that were opened or edited, not run, into the graph, stale: their errors and variables are known from
+    here on."""
+    if pending := list(kernel._uninstantiated_execution_requests.values()):
+        with kernel.lock_globals():
+            kernel.mutate_graph(pending, [], cells_starting_stale={request.cell_id for request in pending})
+
+
+def _mark_unrun_stale(kernel):
+    """Marks cells stale that have not run. marimo leaves a cell fresh that code mode created without a run, or that was
+    interrupted before its first line."""
+    cells, children = kernel.graph.cells, kernel.graph.children
+
+    def is_fresh(cell_id):
+        return not (cells[cell_id].stale and all(cells[child].stale for child in children[cell_id]))
+
+    unrun = [
+        i
+        for i, cell in cells.items()
+        if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()
+    ]
+    if wrong := set(filter(is_fresh, unrun)):
+        # with the closure: single marks would miss the middle of a chain
+        kernel.graph.set_stale(wrong, prune_imports=True)
+
+
+def _mutate_graph(mutate):
+    def mutate_graph(self, execution_requests, deletion_requests, cells_starting_stale=None):
+        result = mutate(self, execution_requests, deletion_requests, cells_starting_stale)
+        for request in (*execution_requests, *deletion_requests):
+            STATE.unparsable.pop(request.cell_id, None)
+        STATE.unparsable.update((i, errors) for i, errors in self.errors.items() if i not in self.graph.cells)
+        return result
+
+    return mutate_graph
+
+
+def _close_log_files():
+    """Closes the log file that marimo keeps in the server's home, which no kernel may hold open."""
+    for logger in _loggers._LOGGERS.values():
+        for handler in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
+            logger.removeHandler(handler)
+            handler.close()
+
+
+def find_verdicts(kernel):
+    """Returns for each cell [status of its last run (None: never ran), stale, structural errors that forbid running it]."""
+
+    def status(cell_id, cell):
+        stopped = cell.run_result_status == "exception" and cell_id in STATE.stopped
+        return "stopped" if stopped else cell.run_result_status
+
+    cells = {cell_id: [status(cell_id, cell), cell.stale, []] for cell_id, cell in kernel.graph.cells.items()}
+    for cell_id, errors in {**kernel.errors, **STATE.unparsable}.items():
+        cells.setdefault(cell_id, [None, False, []])[2] = msgspec.to_builtins(list(errors))
+    return cells
+
+
+class NoAnswers:
+    """Replaces the queue of answers to input() and to a debugger's prompt: no answer can come, and waiting would block
+    the session until a cancel."""
+
+    def get(self):
+        raise EOFError("nobody can answer input() or a debugger here")
+
+
+def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs, begin_work):
+    """Reports `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own. `begin_work` is
+    called before the first command."""
+    STATE.outbox, STATE.interrupts, STATE.begin_work = outbox, interrupts, begin_work
+    copies.watch()
+    calls = Calls(outbox)
+    server_channel.provide(calls.ask)
+    outbox.say(op="bridge-ready", **ready)
+    queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue()}
+    threading.Thread(target=fill_queues, args=(queues, frames, calls), daemon=True).start()
+    runtime.launch_kernel(  # calls setsid() and dies if the process leads a session already
+        control_queue=queues[CONTROL],
+        set_ui_element_queue=queues[UI],
+        completion_queue=queues[COMPLETION],
+        input_queue=NoAnswers(),
+        stream_queue=outbox,
+        socket_addr=None,
+        is_edit_mode=True,  # run mode forces autorun and hides errors; the server refuses edits itself
+        configs=configs,
+        app_metadata=app_metadata,
+        user_config=user_config,
+        virtual_file_storage=None,
+        redirect_console_to_browser=True,
+        log_level=30,
+        is_ipc=True,
+        # probed with kill(pid, 0), where EPERM (another uid, Landlock) would count as its death
+        parent_pid=None,
+    )

@@ -1,0 +1,44 @@
+"""The bridge's state for the one kernel of this process, as far as marimo does not keep it."""
+
+import msgspec
+
+from kernel.scratch_names import ScratchNames
+
+
+class Asked(msgspec.Struct):
+    """The members of a command that are for the bridge, not for marimo."""
+
+    seq: int | None = None
+    fresh: bool = False
+    judge: list[str] | None = None
+    keep: bool = False  # of code in the scratchpad: its names stay for later code
+    traceparent: str | None = None  # for the code: W3C trace context, in its environment
+    environment: dict[str, str] = {}
+
+
+class State:
+    """Made empty in the zygote; `bridge.serve` fills it in a kernel."""
+
+    def __init__(self):
+        self.outbox = None
+        self.interrupts = None
+        self.asked = {}  # id(command) -> Asked; commands that the kernel gives itself have none
+        self.begin_work = None  # called once, before the first command
+        self.running = []  # Asked of the commands in flight: code mode nests them
+        self.run_depth = 0  # how many runs of cells are under way: code mode nests them
+        self.is_fork = False  # whether this process is a copy that notebook code has forked
+        self.is_traced = False  # whether the bridge has set TRACEPARENT
+        self.interrupted = False  # whether an interrupt ended any of the command in flight
+        self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
+        self.shown = None  # (data, value) of the latest formatting, until it is sent
+        self.shown_unrun = set()  # cells of the run under way that are shown although they did not run
+        self.scratch_names = ScratchNames()
+        self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
+
+    def take_shown(self, data):
+        """Returns the value that was formatted as `data`, and forgets it; None when it is not known."""
+        shown, self.shown = self.shown, None
+        return shown[1] if shown and shown[0] is data else None
+
+
+STATE = State()

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { KernelExit } from '#src/confined/exit-classification.ts';
+import type { KernelSink } from '#src/confined/kernel/kernel.ts';
+import { openKernel, startTestHost, type TestHost } from './kernel-fixture.ts';
+
+const logged: object[] = [];
+const log = { info: () => {}, warn: () => {}, error: (details: object) => logged.push(details) };
+let host: TestHost;
+before(async () => {
+  host = await startTestHost({ log });
+});
+after(() => host[Symbol.asyncDispose]());
+
+/** A kernel whose messages, or whose readiness, are taken by code with a mistake in it. */
+function startMistaken(mistake: Partial<KernelSink>): Promise<KernelExit> {
+  return new Promise((resolve) => {
+    const launch = {
+      id: 'mistaken',
+      cwd: host.work,
+      env: {},
+      cells: [{ cellId: 'a', code: '1', config: {} }],
+      appOptions: {},
+    };
+    host.host.startKernel(launch, { ready: () => {}, messages: () => {}, exited: resolve, ...mistake });
+  });
+}
+
+for (const where of ['messages', 'ready'] as const) {
+  test(`a mistake of ours in taking a kernel's ${where} costs that kernel and nothing else`, async () => {
+    const innocent = await openKernel(host, { a: '1' });
+    const error = new TypeError('a mistake');
+    const exit = await startMistaken({
+      [where]: () => {
+        throw error;
+      },
+    });
+    assert.deepEqual(exit, {
+      cause: 'kernel_protocol_error',
+      code: null,
+      signal: null,
+      message: 'The kernel sent something that the server could not take.',
+    });
+    assert.deepEqual(logged.splice(0), [{ err: error, kernel: 'mistaken' }]);
+    assert.equal((await innocent.run(['a'])).statuses.a, 'success');
+    assert.equal(host.host.state, 'up');
+    innocent.kernel.kill();
+  });
+}
