@@ -5,6 +5,7 @@ import { openOperators } from '#src/operators/open-operators.ts';
 import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
 import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
+import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runs/run-limits.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import { Removals } from '#storage/removals.ts';
 import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
@@ -39,7 +40,6 @@ import { InnerRequests } from './http/inner/inner-requests.ts';
 import { STREAM_LIMIT } from './http/reply/event-stream.ts';
 import { createServer } from './http/server.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
-import { RUN_LIMIT, USER_RUN_LIMIT } from './runs/run-admission.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { SettledRuns } from './runs/settled-runs.ts';
@@ -122,15 +122,15 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     topic: 'run-permits',
     limit: runLimit,
     named: RUN_LIMIT,
-    inUse: (workspaceId) => runs.admission.inProgress(workspaceId),
+    inUse: (workspaceId) => runs.limits.inProgress(workspaceId),
   });
   const ofUsers = permits.open({
     topic: 'user-run-permits',
     limit: userRunLimit,
     named: USER_RUN_LIMIT,
-    inUse: (subject) => runs.admission.inProgress(...subjectParts(subject)),
+    inUse: (subject) => runs.limits.inProgress(...subjectParts(subject)),
     subjectsIn: (workspaceId) =>
-      [...runs.admission.usersWithRuns(workspaceId)].map((userId) => permitSubject(workspaceId, userId)),
+      [...runs.limits.usersWithRuns(workspaceId)].map((userId) => permitSubject(workspaceId, userId)),
   });
   limits.onChange((workspaceId) => permits.settle(workspaceId));
   const runs: RunRepository = new RunRepository(store, actors, {

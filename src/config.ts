@@ -1,6 +1,6 @@
 /** The settings of this process. The environment overrides `troupe.config.json`, which overrides the defaults. */
 import { CONFIG_FILE, readConfigFile } from './config/file.ts';
-import type { Place } from './config/kinds.ts';
+import type { SettingsBase } from './config/kinds.ts';
 import type { Setting } from './config/setting.ts';
 import {
   isSettingName,
@@ -42,9 +42,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Returns all settings. An empty value counts as unset. Throws `ConfigError` that names every unknown or wrong one. */
 export function loadConfig(
   env: Environment = process.env,
-  { cwd = process.cwd(), packageRoot = PACKAGE_ROOT }: Partial<Place> = {},
+  { cwd = process.cwd(), packageRoot = PACKAGE_ROOT }: Partial<SettingsBase> = {},
 ): LoadedConfig {
-  const place: Place = { cwd, packageRoot };
+  const base: SettingsBase = { cwd, packageRoot };
   const problems: string[] = [];
   const file = readConfigFile(cwd, (problem) => problems.push(problem));
   problems.push(...unknownNames(env, file));
@@ -58,7 +58,7 @@ export function loadConfig(
     const given = pick(setting, name, env, file);
     sources[name] = given.source;
     values[name] =
-      given.text === undefined ? defaultOf(setting, place, dataDir) : setting.kind.parse(given.text, place);
+      given.text === undefined ? defaultOf(setting, base, dataDir) : setting.kind.parse(given.text, base);
     if (given.text !== undefined && values[name] === undefined) {
       problems.push(`${given.calledBy} must be ${setting.kind.expectation}.`);
     }
@@ -90,9 +90,9 @@ function pick(
   return { text, source: text === undefined ? 'default' : 'file', calledBy: `${name} in ${CONFIG_FILE}` };
 }
 
-function defaultOf(setting: Setting<unknown>, place: Place, dataDir: string): unknown {
-  if (typeof setting.default === 'string') return setting.kind.parse(setting.default, place);
-  return setting.default?.from(place, dataDir);
+function defaultOf(setting: Setting<unknown>, base: SettingsBase, dataDir: string): unknown {
+  if (typeof setting.default === 'string') return setting.kind.parse(setting.default, base);
+  return setting.default?.from(base, dataDir);
 }
 
 function unknownNames(env: Environment, file: ReadonlyMap<string, string>): string[] {

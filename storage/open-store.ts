@@ -8,11 +8,11 @@ import { OpeningGate } from './disk/opening-gate.ts';
 import {
   DATA_FILE,
   LOCK_FILE,
-  notePlace,
+  noteDataFile,
   requireRoomForFiles,
   requireSoundFile,
   requireStoreFile,
-} from './disk/store-place.ts';
+} from './disk/store-folder.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
@@ -50,7 +50,7 @@ export async function openStore(
   try {
     await prepare(store);
     await bringUpToDate(store, path, format, onProgress);
-    notePlace(path);
+    noteDataFile(path);
     return store;
   } catch (error) {
     await opened.close();

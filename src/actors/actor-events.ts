@@ -52,7 +52,7 @@ export interface FollowActors extends ActorChoice {
 }
 
 /** A stream that has followers, or had some lately. */
-interface Feed extends ActorInterest {
+interface FollowedStream extends ActorInterest {
   readonly workspaceId: WorkspaceId;
   readonly stream: ActorStream;
   /** The kinds that have moved since their counts were sent. */
@@ -67,7 +67,7 @@ const MIN_COUNTS_GAP_MS = 1_000;
 
 export class ActorEvents implements Disposable {
   readonly #options: ActorEventsOptions;
-  readonly #feeds = new Set<Feed>();
+  readonly #followed = new Set<FollowedStream>();
   readonly #changes = new ActorChanges();
   /** The reports of other workers since the last time. */
   #reports: ActorReport[] = [];
@@ -83,15 +83,15 @@ export class ActorEvents implements Disposable {
     workspaceId: WorkspaceId,
     { lastEventId, ...choice }: FollowActors,
   ): Promise<(sink: EventSink) => Subscription> {
-    const feed = this.#feed(workspaceId, choice);
+    const followed = this.#follow(workspaceId, choice);
     const elsewhere = (await this.#options.elsewhere?.countsOf(workspaceId)) ?? [];
     return (sink) => {
       const replay = (): ActorStreamEnvelope[] => [
-        { type: 'actors.snapshot', data: { counts: this.#count(feed, elsewhere) } },
+        { type: 'actors.snapshot', data: { counts: this.#count(followed, elsewhere) } },
       ];
-      const subscription = feed.stream.subscribe(sink, { lastEventId, replay });
+      const subscription = followed.stream.subscribe(sink, { lastEventId, replay });
       // The actors elsewhere have changed unseen while they were counted.
-      if (!this.#feeds.has(feed)) feed.stream.resync('server_stopping');
+      if (!this.#followed.has(followed)) followed.stream.resync('server_stopping');
       return subscription;
     };
   }
@@ -99,36 +99,36 @@ export class ActorEvents implements Disposable {
   /** Takes the report of another worker. */
   take({ reports, isIncomplete }: ActorReports): void {
     if (isIncomplete) this.restart();
-    if (this.#feeds.size === 0) return;
+    if (this.#followed.size === 0) return;
     for (const report of reports) this.#reports.push(report);
     this.#pace.ask();
   }
 
   /** The workspaces that somebody follows. */
   get workspaces(): ReadonlySet<WorkspaceId> {
-    return new Set([...this.#feeds].map(({ workspaceId }) => workspaceId));
+    return new Set([...this.#followed].map(({ workspaceId }) => workspaceId));
   }
 
   /** Asks the followers of one workspace, or of all, to read the lists again, because events are missing. */
   restart(workspaceId?: WorkspaceId): void {
-    for (const feed of this.#feeds) {
-      if (workspaceId !== undefined && feed.workspaceId !== workspaceId) continue;
-      this.#end(feed);
-      feed.stream.resync('server_stopping');
+    for (const followed of this.#followed) {
+      if (workspaceId !== undefined && followed.workspaceId !== workspaceId) continue;
+      this.#end(followed);
+      followed.stream.resync('server_stopping');
     }
   }
 
   /** Asks the other workers to report the followed events, including workers that have started since the last call. */
   followElsewhere(): void {
     this.#options.elsewhere?.follow(
-      [...this.#feeds].map(({ workspaceId, choice }) => ({ workspaceId, choice })),
+      [...this.#followed].map(({ workspaceId, choice }) => ({ workspaceId, choice })),
     );
   }
 
   [Symbol.dispose](): void {
     this.#pace[Symbol.dispose]();
     this.#stopWatching?.();
-    for (const { end, counting } of this.#feeds) {
+    for (const { end, counting } of this.#followed) {
       clearTimeout(end);
       counting[Symbol.dispose]();
     }
@@ -136,55 +136,55 @@ export class ActorEvents implements Disposable {
 
   /** Asks every subscriber to connect again, because the server ends. */
   resyncAll(): void {
-    for (const { stream } of this.#feeds) stream.resync('server_stopping');
+    for (const { stream } of this.#followed) stream.resync('server_stopping');
   }
 
-  #feed(workspaceId: WorkspaceId, choice: ActorChoice): Feed {
-    for (const feed of this.#feeds) {
-      if (feed.workspaceId !== workspaceId || !isSameChoice(feed.choice, choice)) continue;
-      this.#linger(feed);
-      return feed;
+  #follow(workspaceId: WorkspaceId, choice: ActorChoice): FollowedStream {
+    for (const followed of this.#followed) {
+      if (followed.workspaceId !== workspaceId || !isSameChoice(followed.choice, choice)) continue;
+      this.#linger(followed);
+      return followed;
     }
-    const feed: Feed = {
+    const followed: FollowedStream = {
       workspaceId,
       choice,
       stream: this.#options.makeStream(),
       movedKinds: new Set(),
-      counting: new Pace(MIN_COUNTS_GAP_MS, () => this.#publishCounts(feed)),
+      counting: new Pace(MIN_COUNTS_GAP_MS, () => this.#publishCounts(followed)),
       end: undefined,
     };
-    this.#feeds.add(feed);
-    feed.stream.onEmpty(() => this.#linger(feed));
-    this.#linger(feed);
+    this.#followed.add(followed);
+    followed.stream.onEmpty(() => this.#linger(followed));
+    this.#linger(followed);
     this.#stopWatching ??= this.#options.runtime.watch.add((change) => this.#note(change));
     this.followElsewhere();
-    return feed;
+    return followed;
   }
 
   /** Ends the stream after a while, unless it has a follower by then. */
-  #linger(feed: Feed): void {
-    clearTimeout(feed.end);
+  #linger(followed: FollowedStream): void {
+    clearTimeout(followed.end);
     const endUnused = () => {
-      if (feed.stream.subscriberCount === 0) this.#end(feed);
+      if (followed.stream.subscriberCount === 0) this.#end(followed);
     };
-    feed.end = setTimeout(endUnused, this.#options.lingerMs ?? LINGER_MS).unref();
+    followed.end = setTimeout(endUnused, this.#options.lingerMs ?? LINGER_MS).unref();
   }
 
   /** Ends a stream. After the last one, actors are no longer watched. */
-  #end(feed: Feed): void {
-    clearTimeout(feed.end);
-    feed.counting[Symbol.dispose]();
-    if (!this.#feeds.delete(feed)) return;
+  #end(followed: FollowedStream): void {
+    clearTimeout(followed.end);
+    followed.counting[Symbol.dispose]();
+    if (!this.#followed.delete(followed)) return;
     this.followElsewhere();
-    if (this.#feeds.size > 0) return;
+    if (this.#followed.size > 0) return;
     this.#stopWatching?.();
     this.#stopWatching = undefined;
   }
 
   #note(change: ActorChange): void {
     const { address } = change.actor;
-    for (const feed of this.#feeds) {
-      if (!concerns(feed, address)) continue;
+    for (const followed of this.#followed) {
+      if (!concerns(followed, address)) continue;
       this.#changes.add(change);
       this.#pace.ask();
       return;
@@ -200,27 +200,30 @@ export class ActorEvents implements Disposable {
   }
 
   #tell(address: Address, envelope: ActorStreamEnvelope | undefined, after: Promise<void> | undefined): void {
-    for (const feed of this.#feeds) {
-      if (!concerns(feed, address)) continue;
-      if (envelope !== undefined && (feed.choice.moves || envelope.type === 'actor.refused'))
-        feed.stream.publish(envelope, after);
+    for (const followed of this.#followed) {
+      if (!concerns(followed, address)) continue;
+      if (envelope !== undefined && (followed.choice.moves || envelope.type === 'actor.refused'))
+        followed.stream.publish(envelope, after);
       else {
-        feed.movedKinds.add(address.kind);
-        feed.counting.ask();
+        followed.movedKinds.add(address.kind);
+        followed.counting.ask();
       }
     }
   }
 
   /** Sends how many actors there are. */
-  async #publishCounts(feed: Feed): Promise<void> {
-    const moved = [...feed.movedKinds];
-    feed.movedKinds.clear();
-    const elsewhere = (await this.#options.elsewhere?.countsOf(feed.workspaceId)) ?? [];
-    const data = { counts: this.#count(feed, elsewhere), moved };
-    feed.stream.publish({ type: 'actors.counts', data }, this.#options.durable());
+  async #publishCounts(followed: FollowedStream): Promise<void> {
+    const moved = [...followed.movedKinds];
+    followed.movedKinds.clear();
+    const elsewhere = (await this.#options.elsewhere?.countsOf(followed.workspaceId)) ?? [];
+    const data = { counts: this.#count(followed, elsewhere), moved };
+    followed.stream.publish({ type: 'actors.counts', data }, this.#options.durable());
   }
 
-  #count({ workspaceId, choice: { kind } }: Feed, elsewhere: readonly ActorCount[]): readonly ActorCount[] {
+  #count(
+    { workspaceId, choice: { kind } }: FollowedStream,
+    elsewhere: readonly ActorCount[],
+  ): readonly ActorCount[] {
     const own = this.#options.runtime.countsOf(workspaceId);
     const counts = elsewhere.length === 0 ? own : mergeCounts([own, elsewhere]);
     return kind === undefined ? counts : counts.filter((one) => one.kind === kind);

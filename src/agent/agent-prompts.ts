@@ -69,7 +69,7 @@ export class AgentPrompts {
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
     const { runs } = this.#options;
-    const reserving = runs.admission.reserve(
+    const reserving = runs.limits.reserve(
       workspaceId,
       caller.userId,
       () => void this.#check(caller, sessionId),
@@ -97,7 +97,7 @@ export class AgentPrompts {
     const { workspaceId } = caller;
     const session = { workspaceId, id: sessionId };
     const { record, model } = this.#check(caller, sessionId);
-    runs.admission.admit(workspaceId, caller.userId);
+    runs.limits.admit(workspaceId, caller.userId);
 
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);

@@ -22,7 +22,7 @@ import {
   RESTORING_FILE,
   requireExpectedStore,
   requireNoUnfinishedRestore,
-} from '#storage/disk/store-place.ts';
+} from '#storage/disk/store-folder.ts';
 
 export interface Prerequisites extends AsyncDisposable {
   /** The metrics of the whole server. */

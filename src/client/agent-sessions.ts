@@ -1,6 +1,6 @@
 import type { OpenAgentSession } from '#src/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
-import type { AgentSessionFilters, SessionRunsFilters } from '#src/wire/finding.ts';
+import type { AgentSessionFilters, SessionRunsFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import {
   type Connection,

@@ -1,4 +1,4 @@
-import type { EnvironmentFilters } from '#src/wire/finding.ts';
+import type { EnvironmentFilters } from '#src/wire/lists.ts';
 import type { Connection, PostOptions, RequestOptions } from './connection.ts';
 import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';

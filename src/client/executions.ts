@@ -1,4 +1,4 @@
-import type { SessionRunsFilters } from '#src/wire/finding.ts';
+import type { SessionRunsFilters } from '#src/wire/lists.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import { type Connection, DEFAULT_WAIT_S, type PostOptions, type WaitOptions } from './connection.ts';
 import { operation } from './operation.ts';

@@ -1,5 +1,5 @@
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import type { NotebookSessionFilters } from '#src/wire/finding.ts';
+import type { NotebookSessionFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
 import type { Connection, PostOptions, RequestOptions } from './connection.ts';

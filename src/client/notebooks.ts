@@ -1,4 +1,4 @@
-import type { NotebookFilters } from '#src/wire/finding.ts';
+import type { NotebookFilters } from '#src/wire/lists.ts';
 import type {
   NotebookChange,
   NotebookFields,

@@ -1,5 +1,5 @@
 import type { Actor, ActorFilters, ActorStreamEvent } from '#src/wire/actor.ts';
-import type { AuditFilters } from '#src/wire/finding.ts';
+import type { AuditFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
 import type { Connection, RequestOptions } from './connection.ts';

@@ -1,4 +1,4 @@
-import type { RunFilters } from '#src/wire/finding.ts';
+import type { RunFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { Run } from '#src/wire/run.ts';
 import type { Connection, PostOptions, ReadOptions, RequestOptions, WaitOptions } from './connection.ts';

@@ -9,7 +9,7 @@ export const KERNEL_SETTINGS = {
     kind: program,
     default: {
       shown: '<installation>/.venv/bin/python',
-      from: (place) => join(place.packageRoot, '.venv', 'bin', 'python'),
+      from: (base) => join(base.packageRoot, '.venv', 'bin', 'python'),
     },
     description: 'Python interpreter that runs the kernels. It needs the marimo version of this release.',
   }),

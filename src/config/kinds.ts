@@ -6,7 +6,7 @@ import { Secret } from '#src/core/secret.ts';
 import { usableProcessors } from '#src/os/processors.ts';
 
 /** The folders for reading settings: relative paths start at `cwd`; `packageRoot` is the directory of the installation. */
-export interface Place {
+export interface SettingsBase {
   readonly cwd: string;
   readonly packageRoot: string;
 }
@@ -16,7 +16,7 @@ export interface Kind<T> {
   /** Completes "<name> must be …". */
   readonly expectation: string;
   /** Returns the value, or `undefined` when the text is not one. The text is empty only for an empty list. */
-  readonly parse: (text: string, place: Place) => T | undefined;
+  readonly parse: (text: string, base: SettingsBase) => T | undefined;
 }
 
 const BOOLEANS = new Map([
@@ -50,10 +50,10 @@ const MAX_AUTOMATIC_WORKERS = 8;
 /** A number of worker processes; `auto` chooses the number for this machine. */
 export const workers: Kind<number> = {
   expectation: `auto, or a whole number from 1 to ${MAX_WORKERS}`,
-  parse: (text, place) =>
+  parse: (text, base) =>
     text === 'auto'
       ? automaticWorkers(process.platform, usableProcessors())
-      : integer(1, MAX_WORKERS).parse(text, place),
+      : integer(1, MAX_WORKERS).parse(text, base),
 };
 
 /** Returns how many workers fit a machine. Kernels need the other processors; elsewhere than on Linux none share a port. */
@@ -98,22 +98,22 @@ export const path: Kind<string> = { expectation: 'a path', parse: resolvePath };
 /** Like `path`, but a bare name such as `python3` is kept, to be looked up in `PATH`. */
 export const program: Kind<string> = {
   expectation: 'a path or the name of a program',
-  parse: (text, place) => (text.includes('/') ? resolvePath(text, place) : noNul(text)),
+  parse: (text, base) => (text.includes('/') ? resolvePath(text, base) : noNul(text)),
 };
 
 /** A list of paths separated by commas; `none` is the empty list. */
 export const paths: Kind<readonly string[]> = {
   expectation: 'paths separated by commas, or none',
-  parse: (text, place) => {
+  parse: (text, base) => {
     if (text === '' || text === 'none') return Object.freeze([]);
-    const entries = text.split(',').map((entry) => resolvePath(entry.trim(), place));
+    const entries = text.split(',').map((entry) => resolvePath(entry.trim(), base));
     return entries.every((entry) => entry !== undefined) ? Object.freeze(entries) : undefined;
   },
 };
 
-function resolvePath(text: string, place: Place): string | undefined {
+function resolvePath(text: string, base: SettingsBase): string | undefined {
   const expanded = text.startsWith('~/') ? resolve(homedir(), text.slice(2)) : text;
-  return noNul(isAbsolute(expanded) ? resolve(expanded) : resolve(place.cwd, expanded));
+  return noNul(isAbsolute(expanded) ? resolve(expanded) : resolve(base.cwd, expanded));
 }
 
 function noNul(text: string): string | undefined {
@@ -154,15 +154,15 @@ export const host: Kind<string> = {
 /** The destination of the audit: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path of a file. */
 export const auditTarget: Kind<string> = {
   expectation: 'the path of a file, tcp://host:port, udp://host:port or unix:path',
-  parse: (text, place) => {
+  parse: (text, base) => {
     const [, protocol, name = '', digits = ''] = /^(tcp|udp):\/\/(.+):(\d{1,5})$/.exec(text) ?? [];
     if (protocol === 'tcp' || protocol === 'udp') {
       const [address, port] = [name.replace(/^\[(.*)\]$/, '$1'), Number(digits)];
       return isHost(address) && port > 0 && port < 65_536 ? text : undefined;
     }
     if (/^\w+:\/\//.test(text)) return undefined;
-    if (!text.startsWith('unix:')) return resolvePath(text, place);
-    const path = resolvePath(text.slice('unix:'.length), place);
+    if (!text.startsWith('unix:')) return resolvePath(text, base);
+    const path = resolvePath(text.slice('unix:'.length), base);
     return path === undefined ? undefined : `unix:${path}`;
   },
 };

@@ -1,9 +1,9 @@
-import type { Kind, Place } from './kinds.ts';
+import type { Kind, SettingsBase } from './kinds.ts';
 
-/** A default that is computed from the place or the data directory. `shown` is the text in the documentation. */
+/** A default that is computed from the base or the data directory. `shown` is the text in the documentation. */
 interface Derived<T> {
   readonly shown: string;
-  readonly from: (place: Place, dataDir: string) => T;
+  readonly from: (base: SettingsBase, dataDir: string) => T;
 }
 
 interface Description<T> {

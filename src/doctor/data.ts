@@ -12,7 +12,7 @@ import {
   isUnfinished,
   requireExpectedStore,
   requireNoUnfinishedRestore,
-} from '#storage/disk/store-place.ts';
+} from '#storage/disk/store-folder.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';

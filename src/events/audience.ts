@@ -87,7 +87,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
 
   /** Returns the place of a subscriber, for its connection. `closed` is called after each call of its `close`. */
   subscriptionOf(subscriber: Subscriber, closed?: () => void): Subscription {
-    return new Place(this, subscriber, closed);
+    return new AudienceSubscription(this, subscriber, closed);
   }
 
   /** Continues with a subscriber whose connection takes bytes again. */
@@ -241,8 +241,8 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   }
 }
 
-/** A subscriber's place in its audience. Thousands are open at once, so it has methods and no closures of its own. */
-class Place implements Subscription {
+/** The subscription of one subscriber. Thousands are open at once, so it has methods and no closures of its own. */
+class AudienceSubscription implements Subscription {
   readonly #audience: Audience;
   readonly #subscriber: Subscriber;
   readonly #closed: (() => void) | undefined;

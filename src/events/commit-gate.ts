@@ -8,7 +8,7 @@ export interface CommitGateTargets<Item> {
   advanced(): void;
 }
 
-interface Place<Item> {
+interface HeldItem<Item> {
   readonly item: Item;
   readonly wait: Wait;
 }
@@ -27,7 +27,7 @@ const NOTHING: Wait = { after: undefined, state: 'ready' };
  */
 export class CommitGate<Item> {
   readonly #targets: CommitGateTargets<Item>;
-  readonly #line: Place<Item>[] = [];
+  readonly #line: HeldItem<Item>[] = [];
 
   constructor(targets: CommitGateTargets<Item>) {
     this.#targets = targets;

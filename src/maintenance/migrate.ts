@@ -2,7 +2,7 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
-import { requireStoreIn } from '#storage/disk/store-place.ts';
+import { requireStoreIn } from '#storage/disk/store-folder.ts';
 import { describeProgress } from '#storage/migrations/conversion.ts';
 import { CURRENT_FORMAT } from '#storage/migrations.ts';
 import { formatOf, openStore, openStoreReader } from '#storage/open-store.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { StoreFile } from '#storage/disk/store-file.ts';
-import { requireStoreIn } from '#storage/disk/store-place.ts';
+import { requireStoreIn } from '#storage/disk/store-folder.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import { formatOf, openStore, openStoreReader, type StoreReader } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';

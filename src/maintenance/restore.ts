@@ -4,7 +4,7 @@ import { chmod, copyFile, lchown, mkdir, rename, rm, symlink, utimes, writeFile 
 import { dirname, join, normalize } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
-import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/disk/store-place.ts';
+import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/disk/store-folder.ts';
 import { type Chain, differencesFromChain, fileStateOf, readChain } from './chain.ts';
 import { checksumOf, copyStill, flush, hasLinked } from './file-copy.ts';
 import { applyPages } from './increment.ts';

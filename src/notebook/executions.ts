@@ -133,7 +133,7 @@ export class Executions {
     const { sessions, work, runs } = this.#options;
     const { workspaceId, userId } = caller;
     const check = () => work.check(sessions.use(workspaceId, sessionId).session, 'run', edits);
-    const permit = runs.admission.reserve(workspaceId, userId, check);
+    const permit = runs.limits.reserve(workspaceId, userId, check);
     return permit === undefined ? this.#begin(order) : this.#beginWith(permit, order);
   }
 
@@ -194,7 +194,7 @@ export class Executions {
     const { work, runs, store, hint, log } = this.#options;
     const { workspaceId, userId } = caller;
     const { trace: parent } = context;
-    runs.admission.admit(workspaceId, userId);
+    runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
     const runId = runs.begin(

@@ -12,8 +12,8 @@ import type { SessionStream } from '#src/events/session-stream.ts';
 import { holdContent } from '#src/runs/output-content.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { SessionMode, Startup } from '#src/wire/session.ts';
+import { CellChanges } from './cell-changes.ts';
 import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
-import { CellFeed } from './cell-feed.ts';
 import { savedAgain } from './cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
@@ -52,7 +52,7 @@ export class LiveNotebook {
   #mode: SessionMode = 'edit';
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
-  readonly #feed = new CellFeed((event) => this.#publish(event));
+  readonly #changes = new CellChanges((event) => this.#publish(event));
   #toldVariables = '[]';
   #usedAtMs = performance.now();
   #startup: Startup | null = null;
@@ -149,7 +149,7 @@ export class LiveNotebook {
       this.work.follow(message);
       this.#applyOne(message);
     }
-    this.#feed.flush();
+    this.#changes.flush();
   }
 
   #applyOne(message: KernelMessage): void {
@@ -158,7 +158,7 @@ export class LiveNotebook {
         if (message.output !== null) holdContent(message.output);
         const known = message.cellId === SCRATCH || this.view.applyCellOp(message) !== undefined;
         if (!known) return;
-        this.#feed.take(message, this.view.get(message.cellId));
+        this.#changes.take(message, this.view.get(message.cellId));
         return;
       }
       case 'variables':
@@ -200,13 +200,13 @@ export class LiveNotebook {
   #edit(changes: Parameters<typeof applyTransaction>[1]): void {
     const { registered, deleted, reordered } = applyTransaction(this.view, changes);
     if (registered.length === 0 && deleted.length === 0 && !reordered) return;
-    this.#feed.flush();
+    this.#changes.flush();
     this.#saveCells();
     const after = this.#committed();
-    for (const cellId of deleted) this.#feed.forget(cellId);
+    for (const cellId of deleted) this.#changes.forget(cellId);
     if (deleted.length > 0) this.#publish({ type: 'cells-deleted', data: { cellIds: deleted } }, after);
     if (registered.length > 0 || reordered) this.#publishRegistered(registered);
-    for (const cell of registered) this.#feed.changed(cell);
+    for (const cell of registered) this.#changes.changed(cell);
   }
 
   #setAppOptions(options: Readonly<Record<string, unknown>>): void {
@@ -245,8 +245,8 @@ export class LiveNotebook {
 
   /** Publishes the changes of cells. */
   #tellCells(cells: readonly ViewCell[]): void {
-    for (const cell of cells) this.#feed.changed(cell);
-    this.#feed.flush();
+    for (const cell of cells) this.#changes.changed(cell);
+    this.#changes.flush();
   }
 
   /** Publishes the variables unless they are equal to the last published ones. */

@@ -1,6 +1,6 @@
 /** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
-import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import type { NotebookSessionSummary } from '#src/wire/lists.ts';
 import type { SessionStatus } from '#src/wire/session.ts';
 import {
   type CreationTimes,

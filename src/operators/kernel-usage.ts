@@ -3,7 +3,7 @@ import type { KernelUsage } from '#src/wire/server.ts';
 import { beginningOf, type ProcessFact, type ProcessTable, readProcesses } from './process-table.ts';
 
 /** A kernel that has a process. */
-export interface KernelPlace {
+export interface KernelWithProcess {
   readonly workspaceId: string;
   readonly sessionId: string;
   readonly pid: number;
@@ -31,7 +31,7 @@ const TICKS_PER_S = 100;
 
 /** Reads the use of kernels and their child processes, on demand. */
 export class KernelSampler {
-  readonly #kernels: () => Iterable<KernelPlace>;
+  readonly #kernels: () => Iterable<KernelWithProcess>;
   #running: Promise<KernelSample> | undefined;
   #freshUntilMs = 0;
   /** The processes of the kernels in the last sample, by pid and start: whether each is the first of a namespace. */
@@ -42,7 +42,7 @@ export class KernelSampler {
   /** The last sample that was complete. */
   latest: KernelSample = { sampledAt: timestamp(), kernels: [] };
 
-  constructor(kernels: () => Iterable<KernelPlace>) {
+  constructor(kernels: () => Iterable<KernelWithProcess>) {
     this.#kernels = kernels;
   }
 

@@ -10,7 +10,7 @@ import type { ServerObservation } from '#src/http/routes/server.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';
-import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
+import { KernelSampler, type KernelWithProcess } from './kernel-usage.ts';
 import { kernelsOfAll } from './kernels-of-all.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer, type StorageCondition } from './server-gauges.ts';
@@ -26,7 +26,7 @@ export interface OperationsOptions {
   readonly store: Store;
   /** The folder of the store. */
   readonly storePath: string;
-  readonly kernels: () => Iterable<KernelPlace>;
+  readonly kernels: () => Iterable<KernelWithProcess>;
   /** Resolves with the last lines of the process above the workers; with none in a server of one process. */
   readonly primaryLog: () => Promise<readonly string[]>;
   /** The event stream of the load. */

@@ -16,9 +16,9 @@ export type Emphasis = 'strong' | 'code' | 'error';
 /** The rules for the parts of a page that are more than words. */
 export interface HtmlView {
   readonly table: (grid: Grid) => string;
-  /** Takes an embedded image, sound or download as a data URL. Returns the text to write in its place. */
+  /** Takes an embedded image, sound or download as a data URL. Returns the text to write in its around. */
   readonly embedded: (dataUrl: string, mimetype?: string) => string;
-  /** Takes a page that is embedded in this one. Returns the text to write in its place. */
+  /** Takes a page that is embedded in this one. Returns the text to write in its around. */
   readonly page: (html: string) => string;
   /** Returns the escape sequences that begin and end an emphasis; absent: text is not emphasised. */
   readonly emphasis?: ((name: Emphasis) => readonly [begin: string, end: string]) | undefined;
@@ -70,7 +70,7 @@ export function htmlText(html: string, parser: HtmlParser, view: HtmlView): stri
 }
 
 /** The context of a node, and the way in which it is written. */
-interface Place {
+interface Surroundings {
   readonly view: HtmlView;
   /** How many elements contain the node. */
   readonly depth: number;
@@ -108,13 +108,13 @@ class HtmlReader {
     return handler.dom;
   }
 
-  #textOf(nodes: readonly Node[], place: Place): string {
+  #textOf(nodes: readonly Node[], around: Surroundings): string {
     const flow = new TextFlow();
-    for (const node of nodes) this.#walk(node, flow, place);
+    for (const node of nodes) this.#walk(node, flow, around);
     return String(flow);
   }
 
-  #walk(node: Node, flow: TextFlow, outer: Place): void {
+  #walk(node: Node, flow: TextFlow, outer: Surroundings): void {
     const { DomUtils } = this.#parser;
     if (DomUtils.isText(node)) {
       if (outer.isPre) flow.keep(node.data);
@@ -126,10 +126,10 @@ class HtmlReader {
       this.isTooDeep = true;
       return;
     }
-    const place = { ...outer, depth: outer.depth + 1 };
-    const { view } = place;
+    const around = { ...outer, depth: outer.depth + 1 };
+    const { view } = around;
     const inside = () => {
-      for (const child of node.children) this.#walk(child, flow, place);
+      for (const child of node.children) this.#walk(child, flow, around);
     };
     const { name, attribs } = node;
     if (name === 'br') flow.lineBreak();
@@ -138,22 +138,22 @@ class HtmlReader {
     else if (name === 'svg') flow.keep('[drawing]');
     else if (name === 'audio' || name === 'video') flow.keep(this.#mediaText(node, view));
     else if (name === 'iframe') flow.keep(frameText(attribs, view));
-    else if (name === 'table') blockOf(flow, () => flow.keep(view.table(this.#readTable(node, place))));
+    else if (name === 'table') blockOf(flow, () => flow.keep(view.table(this.#readTable(node, around))));
     else if (name === 'pre')
       blockOf(flow, () => {
-        for (const child of node.children) this.#walk(child, flow, { ...place, isPre: true });
+        for (const child of node.children) this.#walk(child, flow, { ...around, isPre: true });
       });
-    else if (name === 'ol') blockOf(flow, () => this.#numberedList(node, flow, place), 1);
-    else if (name === 'li') blockOf(flow, () => flow.keep(this.#listItem('- ', node, place)));
+    else if (name === 'ol') blockOf(flow, () => this.#numberedList(node, flow, around), 1);
+    else if (name === 'li') blockOf(flow, () => flow.keep(this.#listItem('- ', node, around)));
     else if (/^h[1-6]$/.test(name)) blockOf(flow, () => emphasised('strong', flow, view, inside), 1);
     else if (name === 'marimo-tex')
-      flow.keep(this.#textOf(node.children, { ...place, isPre: false }).replace(/\|\|[()[\]]/g, '$'));
+      flow.keep(this.#textOf(node.children, { ...around, isPre: false }).replace(/\|\|[()[\]]/g, '$'));
     else if (name.startsWith('marimo-'))
-      this.#showMarimo(node, readMarimoElement(name, attribs), flow, place, inside);
+      this.#showMarimo(node, readMarimoElement(name, attribs), flow, around, inside);
     else if (BLOCKS.has(name)) blockOf(flow, inside, SPACED.has(name) ? 1 : 0);
     else if (attribs.class?.split(' ').includes('paragraph')) blockOf(flow, inside, 1);
     else {
-      const ofPygments = place.isPre ? PYGMENTS.get(attribs.class ?? '') : undefined;
+      const ofPygments = around.isPre ? PYGMENTS.get(attribs.class ?? '') : undefined;
       emphasised(EMPHASES.get(name) ?? ofPygments, flow, view, inside);
     }
   }
@@ -162,18 +162,18 @@ class HtmlReader {
     return nodes.filter(this.#parser.DomUtils.isTag);
   }
 
-  #numberedList(list: Tag, flow: TextFlow, place: Place): void {
+  #numberedList(list: Tag, flow: TextFlow, around: Surroundings): void {
     let number = 0;
     for (const child of list.children) {
       if (this.#parser.DomUtils.isTag(child) && child.name === 'li') {
         number++;
-        blockOf(flow, () => flow.keep(this.#listItem(`${number}. `, child, place)));
-      } else this.#walk(child, flow, { ...place, isPre: false });
+        blockOf(flow, () => flow.keep(this.#listItem(`${number}. `, child, around)));
+      } else this.#walk(child, flow, { ...around, isPre: false });
     }
   }
 
-  #listItem(bullet: string, item: Tag, place: Place): string {
-    const text = this.#textOf(item.children, { ...place, isPre: false });
+  #listItem(bullet: string, item: Tag, around: Surroundings): string {
+    const text = this.#textOf(item.children, { ...around, isPre: false });
     return bullet + text.replaceAll('\n', `\n${' '.repeat(bullet.length)}`);
   }
 
@@ -184,8 +184,8 @@ class HtmlReader {
     return src.startsWith('data:') ? embedded(src) : `[${name} ${src}]`;
   }
 
-  #readTable(table: Tag, place: Place): Grid {
-    const plain = { ...place, isPre: false, view: { ...place.view, emphasis: undefined } };
+  #readTable(table: Tag, around: Surroundings): Grid {
+    const plain = { ...around, isPre: false, view: { ...around.view, emphasis: undefined } };
     const lines = this.#rowsOf(table).map((row) => {
       const cells = this.#tagsOf(row.children).filter(({ name }) => name === 'td' || name === 'th');
       return {
@@ -213,12 +213,18 @@ class HtmlReader {
     });
   }
 
-  #showMarimo(node: Tag, element: MarimoElement, flow: TextFlow, place: Place, inside: () => void): void {
-    const { view } = place;
+  #showMarimo(
+    node: Tag,
+    element: MarimoElement,
+    flow: TextFlow,
+    around: Surroundings,
+    inside: () => void,
+  ): void {
+    const { view } = around;
     if (element.kind === 'table') {
       blockOf(flow, () => flow.keep(view.table(element.grid)));
     } else if (element.kind === 'html') {
-      blockOf(flow, () => flow.keep(this.read(element.html, view, place.depth)));
+      blockOf(flow, () => flow.keep(this.read(element.html, view, around.depth)));
     } else if (element.kind === 'text') {
       flow.flow(element.text);
     } else if (element.kind === 'file') {
@@ -227,7 +233,7 @@ class HtmlReader {
     } else if (element.kind === 'sections') {
       this.#tagsOf(node.children).forEach((child, at) => {
         blockOf(flow, () => flow.keep(`${element.labels[at] ?? ''}:`));
-        blockOf(flow, () => this.#walk(child, flow, { ...place, isPre: false }));
+        blockOf(flow, () => this.#walk(child, flow, { ...around, isPre: false }));
       });
     } else {
       inside();

@@ -5,7 +5,7 @@ import type { Config } from '#src/config.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
-import type { OutputsPlace, RunRetention } from './run-retention.ts';
+import type { OutputsCursor, RunRetention } from './run-retention.ts';
 
 const DAY_MS = 86_400_000;
 const INTERVAL_MS = 3_600_000;
@@ -78,10 +78,10 @@ export class Retention implements Disposable {
       });
     }
     if (keepOutputsDays > 0) {
-      let place: OutputsPlace | undefined;
+      let cursor: OutputsCursor | undefined;
       await this.#repeat(workspaceId, () => {
-        place = runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays), place);
-        return place !== undefined;
+        cursor = runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays), cursor);
+        return cursor !== undefined;
       });
     }
     if (keepAuditDays > 0) {

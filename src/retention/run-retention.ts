@@ -17,13 +17,13 @@ const MAX_RUNS = 20;
 const MAX_SESSIONS = 20;
 const KINDS: readonly RunKind[] = ['notebook', 'agent'];
 
-/** The place where the deletion of outputs resumes: the runs of one kind after those of a session. */
-export interface OutputsPlace {
+/** The cursor where the deletion of outputs resumes: the runs of one kind after those of a session. */
+export interface OutputsCursor {
   readonly kind: RunKind;
   readonly after: string | undefined;
 }
 
-const FIRST: OutputsPlace = { kind: 'notebook', after: undefined };
+const FIRST: OutputsCursor = { kind: 'notebook', after: undefined };
 
 export class RunRetention {
   readonly #store: Store;
@@ -59,9 +59,13 @@ export class RunRetention {
    * Deletes the outputs of some runs that were submitted before `ms`, session by session. The last run looked at is stored for
    * each session, so that no run is looked at twice. Returns where the next step continues; undefined when there are no more.
    */
-  deleteOutputs(workspaceId: WorkspaceId, ms: number, place: OutputsPlace = FIRST): OutputsPlace | undefined {
-    const { kind } = place;
-    let { after } = place;
+  deleteOutputs(
+    workspaceId: WorkspaceId,
+    ms: number,
+    cursor: OutputsCursor = FIRST,
+  ): OutputsCursor | undefined {
+    const { kind } = cursor;
+    let { after } = cursor;
     for (let looked = 0; looked < MAX_SESSIONS; looked++) {
       const beyond = after === undefined ? undefined : [after];
       const [[sessionId] = []] = this.#store.listKeys(listOf(kind), workspaceId, [], 1, beyond);

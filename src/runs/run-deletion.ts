@@ -12,7 +12,7 @@ import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { trimmed } from './run-document.ts';
-import { listOf, type RunPlace, removeFromIndex } from './run-lists.ts';
+import { listOf, removeFromIndex, type SessionOfRun } from './run-lists.ts';
 import type { RunRepository } from './run-repository.ts';
 
 /** Removed in one commit at most. */
@@ -64,7 +64,7 @@ export class RunDeletion {
   }
 
   /** Removes runs whose assets are all committed, the first ones whole, until the commit is large enough. */
-  #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[], place: RunPlace): void {
+  #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[], session: SessionOfRun): void {
     let room = MAX_ASSETS;
     this.#store.write((tx) => {
       for (const runId of runIds) {
@@ -72,7 +72,7 @@ export class RunDeletion {
         for (const [, assetId = ''] of assets) removeAsset(tx, workspaceId, runId, assetId);
         room -= assets.length;
         if (room === 0) return;
-        this.#forget(tx, workspaceId, runId, () => place);
+        this.#forget(tx, workspaceId, runId, () => session);
       }
     });
   }
@@ -128,7 +128,7 @@ export class RunDeletion {
   /** Notes that the assets of a run, which is still listed, are to be removed. */
   #removeLater(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
     const entry = unlessDamaged(() => tx.get(runIndex, workspaceId, runId));
-    const home = (entry ?? placeIn(tx, workspaceId, runId))?.sessionId;
+    const home = (entry ?? sessionIn(tx, workspaceId, runId))?.sessionId;
     this.#removals.add(tx, { kind: RUN, workspaceId, home, id: runId });
   }
 
@@ -137,9 +137,9 @@ export class RunDeletion {
     tx: Transaction,
     workspaceId: WorkspaceId,
     runId: string,
-    placeOf = () => placeIn(tx, workspaceId, runId),
+    sessionOf = () => sessionIn(tx, workspaceId, runId),
   ): void {
-    removeFromIndex(tx, workspaceId, runId, placeOf);
+    removeFromIndex(tx, workspaceId, runId, sessionOf);
     tx.remove(runRecords, workspaceId, runId);
     tx.remove(runSummaries, workspaceId, runId);
     this.#runs.actors.erase(tx, { workspaceId, id: runId });
@@ -158,7 +158,7 @@ export class RunDeletion {
  * Returns to which session a run belongs, as its record says. It is needed when the run's entry in the index is
  * damaged. Undefined when the record is damaged or missing, too.
  */
-function placeIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): RunPlace | undefined {
+function sessionIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): SessionOfRun | undefined {
   const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
   return record && { kind: record.kind ?? 'notebook', sessionId: record.sessionId };
 }

@@ -69,26 +69,26 @@ export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: str
 }
 
 /** The session that a run belongs to. */
-export type RunPlace = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
+export type SessionOfRun = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
 
 /**
- * Removes a run from every list. `placeOf` is called when the run's entry in the index is damaged, and returns to
+ * Removes a run from every list. `sessionOf` is called when the run's entry in the index is damaged, and returns to
  * which session the run belongs. The run then stays in the list of its environment, whose readers skip it.
  */
 export function removeFromIndex(
   tx: Transaction,
   workspaceId: WorkspaceId,
   runId: string,
-  placeOf: () => RunPlace | undefined,
+  sessionOf: () => SessionOfRun | undefined,
 ): void {
   const entry = readOrDamaged(() => tx.get(runIndex, workspaceId, runId));
   if (entry === undefined) return;
   tx.remove(runIndex, workspaceId, runId);
   if (entry === DAMAGED) {
     for (const status of RUN_STATUSES) tx.remove(statusRuns, workspaceId, status, runId);
-    const place = placeOf();
-    if (place === undefined) return;
-    const { kind, sessionId } = place;
+    const session = sessionOf();
+    if (session === undefined) return;
+    const { kind, sessionId } = session;
     tx.remove(listOf(kind), workspaceId, sessionId, runId);
     for (const status of RUN_STATUSES) tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
     return;

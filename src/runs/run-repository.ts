@@ -19,8 +19,8 @@ import type { RunKind, TerminalStatus } from '#src/wire/run.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
 import { runRecords, runSummaries } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
-import { RunAdmission, type RunAdmissionOptions } from './run-admission.ts';
 import { encodeRun, endOf, parse, type RunDocument, withEncodedInput } from './run-document.ts';
+import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
 import { addToIndex, noteStatus } from './run-lists.ts';
 import { RunReader, type RunReaderOptions } from './run-reader.ts';
 import { recordSpan, traceFrom } from './run-trace.ts';
@@ -39,7 +39,7 @@ export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
 export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
   /** Limits of runs in progress; none when absent. */
-  readonly limits?: Pick<RunAdmissionOptions, 'limit' | 'userLimit' | 'permits'>;
+  readonly limits?: Pick<RunLimitsOptions, 'limit' | 'userLimit' | 'permits'>;
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
 }
@@ -51,7 +51,7 @@ export class RunRepository {
   readonly #store: Store;
   /** The actors of runs. Their notices report when a run begins and ends. */
   readonly actors: ActorKind<typeof runMachine>;
-  readonly admission: RunAdmission;
+  readonly limits: RunLimits;
   readonly reader: RunReader;
   /** Runs in progress with a long input, as they were stored, so that nothing parses them at their end. */
   readonly #large = new Map<RunId, RunDocument>();
@@ -86,7 +86,7 @@ export class RunRepository {
         context: { kind },
       }),
     });
-    this.admission = new RunAdmission({
+    this.limits = new RunLimits({
       ...limits,
       inProgress: () =>
         this.actors.residents().map(({ workspaceId, id }) => ({ workspaceId, userId: this.#users.get(id) })),
@@ -95,7 +95,7 @@ export class RunRepository {
   }
 
   /**
-   * Begins a run that was admitted (`admission`) in this turn: writes its record, lists it in its session and starts its actor.
+   * Begins a run that was admitted (`limits`) in this turn: writes its record, lists it in its session and starts its actor.
    */
   begin(
     workspaceId: WorkspaceId,

@@ -22,7 +22,7 @@ import {
   PAGE,
   StoreFile,
 } from './store-file.ts';
-import { DATA_FILE } from './store-place.ts';
+import { DATA_FILE } from './store-folder.ts';
 
 /** Consecutive pages. */
 export interface PageRun {

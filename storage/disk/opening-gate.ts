@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorNameOf } from '#src/core/system-error.ts';
 import { loadSharedFileLock, type SharedFileLock } from '#src/os/file-lock.ts';
-import { DATA_FILE } from './store-place.ts';
+import { DATA_FILE } from './store-folder.ts';
 
 const RETRY_MS = 1;
 const MAX_WAIT_MS = 10_000;

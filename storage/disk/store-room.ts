@@ -23,7 +23,7 @@ import { loadPreallocate, type Preallocate } from '#src/os/preallocate.ts';
 import { isDiskFull } from '../commit-failure.ts';
 import type { CommitRoom } from '../commit-queue.ts';
 import type { Store } from '../store.ts';
-import { DATA_FILE, LOCK_FILE } from './store-place.ts';
+import { DATA_FILE, LOCK_FILE } from './store-folder.ts';
 
 /** How much room there is: enough, less than the watermark, or only the reserve. */
 export type RoomLevel = 'ample' | 'low' | 'full';

@@ -7,7 +7,7 @@
  */
 import { join } from 'node:path';
 import { loadFutexWake } from '#src/os/futex-wake.ts';
-import { LOCK_FILE } from './store-place.ts';
+import { LOCK_FILE } from './store-folder.ts';
 
 /** The head of the lock file, in which the locks are. LMDB does not say where in it. */
 const HEAD_BYTES = 256;

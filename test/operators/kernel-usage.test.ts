@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test, { type TestContext } from 'node:test';
-import { freshForMs, type KernelPlace, KernelSampler } from '#src/operators/kernel-usage.ts';
+import { freshForMs, KernelSampler, type KernelWithProcess } from '#src/operators/kernel-usage.ts';
 import { eventually } from '#test/support/processes.ts';
 
 /** A shell that has started another process, and ends with the test. */
@@ -17,7 +17,7 @@ async function startPair(t: TestContext): Promise<ChildProcess & { readonly pid:
 }
 
 test('a kernel counts with all that it has started, also one that was made ahead', async (t) => {
-  const places: KernelPlace[] = [];
+  const places: KernelWithProcess[] = [];
   const place = ({ pid }: { readonly pid: number }) => ({ workspaceId: 'ws_1', sessionId: `nb_${pid}`, pid });
   const sampler = new KernelSampler(() => places);
   assert.deepEqual((await sampler.sample()).kernels, []);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, copyFileSync, cpSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { DATA_FILE } from '#storage/disk/store-place.ts';
+import { DATA_FILE } from '#storage/disk/store-folder.ts';
 import { openStore } from '#storage/open-store.ts';
 import { sharedThings } from '#test/support/shared-store-process.ts';
 import { temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';

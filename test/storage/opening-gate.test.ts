@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { loadSharedFileLock } from '#src/os/file-lock.ts';
 import { OpeningGate } from '#storage/disk/opening-gate.ts';
-import { DATA_FILE } from '#storage/disk/store-place.ts';
+import { DATA_FILE } from '#storage/disk/store-folder.ts';
 import { openStoreReader } from '#storage/open-store.ts';
 import { childScript } from '#test/support/child-script.ts';
 import { sharedThings } from '#test/support/shared-store-process.ts';

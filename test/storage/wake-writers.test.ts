@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LOCK_FILE } from '#storage/disk/store-place.ts';
+import { LOCK_FILE } from '#storage/disk/store-folder.ts';
 import { loadWakeWriters } from '#storage/disk/wake-writers.ts';
 import { eventually } from '#test/support/processes.ts';
 import { sharedThings } from '#test/support/shared-store-process.ts';

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import type { NotebookSessionSummary } from '#src/wire/lists.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

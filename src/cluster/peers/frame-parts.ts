@@ -3,7 +3,7 @@
 const HEAD_LENGTH_BYTES = 4;
 
 /** The head of the frame with which an event stream goes over to a feed. */
-export interface FeedPlace {
+export interface FeedPosition {
   readonly feed: number;
   /** The index of the first chunk that the subscriber does not have. */
   readonly nextIndex: number;

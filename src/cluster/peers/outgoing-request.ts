@@ -4,7 +4,7 @@
  * sent again, because its outcome is unknown.
  */
 import type { AnswerEvents, AnswerHead, ForwardedHead, ForwardedRequest } from './forwarding.ts';
-import { type FeedPlace, numberBytes, splitHead, withHead } from './frame-parts.ts';
+import { type FeedPosition, numberBytes, splitHead, withHead } from './frame-parts.ts';
 import { FRAME, type FrameType } from './frame-socket.ts';
 import type { PeerClient, PeerExchange } from './peer-client.ts';
 
@@ -68,7 +68,7 @@ export class OutgoingRequest implements ForwardedRequest, PeerExchange {
       events.whole(head, body);
     } else if (type === FRAME.head) events.head(splitHead<AnswerHead>(bytes).head);
     else if (type === FRAME.data) events.data(bytes);
-    else if (type === FRAME.follow) this.#follow(splitHead<FeedPlace>(bytes).head);
+    else if (type === FRAME.follow) this.#follow(splitHead<FeedPosition>(bytes).head);
     else if (type === FRAME.end) {
       this.#conclude();
       events.end(bytes);
@@ -102,7 +102,7 @@ export class OutgoingRequest implements ForwardedRequest, PeerExchange {
     this.#conclude();
   }
 
-  #follow({ feed, nextIndex }: FeedPlace): void {
+  #follow({ feed, nextIndex }: FeedPosition): void {
     const mirror = this.#client?.mirror(feed);
     if (mirror === undefined) throw new Error(`There is no feed ${feed}.`); // the feed was opened before, on the same connection
     this.#options.events.follow(mirror, nextIndex);

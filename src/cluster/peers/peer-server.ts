@@ -10,7 +10,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { loadPeerProcess, type PeerProcess, parentOf } from '#src/os/peer-process.ts';
 import { OutgoingFeeds } from './feeds.ts';
 import type { ForwardedHandler, ForwardedHead, IncomingEvents } from './forwarding.ts';
-import { type FeedPlace, numberBytes, splitHead, withHead } from './frame-parts.ts';
+import { type FeedPosition, numberBytes, splitHead, withHead } from './frame-parts.ts';
 import { FRAME, FrameSocket, type FrameType, HEAD_BYTES, isOfFeed, MAX_FRAME_BYTES } from './frame-socket.ts';
 
 export interface PeerServerOptions {
@@ -157,8 +157,8 @@ export class PeerServer implements Disposable {
       relay: {
         link: feeds,
         follow: (feed, nextIndex) => {
-          const place: FeedPlace = { feed, nextIndex };
-          send(FRAME.follow, ...withHead(place, NOTHING));
+          const position: FeedPosition = { feed, nextIndex };
+          send(FRAME.follow, ...withHead(position, NOTHING));
         },
       },
     });

@@ -10,24 +10,24 @@ import type { Connection } from '../connectors/connection-schema.ts';
 import type { Keyring } from './keyring.ts';
 
 /** The datasource and the revision that a sealed connection belongs to. */
-export interface SealedPlace {
+export interface SealedRef {
   readonly workspaceId: string;
   readonly slug: string;
   readonly revision: number;
 }
 
-/** A sealed connection could not be unsealed: its key, its place or its bytes are wrong. Holds none of its content. */
+/** A sealed connection could not be unsealed: its key, its ref or its bytes are wrong. Holds none of its content. */
 export class UnsealError extends Error {
-  constructor(place: SealedPlace) {
-    super(`The sealed connection of ${place.slug}, revision ${place.revision}, cannot be unsealed.`);
+  constructor(ref: SealedRef) {
+    super(`The sealed connection of ${ref.slug}, revision ${ref.revision}, cannot be unsealed.`);
     this.name = 'UnsealError';
   }
 }
 
 /** Returns the connection, sealed with a new data key, which the active key of the ring seals. */
-export function sealConnection(ring: Keyring, place: SealedPlace, connection: Connection): SealedConnection {
+export function sealConnection(ring: Keyring, ref: SealedRef, connection: Connection): SealedConnection {
   const dataKey = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
-  const plaintext = new Uint8Array(Buffer.from(JSON.stringify({ ...placeOf(place), connection })));
+  const plaintext = new Uint8Array(Buffer.from(JSON.stringify({ ...refOf(ref), connection })));
   try {
     const nonce = newNonce();
     return { ...sealDataKey(ring, dataKey), nonce, box: nacl.secretbox(plaintext, nonce, dataKey) };
@@ -37,18 +37,18 @@ export function sealConnection(ring: Keyring, place: SealedPlace, connection: Co
 }
 
 /** Returns the unsealed connection. Throws `UnsealError`. */
-export function openConnection(ring: Keyring, place: SealedPlace, sealed: SealedConnection): Connection {
-  const dataKey = openDataKey(ring, place, sealed);
+export function openConnection(ring: Keyring, ref: SealedRef, sealed: SealedConnection): Connection {
+  const dataKey = openDataKey(ring, ref, sealed);
   const plaintext = nacl.secretbox.open(bytes(sealed.box), bytes(sealed.nonce), dataKey);
   wipe(dataKey);
-  if (plaintext === null) throw new UnsealError(place);
+  if (plaintext === null) throw new UnsealError(ref);
   try {
-    const { connection, ...found } = JSON.parse(Buffer.from(plaintext).toString('utf8')) as SealedPlace & {
+    const { connection, ...found } = JSON.parse(Buffer.from(plaintext).toString('utf8')) as SealedRef & {
       connection: Connection;
     };
     const { workspaceId, slug, revision } = found;
-    if (workspaceId !== place.workspaceId || slug !== place.slug || revision !== place.revision) {
-      throw new UnsealError(place);
+    if (workspaceId !== ref.workspaceId || slug !== ref.slug || revision !== ref.revision) {
+      throw new UnsealError(ref);
     }
     return connection;
   } finally {
@@ -57,12 +57,8 @@ export function openConnection(ring: Keyring, place: SealedPlace, sealed: Sealed
 }
 
 /** Returns the sealed connection with its data key sealed by the active key. The connection itself stays sealed. */
-export function resealConnection(
-  ring: Keyring,
-  place: SealedPlace,
-  sealed: SealedConnection,
-): SealedConnection {
-  const dataKey = openDataKey(ring, place, sealed);
+export function resealConnection(ring: Keyring, ref: SealedRef, sealed: SealedConnection): SealedConnection {
+  const dataKey = openDataKey(ring, ref, sealed);
   try {
     return { ...sealDataKey(ring, dataKey), nonce: sealed.nonce, box: sealed.box };
   } finally {
@@ -78,11 +74,11 @@ function sealDataKey(
   return { keyId: ring.active, keyNonce, keyBox: nacl.secretbox(dataKey, keyNonce, activeKey(ring)) };
 }
 
-function openDataKey(ring: Keyring, place: SealedPlace, sealed: SealedConnection): Uint8Array {
+function openDataKey(ring: Keyring, ref: SealedRef, sealed: SealedConnection): Uint8Array {
   const key = ring.keys.get(sealed.keyId);
   const opened =
     key === undefined ? null : nacl.secretbox.open(bytes(sealed.keyBox), bytes(sealed.keyNonce), key);
-  if (opened === null) throw new UnsealError(place);
+  if (opened === null) throw new UnsealError(ref);
   return opened;
 }
 
@@ -92,7 +88,7 @@ function activeKey(ring: Keyring): Uint8Array {
   return key;
 }
 
-function placeOf({ workspaceId, slug, revision }: SealedPlace): SealedPlace {
+function refOf({ workspaceId, slug, revision }: SealedRef): SealedRef {
   return { workspaceId, slug, revision };
 }
 

@@ -16,7 +16,7 @@ import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
-import type { SealedPlace } from './connection-cipher.ts';
+import type { SealedRef } from './connection-cipher.ts';
 import {
   hasKeyring,
   type Keyring,
@@ -159,7 +159,7 @@ export class KeyringStore implements KeyringSource {
       this.#store.refresh();
       const old = [...this.#ring.keys.keys()].filter((id) => id !== this.#ring.active);
       const left = old.flatMap((id) => listSealedBy(this.#store, id, BATCH));
-      if (!left.some((place) => canReseal(this.#store, place))) return;
+      if (!left.some((ref) => canReseal(this.#store, ref))) return;
     }
     throw new AppError('unavailable', 'Workspaces move between workers. Rotate the keys again.', {
       headers: { 'retry-after': '1' },
@@ -168,15 +168,14 @@ export class KeyringStore implements KeyringSource {
 
   /** Seals the records at home in this worker with the active key. */
   async #sealOwnAgain(): Promise<void> {
-    const isOwn = (place: SealedPlace) =>
-      this.#cluster.owns(place.workspaceId, homeOfSealed(this.#store, place));
+    const isOwn = (ref: SealedRef) => this.#cluster.owns(ref.workspaceId, homeOfSealed(this.#store, ref));
     for (const keyId of this.#ring.keys.keys()) {
       if (keyId === this.#ring.active) continue;
-      for (let page: readonly SealedPlace[] = []; ; ) {
+      for (let page: readonly SealedRef[] = []; ; ) {
         page = listSealedBy(this.#store, keyId, BATCH, page.at(-1));
         if (page.length === 0) break;
         this.#store.write((tx) => {
-          for (const place of page) if (isOwn(place)) reseal(tx, this.#ring, keyId, place);
+          for (const ref of page) if (isOwn(ref)) reseal(tx, this.#ring, keyId, ref);
         });
         await nextTurn();
         await this.#store.durable();

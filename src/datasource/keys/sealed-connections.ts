@@ -11,29 +11,29 @@ import type { Connection } from '../connectors/connection-schema.ts';
 import {
   openConnection,
   resealConnection,
-  type SealedPlace,
+  type SealedRef,
   sealConnection,
   UnsealError,
 } from './connection-cipher.ts';
 import type { Keyring, KeyringSource } from './keyring.ts';
 
 /** Seals the connection with the active key and stores it. */
-export function putSealed(tx: Transaction, ring: Keyring, place: SealedPlace, connection: Connection): void {
-  const sealed = sealConnection(ring, place, connection);
-  tx.put(sealedConnections, sealed, ...keyOf(place));
-  tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(place));
+export function putSealed(tx: Transaction, ring: Keyring, ref: SealedRef, connection: Connection): void {
+  const sealed = sealConnection(ring, ref, connection);
+  tx.put(sealedConnections, sealed, ...keyOf(ref));
+  tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(ref));
 }
 
 /**
  * Removes a sealed connection, if there is one. A damaged one does not say which key sealed it, so its entry in the
  * index stays until `reseal` removes that.
  */
-export function removeSealed(tx: Transaction, place: SealedPlace): void {
-  const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));
+export function removeSealed(tx: Transaction, ref: SealedRef): void {
+  const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(ref)));
   if (sealed === undefined) return;
-  tx.remove(sealedConnections, ...keyOf(place));
+  tx.remove(sealedConnections, ...keyOf(ref));
   if (sealed === DAMAGED) return;
-  tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
+  tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(ref));
 }
 
 /**
@@ -49,34 +49,34 @@ export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', rev
  * connection. If the connection was removed, this removes its entry in the index. A damaged connection stays as it is,
  * because its key is needed when it is restored from a backup.
  */
-export function reseal(tx: Transaction, ring: Keyring, keyId: string, place: SealedPlace): void {
-  const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));
-  if (sealed === undefined) tx.remove(sealedBy, SYSTEM, keyId, ...keyOf(place));
+export function reseal(tx: Transaction, ring: Keyring, keyId: string, ref: SealedRef): void {
+  const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(ref)));
+  if (sealed === undefined) tx.remove(sealedBy, SYSTEM, keyId, ...keyOf(ref));
   if (sealed === undefined || sealed === DAMAGED || sealed.keyId === ring.active) return;
-  tx.put(sealedConnections, resealConnection(ring, place, sealed), ...keyOf(place));
-  tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
-  tx.put(sealedBy, null, SYSTEM, ring.active, ...keyOf(place));
+  tx.put(sealedConnections, resealConnection(ring, ref, sealed), ...keyOf(ref));
+  tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(ref));
+  tx.put(sealedBy, null, SYSTEM, ring.active, ...keyOf(ref));
 }
 
 /** Returns the unsealed connection. Throws `UnsealError`. */
-export function readSealed(store: Store, keys: KeyringSource, place: SealedPlace): Connection {
-  const sealed = store.get(sealedConnections, ...keyOf(place));
-  if (sealed === undefined) throw new Error(`The datasource ${place.slug} has no sealed connection.`);
-  return openConnection(keys.ringWith(sealed.keyId), place, sealed);
+export function readSealed(store: Store, keys: KeyringSource, ref: SealedRef): Connection {
+  const sealed = store.get(sealedConnections, ...keyOf(ref));
+  if (sealed === undefined) throw new Error(`The datasource ${ref.slug} has no sealed connection.`);
+  return openConnection(keys.ringWith(sealed.keyId), ref, sealed);
 }
 
 /** Returns whether the key opens the first connection that it seals and that is not damaged. One that seals none does. */
 export function opensSealedBy(store: Pick<Store, 'get' | 'listKeys'>, ring: Keyring, keyId: string): boolean {
-  for (const place of listSealedBy(store, keyId, Number.MAX_SAFE_INTEGER)) {
-    const sealed = unlessDamaged(() => store.get(sealedConnections, ...keyOf(place)));
-    if (sealed?.keyId === keyId) return opens(ring, place, sealed);
+  for (const ref of listSealedBy(store, keyId, Number.MAX_SAFE_INTEGER)) {
+    const sealed = unlessDamaged(() => store.get(sealedConnections, ...keyOf(ref)));
+    if (sealed?.keyId === keyId) return opens(ring, ref, sealed);
   }
   return true;
 }
 
-function opens(ring: Keyring, place: SealedPlace, sealed: SealedConnection): boolean {
+function opens(ring: Keyring, ref: SealedRef, sealed: SealedConnection): boolean {
   try {
-    openConnection(ring, place, sealed);
+    openConnection(ring, ref, sealed);
     return true;
   } catch (error) {
     if (error instanceof UnsealError) return false;
@@ -89,30 +89,30 @@ export function listSealedBy(
   store: Pick<Store, 'listKeys'>,
   keyId: string,
   limit: number,
-  after?: SealedPlace,
-): readonly SealedPlace[] {
+  after?: SealedRef,
+): readonly SealedRef[] {
   const beyond = after === undefined ? undefined : [keyId, ...keyOf(after)];
-  return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)].map(placeOf);
+  return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)].map(refOf);
 }
 
 /** Returns whether the connection exists and can be sealed again, which a damaged one cannot. */
-export function canReseal(store: Pick<Store, 'get'>, place: SealedPlace): boolean {
-  return unlessDamaged(() => store.get(sealedConnections, ...keyOf(place))) !== undefined;
+export function canReseal(store: Pick<Store, 'get'>, ref: SealedRef): boolean {
+  return unlessDamaged(() => store.get(sealedConnections, ...keyOf(ref))) !== undefined;
 }
 
 /**
  * Returns the notebook in whose home a connection is written, if it is the secret of a notebook and its workspace
  * exists. Undefined is the home of the workspace, which also removes the remains of a deleted workspace.
  */
-export function homeOfSealed(store: Pick<Store, 'get'>, place: SealedPlace): string | undefined {
-  const isDeleted = store.get(workspaceRecords, place.workspaceId) === undefined;
-  return isDeleted ? undefined : notebookOfSealed(place.slug);
+export function homeOfSealed(store: Pick<Store, 'get'>, ref: SealedRef): string | undefined {
+  const isDeleted = store.get(workspaceRecords, ref.workspaceId) === undefined;
+  return isDeleted ? undefined : notebookOfSealed(ref.slug);
 }
 
-function placeOf([, workspaceId = '', slug = '', revision = '']: readonly string[]): SealedPlace {
+function refOf([, workspaceId = '', slug = '', revision = '']: readonly string[]): SealedRef {
   return { workspaceId, slug, revision: Number(revision) };
 }
 
-function keyOf({ workspaceId, slug, revision }: SealedPlace): [string, string, string] {
+function keyOf({ workspaceId, slug, revision }: SealedRef): [string, string, string] {
   return [workspaceId, slug, String(revision)];
 }

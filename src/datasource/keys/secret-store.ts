@@ -19,22 +19,22 @@ export class SecretStore {
   /** Stores a secret in place of any earlier secret with this name. */
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void {
     this.remove(tx, workspaceId, name);
-    putSealed(tx, this.#keys.ring, placeOf(workspaceId, name), { kind: 'key', key });
+    putSealed(tx, this.#keys.ring, refOf(workspaceId, name), { kind: 'key', key });
   }
 
   /** Removes a secret, if there is one. */
   remove(tx: Transaction, workspaceId: string, name: string): void {
-    removeSealed(tx, placeOf(workspaceId, name));
+    removeSealed(tx, refOf(workspaceId, name));
   }
 
   /** Returns the secret. Throws `UnsealError`. */
   open(workspaceId: string, name: string): string {
-    const { key } = readSealed(this.#store, this.#keys, placeOf(workspaceId, name));
+    const { key } = readSealed(this.#store, this.#keys, refOf(workspaceId, name));
     if (typeof key !== 'string') throw new Error(`The sealed record ${name} does not hold a key.`);
     return key;
   }
 }
 
-function placeOf(workspaceId: string, slug: string) {
+function refOf(workspaceId: string, slug: string) {
   return { workspaceId, slug, revision: 1 };
 }

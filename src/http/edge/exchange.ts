@@ -25,7 +25,7 @@ import {
   type ForwardedEnd,
   ForwardedExchange,
   forwardedHead,
-  type UnplacedHead,
+  type HeadWithoutSlot,
 } from '../peer/forwarded-exchange.ts';
 import { acceptsGzip, compress, isCompressible, MIN_COMPRESSED_BYTES } from '../reply/compress.ts';
 import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
@@ -94,7 +94,7 @@ const OVER: Phase = { name: 'over' };
 
 /** A request that another worker carries out, or may carry out, with the bytes of its body. */
 interface ForwardedBody {
-  readonly head: UnplacedHead;
+  readonly head: HeadWithoutSlot;
   readonly bytes: Uint8Array;
 }
 

@@ -30,7 +30,7 @@ const CREDIT_BYTES = WINDOW_BYTES / 4;
 const NOBODY = { caller: undefined, action: undefined, home: undefined };
 
 /** The head of a request whose home may not be known yet. */
-export type UnplacedHead = Omit<ForwardedHead, 'slot'>;
+export type HeadWithoutSlot = Omit<ForwardedHead, 'slot'>;
 
 /** The exchange of a request that is forwarded, as far as its near end uses it. */
 export interface ForwardedEnd {
@@ -68,7 +68,7 @@ export function forwardedHead(
   { route, paramNames, openEnd }: PreparedRoute,
   res: WireResponse,
   req: WireRequest,
-): UnplacedHead {
+): HeadWithoutSlot {
   const headers: string[] = [];
   req.forEach((name, value) => {
     if (name !== 'x-request-id' && name !== 'traceparent') headers.push(name, value);

@@ -8,7 +8,7 @@ import {
   OpenAgentSessionSchema,
 } from '../agent.ts';
 import { AgentStreamEventSchema } from '../events.ts';
-import { AgentSessionListQuery, OrderedPageQuery, SessionRunsQuery } from '../finding.ts';
+import { AgentSessionListQuery, OrderedPageQuery, SessionRunsQuery } from '../lists.ts';
 import { AgentRunSchema, PromptRequestSchema, WaitQuery } from '../run.ts';
 import { pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';

@@ -1,4 +1,4 @@
-import { EnvironmentListQuery } from '../finding.ts';
+import { EnvironmentListQuery } from '../lists.ts';
 import { EnvironmentSchema } from '../session.ts';
 import { EmptyBodySchema, pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';

@@ -1,5 +1,5 @@
 import { NotebookStreamEventSchema } from '../events.ts';
-import { NotebookSessionListQuery, NotebookSessionSummarySchema, SessionRunsQuery } from '../finding.ts';
+import { NotebookSessionListQuery, NotebookSessionSummarySchema, SessionRunsQuery } from '../lists.ts';
 import { ExecutionRequestSchema, NotebookRunSchema, WaitQuery } from '../run.ts';
 import {
   CodeRequestSchema,

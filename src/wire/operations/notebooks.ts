@@ -1,4 +1,4 @@
-import { NotebookListQuery } from '../finding.ts';
+import { NotebookListQuery } from '../lists.ts';
 import {
   NewNotebookSecretSchema,
   NotebookChangeSchema,

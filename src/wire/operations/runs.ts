@@ -1,4 +1,4 @@
-import { RunListQuery } from '../finding.ts';
+import { RunListQuery } from '../lists.ts';
 import {
   CancellationSchema,
   RunCancellationResultSchema,

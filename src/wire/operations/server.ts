@@ -9,8 +9,8 @@ import {
   ChartSchema,
 } from '../actor.ts';
 import { AuditEntrySchema } from '../audit.ts';
-import { AuditListQuery } from '../finding.ts';
 import { HealthSchema, KeyListSchema, ReadinessSchema } from '../health.ts';
+import { AuditListQuery } from '../lists.ts';
 import {
   KernelListQuery,
   KernelListSchema,

@@ -1,7 +1,7 @@
 /** Examples of notebooks, their sessions, runs, events and files. */
 import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import type { NotebookSessionSummary } from '#src/wire/lists.ts';
 import type { Notebook, NotebookSecret, NotebookSummary } from '#src/wire/notebook.ts';
 import type {
   AgentRun,

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellOp } from '#src/confined/kernel/messages.ts';
+import { CellChanges } from '#src/notebook/cell-changes.ts';
 import type { NotebookEvent } from '#src/notebook/cell-events.ts';
-import { CellFeed } from '#src/notebook/cell-feed.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
 
-/** A notebook of two cells whose feed is flushed after each batch. */
+/** A notebook of two cells whose changes is flushed after each batch. */
 function follow() {
   const view = new NotebookView(['a', 'b'].map((cell_id) => ({ cell_id, code: '1', options: {} })));
   let events: NotebookEvent[] = [];
-  const feed = new CellFeed((event) => events.push(event));
+  const changes = new CellChanges((event) => events.push(event));
   const told = () => {
-    feed.flush();
+    changes.flush();
     const data = events.map((event) => event.data);
     events = [];
     return data;
   };
   const batch = (...ops: readonly CellOp[]) => {
-    for (const op of ops) feed.take(op, view.applyCellOp(op));
+    for (const op of ops) changes.take(op, view.applyCellOp(op));
     return told();
   };
-  return { view, feed, batch, told };
+  return { view, changes, batch, told };
 }
 
 test('each state of a cell is one event, with all that is new in it', () => {
@@ -53,18 +53,18 @@ test('each state of a cell is one event, with all that is new in it', () => {
 });
 
 test('an operation without a change is not published, in the same batch or later', () => {
-  const { batch, view, feed, told } = follow();
+  const { batch, view, changes, told } = follow();
   batch(cellOp('a', { status: 'idle', staleInputs: false }));
   assert.deepEqual(batch(cellOp('a', { staleInputs: false }), cellOp('a', { status: 'idle' })), []);
   assert.deepEqual(batch(cellOp('a', { output: output('text/plain', '') })), []);
-  for (const cell of view.applyVerdicts(done({ a: verdict('success') }))) feed.changed(cell);
-  for (const cell of view.cells) if (cell.id === 'a') feed.changed(cell);
+  for (const cell of view.applyVerdicts(done({ a: verdict('success') }))) changes.changed(cell);
+  for (const cell of view.cells) if (cell.id === 'a') changes.changed(cell);
   assert.deepEqual(told(), []);
 });
 
 test('the removal of an output is published, also of one from before the session', () => {
-  const { batch, feed } = follow();
-  feed.hasOutput('b');
+  const { batch, changes } = follow();
+  changes.hasOutput('b');
   const nothing = output('text/plain', '');
   const { timestamp: _, ...shown } = nothing;
   batch(cellOp('a', { status: 'idle', staleInputs: false, output: output('text/html', '1') }));
@@ -85,10 +85,10 @@ test('a cell that runs twice in one batch shows both runs', () => {
 });
 
 test('a scratchpad has only the state that the kernel reports', () => {
-  const { feed, told } = follow();
-  feed.take(cellOp('__scratch__', { status: 'running' }), undefined);
-  feed.take(cellOp('__scratch__', { console: [stdout('1')] }), undefined);
-  feed.take(cellOp('__scratch__', { status: 'idle' }), undefined);
+  const { changes, told } = follow();
+  changes.take(cellOp('__scratch__', { status: 'running' }), undefined);
+  changes.take(cellOp('__scratch__', { console: [stdout('1')] }), undefined);
+  changes.take(cellOp('__scratch__', { status: 'idle' }), undefined);
   assert.deepEqual(told(), [
     { cellId: '__scratch__', status: 'running' },
     { cellId: '__scratch__', channel: 'stdout', text: '1' },

@@ -18,7 +18,7 @@ export const DATA_FILE = 'data.mdb';
 /** The table of LMDB's readers, in the same folder. */
 export const LOCK_FILE = 'lock.mdb';
 /** Names the data file that a server used here last. In a copy of the directory the data file is another one. */
-const PLACE_FILE = 'place';
+const INODE_FILE = 'place';
 /** The store that a restore makes: it becomes the data file when everything is restored. */
 export const RESTORING_FILE = 'data.restoring';
 
@@ -141,9 +141,9 @@ export function requireSoundFile(path: string): void {
 }
 
 /** Notes which data file the store at `path` (the directory) has, for `requireSoundFile`. */
-export function notePlace(path: string): void {
+export function noteDataFile(path: string): void {
   try {
-    if (isCopy(path) !== false) writeFileSync(join(path, PLACE_FILE), inodeOf(path), { mode: 0o600 });
+    if (isCopy(path) !== false) writeFileSync(join(path, INODE_FILE), inodeOf(path), { mode: 0o600 });
   } catch {
     // On a full disk the mark cannot be written, so the next start checks all pages again, or none.
   }
@@ -152,7 +152,7 @@ export function notePlace(path: string): void {
 /** Returns whether the data file is another one than a server has noted; undefined when none has. */
 function isCopy(path: string): boolean | undefined {
   try {
-    return readFileSync(join(path, PLACE_FILE), 'utf8') !== inodeOf(path);
+    return readFileSync(join(path, INODE_FILE), 'utf8') !== inodeOf(path);
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { NotebookSessionSummary } from '#src/wire/finding.ts';
 import type { OwnAccount } from '#src/wire/identity.ts';
+import type { NotebookSessionSummary } from '#src/wire/lists.ts';
 import type { NotebookSummary } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import type { Environment } from '#src/wire/session.ts';

@@ -8,7 +8,7 @@ import { type Permit, permitSubject, type WorkspacePermits } from '#storage/work
 
 type Permits = Pick<WorkspacePermits, 'take'>;
 
-export interface RunAdmissionOptions {
+export interface RunLimitsOptions {
   /** How many runs of a workspace, and of each user in it, may be in progress; 0 means no limit. */
   readonly limit: LimitOf;
   readonly userLimit: LimitOf;
@@ -26,10 +26,10 @@ export interface RunInProgress {
 export const RUN_LIMIT: NamedLimit = { name: 'runs', what: 'runs in progress' };
 export const USER_RUN_LIMIT: NamedLimit = { name: 'runsPerUser', what: 'runs in progress', of: 'user' };
 
-export class RunAdmission {
-  readonly #options: RunAdmissionOptions;
+export class RunLimits {
+  readonly #options: RunLimitsOptions;
 
-  constructor(options: RunAdmissionOptions) {
+  constructor(options: RunLimitsOptions) {
     this.#options = options;
   }
 
