@@ -31,10 +31,14 @@ const STEPS_OF_TESTS = [
  * deaths (`test/faults`) have several in any case.
  */
 const JOURNEYS_OF_WORKERS = `
-  actor-events agents agents-notebooks audit cancel conditions control counted-work environments event-tickets
-  execution-requests executions file-quota files finding idempotency idempotency-callers inspection metrics
-  notebook-secrets notebook-session-ends notebook-sessions notebooks notebooks-refused object-access observing
-  reconnect revocation runs sleeping-sessions structural-errors waiting workspace-deletion
+  agents/agents agents/agents-notebooks events/actor-events events/event-tickets events/observing
+  events/reconnect notebooks/environments notebooks/notebook-secrets notebooks/notebook-session-ends
+  notebooks/notebook-sessions notebooks/notebooks notebooks/notebooks-refused
+  notebooks/sleeping-sessions notebooks/structural-errors requests/conditions requests/control
+  requests/idempotency requests/idempotency-callers requests/inspection requests/lists
+  requests/object-access requests/revocation runs/cancel runs/counted-work runs/execution-requests
+  runs/executions runs/runs runs/waiting server/metrics workspaces/audit workspaces/file-quota
+  workspaces/files workspaces/workspace-deletion
 `
   .trim()
   .split(/\s+/)
@@ -45,7 +49,7 @@ const JOURNEYS_OF_WORKERS = `
  * both processors busy by themselves; at the same time as others, their waits would take minutes.
  */
 const ALONE = `
-  escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/event-loop journeys/paced-readers
+  escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/requests/event-loop journeys/events/paced-readers
 `
   .trim()
   .split(/\s+/)

@@ -18,8 +18,8 @@ const OF_ONE_PROCESS = {
   'test/oracle/': 'as the corpus',
   'test/fuzz/': 'it makes requests by the thousands, and a worker handles one like a single process',
   'test/soak/': 'a short soak of one process',
-  'test/journeys/request-calls.test.ts': 'it counts the calls of the server in its own process',
-  'test/journeys/stream-memory.test.ts':
+  'test/journeys/requests/request-calls.test.ts': 'it counts the calls of the server in its own process',
+  'test/journeys/events/stream-memory.test.ts':
     'its reader and its two thousand subscribers are one process, which is too slow while three workers run on two cores',
 };
 

@@ -6,7 +6,7 @@ import { PublishedStream } from '#src/events/published-stream.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import { parseFrames, RecordingSink } from '#test/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 const CONSOLES = 10;

@@ -9,7 +9,7 @@ import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
-import { type LogLine, rememberingLog } from '#test/support/temporary-store.ts';
+import { type LogLine, rememberingLog } from '#test/support/store/temporary-store.ts';
 
 export interface BoxContext {
   readonly id: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { runMachine } from '#machines/run.ts';
 import { AppError } from '#src/core/errors.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { box, put, refusedWith, startBoxes, thingIn, type WORKSPACE } from './boxes.ts';
 
 test('a command that the state takes is answered with the new state', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, type Boxes, box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 interface Worker extends Boxes {

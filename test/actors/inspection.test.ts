@@ -3,7 +3,7 @@ import test from 'node:test';
 import { MAX_REMEMBERED_ACTORS } from '#src/actors/remembered-actors.ts';
 import { statePath } from '#src/actors/state-path.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 const ALL = { limit: 100, ended: false };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { box, committedStates, put, startBoxes } from './boxes.ts';
 
 test('a watcher hears of a change once it is committed, and not before', async (t) => {

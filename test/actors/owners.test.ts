@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';
 
 /** The boxes of two workers that share a store; `living` are those that have not ended. */

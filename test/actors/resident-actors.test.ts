@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test';
 import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { residentActors } from '#storage/records/actor-snapshots.ts';
-import { commitElsewhere } from '#test/support/commit-elsewhere.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { commitElsewhere } from '#test/support/store/commit-elsewhere.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';
 
 /** The boxes of two workers, each with a store of its own on the same files; `living` are those that have not ended. */

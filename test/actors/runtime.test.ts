@@ -3,7 +3,7 @@ import test from 'node:test';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Actor } from '#src/wire/actor.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import {
   BOX_VERSION,
   box,

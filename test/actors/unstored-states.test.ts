@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 /** Starts boxes and fills the box `a`, which is then stored. */

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { ANSWER_LIMITS, type AnswerLimits, askModel } from '#src/agent/models/model-call.ts';
 import { testModel } from '#src/agent/models/model-test.ts';
 import type { Models } from '#src/agent/models/models.ts';
-import { questionTo, startVendor } from '#test/support/model-vendor.ts';
+import { questionTo, startVendor } from '#test/support/stand-ins/model-vendor.ts';
 
 const chat = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;

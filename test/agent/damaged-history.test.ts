@@ -6,7 +6,7 @@ import { askModel } from '#src/agent/models/model-call.ts';
 import { turnParts } from '#src/agent/turn-output.ts';
 import type { EntryId } from '#src/core/ids.ts';
 import type { EntryPart } from '#src/wire/agent.ts';
-import { questionTo, startVendor } from '#test/support/model-vendor.ts';
+import { questionTo, startVendor } from '#test/support/stand-ins/model-vendor.ts';
 
 const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({
   entry: { id: 'ent_1' as EntryId, role, content, runId: null, createdAt: '' },

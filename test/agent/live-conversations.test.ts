@@ -4,7 +4,7 @@ import { LiveConversations } from '#src/agent/live-conversations.ts';
 import type { RunId, WorkspaceId } from '#src/core/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
 const SESSION = { workspaceId: WORKSPACE, id: 'conv_one' };

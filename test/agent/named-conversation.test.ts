@@ -4,7 +4,7 @@ import { newConversationId } from '#src/agent/named-conversation.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import test, { type TestContext } from 'node:test';
 import { askModel } from '#src/agent/models/model-call.ts';
-import { questionTo } from '#test/support/model-vendor.ts';
+import { questionTo } from '#test/support/stand-ins/model-vendor.ts';
 
 const EVENTS =
   'data: {"id":"1","choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';

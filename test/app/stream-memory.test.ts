@@ -7,7 +7,7 @@ import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { RecordingSink, snapshot, text } from '#test/events/recording-sink.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const EVENT = text('x'.repeat(100 * 1024));
 

@@ -20,7 +20,7 @@ import {
   rememberingLog,
   temporaryDirectory,
   temporaryStore,
-} from '#test/support/temporary-store.ts';
+} from '#test/support/store/temporary-store.ts';
 
 const [HOME, OTHER] = ['ws_home', 'ws_other'] as WorkspaceId[];
 

@@ -10,7 +10,7 @@ import {
 import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 const actor: AuditContext = {

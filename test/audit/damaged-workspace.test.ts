@@ -5,8 +5,8 @@ import { AuditTrail } from '#src/audit/audit-trail.ts';
 import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
 import { auditedQueries } from '#storage/records/audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { damage } from '#test/support/damage.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WRITE_MS = 1_000;
 const QUERY: EndedQuery = {

@@ -9,7 +9,7 @@ import { tokenHash } from '#src/auth/token-secret.ts';
 import { Secret } from '#src/core/secret.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { bootstrapRecord, tokenHashes } from '#storage/records/identity.ts';
-import { damage } from '#test/support/damage.ts';
+import { damage } from '#test/support/store/damage.ts';
 import { openTestStore, temporaryDirectory } from './identity-fixture.ts';
 
 /** Starts on `dataDir` as a server does, and closes again. */

@@ -6,8 +6,8 @@ import { Identity } from '#src/auth/identity.ts';
 import { AppError } from '#src/core/errors.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { accessTokenRecords, workspaceRecords, workspaceTokens } from '#storage/records/identity.ts';
-import { damage } from '#test/support/damage.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 import { openIdentity, refusalOf } from './identity-fixture.ts';
 

@@ -9,8 +9,8 @@ import { defineRecord } from '#storage/codec.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { accessTokenRecords } from '#storage/records/identity.ts';
 import { Removals, removalOf } from '#storage/removals.ts';
-import { damage } from '#test/support/damage.ts';
 import { eventually } from '#test/support/processes.ts';
+import { damage } from '#test/support/store/damage.ts';
 import { openIdentity } from './identity-fixture.ts';
 
 test('nothing is left of a deleted workspace although a token and a connection of it are damaged', async (t) => {

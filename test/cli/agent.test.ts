@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { troupe } from './captured-terminal.ts';
 import { Shell } from './troupe-process.ts';
 

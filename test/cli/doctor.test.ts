@@ -6,8 +6,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { MAIN, Shell } from './troupe-process.ts';
 
 const server = await startServer(test);

@@ -5,8 +5,8 @@ import { delimiter, join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
-import { startPackageIndex } from '#test/support/package-index.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 import { MAIN, Shell } from './troupe-process.ts';
 
 test('the first report of the README comes out as it says, typed word by word', async (t) => {

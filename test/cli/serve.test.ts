@@ -4,7 +4,7 @@ import test from 'node:test';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { workersOf } from '#test/support/processes.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { MAIN } from './troupe-process.ts';
 
 test('troupe serve serves with as many workers as the settings say', async (t) => {

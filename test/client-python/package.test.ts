@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { writeSqlite } from '#test/support/python-databases.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { emptyFolder, PACKAGE, PROGRAMS, PYTHON, run, WHEELS, writeSync } from './python.ts';
 
 const model = await startScriptedModel(test);

@@ -11,7 +11,7 @@ import type { Store } from '#storage/store.ts';
 import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
 import { parseFrames, RecordingSink } from '#test/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 
 const HOME = 0;

@@ -6,7 +6,7 @@ import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { auditRecords } from '#storage/records/audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 

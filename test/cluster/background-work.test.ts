@@ -9,7 +9,7 @@ import { SYSTEM } from '#storage/keys.ts';
 import { idempotencyExpiries, idempotencyRecords } from '#storage/records/idempotency.ts';
 import { Removals } from '#storage/removals.ts';
 import { eventually } from '#test/support/processes.ts';
-import { rememberingLog, temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 /** Workspaces whose ids end in `b` are at home in worker 1, and all else in worker 0. */

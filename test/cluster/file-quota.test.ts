@@ -7,7 +7,7 @@ import { openFiles } from '#src/app/open-files.ts';
 import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { eventually } from '#test/support/processes.ts';
-import { rememberingLog, temporaryDirectory } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;

@@ -6,7 +6,7 @@ import type { Principal } from '#src/core/principal.ts';
 import { Secret } from '#src/core/secret.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 
 export const TOKEN = 'bootstrap-token-of-the-tests';

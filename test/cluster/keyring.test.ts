@@ -12,8 +12,8 @@ import { keyChecks } from '#storage/records/datasources.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { sealedSecretName } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
-import { sealedText } from '#test/support/sealed.ts';
-import { temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { sealedText } from '#test/support/store/sealed.ts';
+import { temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 const place = (workspaceId: string, n: number) => ({ workspaceId, slug: `s${n}`, revision: 1 });

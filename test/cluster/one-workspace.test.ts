@@ -6,8 +6,8 @@ import { startChildServer } from '#test/support/child-server.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { sendRaw } from '#test/support/raw-request.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const SIZE = 3;
 /** All of them in one of three workers is one case of some hundreds, and none of this test file depends on where they are. */

@@ -15,7 +15,7 @@ import {
   type WorkerFact,
   workersOf,
 } from '#test/support/processes.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const SIZE = 3;
 const SETTINGS = { TROUPE_WORKERS: String(SIZE) };

@@ -13,8 +13,8 @@ import { openSharedStore } from '#storage/open-store.ts';
 import { modelKeyRecords } from '#storage/records/conversations.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
 import { workspacePackageRecords } from '#storage/records/packages.ts';
-import { commitElsewhere } from '#test/support/commit-elsewhere.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { commitElsewhere } from '#test/support/store/commit-elsewhere.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const TIMES = { createdAt: '', updatedAt: '' };

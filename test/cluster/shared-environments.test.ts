@@ -9,8 +9,8 @@ import { defineRecord } from '#storage/codec.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { damage } from '#test/support/damage.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const AT_ONCE = 50;

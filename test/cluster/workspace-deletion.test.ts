@@ -4,7 +4,7 @@ import { memberRecords } from '#storage/records/identity.ts';
 import { notebookSecretRecords } from '#storage/records/notebooks.ts';
 import { Removals, removalOf } from '#storage/removals.ts';
 import { eventually } from '#test/support/processes.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 
 /** Two workers: the workspace `home` is at home in the first, new ones in the second. */

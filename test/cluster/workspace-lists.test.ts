@@ -11,7 +11,7 @@ import type { KernelUsage } from '#src/wire/server.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 import { send } from '../http/test-server.ts';
 import { use } from '../http/thing-routes.ts';

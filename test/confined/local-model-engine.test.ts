@@ -12,8 +12,8 @@ import { LocalModelProcess } from '#src/confined/children/local-model.ts';
 import { ConnectedModel } from '#src/confined/children/local-model-connection.ts';
 import { openLog } from '#src/core/log.ts';
 import { descendants } from '#test/support/processes.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
-import { tinyGguf } from '#test/support/tiny-gguf.ts';
+import { tinyGguf } from '#test/support/stand-ins/tiny-gguf.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { startTestHost } from './kernel-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -10,7 +10,7 @@ import { LocalModelProcess } from '#src/confined/children/local-model.ts';
 import { ConnectedModel } from '#src/confined/children/local-model-connection.ts';
 import { openLog } from '#src/core/log.ts';
 import { descendants } from '#test/support/processes.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { PYTHON, startTestHost } from './kernel-fixture.ts';
 
 const STAND_IN = fileURLToPath(new URL('../../../test/confined/local_model_stand_in.py', import.meta.url));

@@ -1,7 +1,7 @@
 import { after, test } from 'node:test';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { actors } from './actors.ts';
 import { busyActor } from './busy-actor.ts';
 import { files } from './files.ts';

@@ -9,7 +9,7 @@ import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LogOutput } from '#src/core/log-output.ts';
 import { eventually } from '#test/support/processes.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const MODULE = fileURLToPath(new URL('../../src/core/log-output.js', import.meta.url));
 const LINE = `${'x'.repeat(1023)}\n`;

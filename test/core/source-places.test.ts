@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { showSourcePlaces } from '#src/core/source-places.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 /** Says that all of the first line comes from line 3 of `thing.ts`. */
 const MAP = { version: 3, sources: ['thing.ts'], names: [], mappings: 'AAEA' };

@@ -1,5 +1,5 @@
 /** Connections to the database servers of `#test/support/databases.ts`, as requests contain them. */
-import { mariadbServer, postgresServer } from '#test/support/databases.ts';
+import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
 
 /** The differences from a connection that works; `query` follows the database, as in `?sslmode=disable`. */
 export interface PostgresParts {

@@ -11,7 +11,7 @@ import { SecretStore } from '#src/datasource/keys/secret-store.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { sealedBy } from '#storage/records/datasources.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 test('no connection and no key is sealed in a workspace that was deleted during the test of the connection', async (t) => {
   const { store } = await temporaryStore(t);

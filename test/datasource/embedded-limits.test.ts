@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
-import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
+import { writeDuckdb, writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
 const fixture = probeFixture({ after });

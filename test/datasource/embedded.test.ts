@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { FAILURES } from '#src/datasource/failure.ts';
-import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
+import { writeDuckdb, writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import type { Owner } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 

@@ -8,7 +8,7 @@ import type { EngineProcess } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { descriptorsOf } from '#test/escape/process-table.ts';
 import { eventually } from '#test/support/processes.ts';
-import { writeSqlite } from '#test/support/python-databases.ts';
+import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';

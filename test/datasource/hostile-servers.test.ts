@@ -8,7 +8,7 @@ import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
 import { createEgress } from '#src/datasource/egress/egress.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { probeConnection } from '#src/datasource/probe.ts';
-import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
+import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import { httpStandIn } from './http-stand-in.ts';
 import { listeningWith } from './listening.ts';
 import { OWN_PORT, probeFixture } from './probe-fixture.ts';

@@ -3,7 +3,7 @@ import { createServer as createPlain, type IncomingMessage, type ServerResponse 
 import { createServer } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
+import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/stand-ins/test-certificate.ts';
 import { listening, type Owner } from './listening.ts';
 
 /** A request to the stand-in. */

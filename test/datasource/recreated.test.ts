@@ -6,7 +6,7 @@ import type { Principal } from '#src/core/principal.ts';
 import { Datasources } from '#src/datasource/datasources.ts';
 import { DatasourceGrants } from '#src/datasource/grants.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
-import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 test('a grant that was made in the turn in which its datasource is deleted does not hold for the next one', async (t) => {
   const { store } = await temporaryStore(t);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
-import { mariadbServer, postgresServer } from '#test/support/databases.ts';
+import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
 import { mariadbConnection, postgresConnection, redshiftConnection } from './connections.ts';
 import { RECORD } from './datasource-record.ts';
 import type { Owner } from './listening.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { writeSqlite } from '#test/support/python-databases.ts';
+import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
 const TRIGGER =

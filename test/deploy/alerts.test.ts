@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { WARNING_KINDS, type WarningKind } from '#src/core/operator-warning.ts';
 import { startChildServer } from '#test/support/child-server.ts';
-import { damage } from '#test/support/damage.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 import { firingAlerts, noPrometheus, seriesOf, startPrometheus } from '#test/support/prometheus.ts';
-import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   disk_low: 'TroupeDiskLow',

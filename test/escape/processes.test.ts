@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
-import { startPackageIndex } from '#test/support/package-index.ts';
 import { eventually } from '#test/support/processes.ts';
 import type { Overrides } from '#test/support/server-fixture.ts';
-import { tinyGguf } from '#test/support/tiny-gguf.ts';
+import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
+import { tinyGguf } from '#test/support/stand-ins/tiny-gguf.ts';
 import { type AttackedServer, ORDINARY_UID, obstacle, startAttacked, type User } from './attacked-server.ts';
 import { type ConfinedProcess, descriptorsOf, listProcesses } from './process-table.ts';
 

@@ -12,9 +12,9 @@ import type { Client } from '#src/client/client.ts';
 import type { FaultPoint } from '#src/core/fault-points.ts';
 import { httpStandIn } from '#test/datasource/http-stand-in.ts';
 import { SeededRandom } from '#test/support/random.ts';
-import { type Exchange, startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, type Owner } from '#test/support/server-fixture.ts';
-import { assertValidHistory } from '#test/support/vendor-rules.ts';
+import { type Exchange, startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
+import { assertValidHistory } from '#test/support/stand-ins/vendor-rules.ts';
 import { Victim } from './victim.ts';
 
 /** The options of a run of `agentFaults`. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { countFiles } from '#src/files/file-count.ts';
 import { Folder } from '#src/files/folder.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const NOBODY = 65_534;
 

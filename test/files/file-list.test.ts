@@ -5,7 +5,7 @@ import test from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { listFiles } from '#src/files/file-list.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 test('listing a folder ends without an error when the client leaves', async (t) => {
   const root = temporaryDirectory(t);

@@ -6,7 +6,7 @@ import type { Auth } from '#src/core/principal.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { makePipe } from '#test/support/pipe.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { auth, GOOD, send, serve } from '../http/test-server.ts';
 
 /** Lets everybody do everything. */

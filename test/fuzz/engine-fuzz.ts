@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATA_FILES, DUCKDB, SQLITE } from '#test/escape/sql-statements.ts';
-import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
 import type { SeededRandom } from '#test/support/random.ts';
+import { writeDuckdb, writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 
 /** A database in the folder of the workspace's files. */
 export interface FuzzedDatabase {

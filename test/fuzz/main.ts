@@ -11,8 +11,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, type Owner, startServer, type TestServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../test/fuzz');
 const VENV = join(import.meta.dirname, '../../../.setup/fuzz');

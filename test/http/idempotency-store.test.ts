@@ -10,7 +10,7 @@ import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import { idempotencyClaims, idempotencyExpiries, idempotencyRecords } from '#storage/records/idempotency.ts';
-import { damage } from '#test/support/damage.ts';
+import { damage } from '#test/support/store/damage.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

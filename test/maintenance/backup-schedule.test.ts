@@ -6,8 +6,8 @@ import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import { readManifest } from '#src/maintenance/manifest.ts';
 import { verify } from '#src/maintenance/verify.ts';
 import { openStore } from '#storage/open-store.ts';
-import { filledDirectory, things } from '#test/support/filled-directory.ts';
-import { rememberingLog } from '#test/support/temporary-store.ts';
+import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
+import { rememberingLog } from '#test/support/store/temporary-store.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -27,10 +27,10 @@ import { openStore } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
-import { damage } from '#test/support/damage.ts';
-import { filledDirectory, things } from '#test/support/filled-directory.ts';
-import { sealedPlace, sealedText } from '#test/support/sealed.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
+import { sealedPlace, sealedText } from '#test/support/store/sealed.ts';
 
 test('a backup of a server under load, restored elsewhere, has every write that was acknowledged before it began', async (t) => {
   const server = await startChildServer(t);

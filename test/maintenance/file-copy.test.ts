@@ -18,7 +18,7 @@ import { copyTree } from '#src/maintenance/file-copy.ts';
 import { restore } from '#src/maintenance/restore.ts';
 import { verify } from '#src/maintenance/verify.ts';
 import { openStore } from '#storage/open-store.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const MIB = 1024 * 1024;
 

@@ -27,13 +27,13 @@ import { verify } from '#src/maintenance/verify.ts';
 import { openSharedStore, openStore, openStoreReader } from '#storage/open-store.ts';
 import { notebookRecords } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
-import { childScript } from '#test/support/child-script.ts';
 import { startChildServer } from '#test/support/child-server.ts';
-import { damage } from '#test/support/damage.ts';
-import { filledDirectory, things } from '#test/support/filled-directory.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { childScript } from '#test/support/store/child-script.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 interface Fixture {
   readonly dataDir: string;

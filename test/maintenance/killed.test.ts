@@ -6,8 +6,8 @@ import test, { type TestContext } from 'node:test';
 import { backUp } from '#src/maintenance/backup.ts';
 import { type Ended, Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
-import { filledDirectory } from '#test/support/filled-directory.ts';
 import { eventually } from '#test/support/processes.ts';
+import { filledDirectory } from '#test/support/store/filled-directory.ts';
 
 const FILES = 3000;
 

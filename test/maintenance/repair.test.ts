@@ -6,9 +6,9 @@ import test, { type TestContext } from 'node:test';
 import type { RepairedRecord } from '#src/maintenance/repair.ts';
 import { troupe } from '#test/cli/captured-terminal.ts';
 import { startChildServer } from '#test/support/child-server.ts';
-import { damage } from '#test/support/damage.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 interface Report {
   readonly directory: string;

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 

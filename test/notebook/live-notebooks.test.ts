@@ -5,7 +5,7 @@ import { SessionStream } from '#src/events/session-stream.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { keepOutputs } from '#src/notebook/saved-outputs.ts';
-import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
 const CELLS = Array.from({ length: 250 }, (_, i) => ({ cell_id: `cell-${i}`, code: `${i}` }));

@@ -12,7 +12,7 @@ import { cellOutputRecords } from '#storage/records/notebooks.ts';
 import { runIndex, runRecords } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
-import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;

@@ -11,7 +11,7 @@ import { NotebookFiles } from '#src/notebook/notebook-files.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
 import { cellOutputRecords } from '#storage/records/notebooks.ts';
-import { addWorkspaces } from '#test/support/temporary-store.ts';
+import { addWorkspaces } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 

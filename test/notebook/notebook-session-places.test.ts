@@ -4,7 +4,7 @@ import { timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { sessionPlaces } from '#storage/records/sessions.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const HOUR_MS = 3_600_000;

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { notebookSummaries } from '#storage/records/notebooks.ts';
-import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 const LARGE = Array.from({ length: 2000 }, (_, n) => ({ cell_id: `c${n}`, code: 'x = 1\n'.repeat(500) }));

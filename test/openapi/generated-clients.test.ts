@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
-import { writeSqlite } from '#test/support/python-databases.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { readDocument } from './real-document.ts';
 
 const GENERATORS = join(PACKAGE_ROOT, '.setup/generators');

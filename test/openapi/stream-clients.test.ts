@@ -11,10 +11,10 @@ import { createInterface } from 'node:readline';
 import test, { type TestContext } from 'node:test';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startCuttingProxy } from '#test/support/stand-ins/cutting-proxy.ts';
 
 const GENERATORS = join(PACKAGE_ROOT, '.setup/generators');
 const PROGRAMS = join(PACKAGE_ROOT, 'test/openapi/programs');

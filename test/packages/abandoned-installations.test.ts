@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { PackageSets } from '#src/packages/package-sets.ts';
-import { startPackageIndex } from '#test/support/package-index.ts';
 import { descendants, eventually } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
-import { rememberingLog, temporaryDirectory } from '#test/support/temporary-store.ts';
+import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
+import { rememberingLog, temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const ignore = () => undefined;
 const wish = (script: string) => ({ script, workspace: [] });

@@ -4,9 +4,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
-import { type PackageIndex, startPackageIndex } from '#test/support/package-index.ts';
 import { problemOf } from '#test/support/refusal.ts';
 import { startServer, type TestServer } from '#test/support/server-fixture.ts';
+import { type PackageIndex, startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 
 const index = await startPackageIndex(test, [
   { name: 'greeting', version: '1.0', code: 'text = "hello"' },

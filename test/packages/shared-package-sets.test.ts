@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { PackageSets } from '#src/packages/package-sets.ts';
 import { eventually } from '#test/support/processes.ts';
-import { rememberingLog, temporaryDirectory } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 /** Sets of a worker whose script metadata is the name of the only package, and whose packages have `bytes`. */
 function setsOf(root: string, worker: number, maxBytes = 0, inUse: () => readonly string[] = () => []) {

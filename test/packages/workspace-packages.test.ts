@@ -6,10 +6,10 @@ import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
-import { startPackageIndex } from '#test/support/package-index.ts';
 import { eventually } from '#test/support/processes.ts';
 import { problemOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 import { Shell } from '../cli/troupe-process.ts';
 
 const PACKAGES = [

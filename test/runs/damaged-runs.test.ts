@@ -12,8 +12,8 @@ import { RunRepository } from '#src/runs/run-repository.ts';
 import { auditRecords } from '#storage/records/audit.ts';
 import { endedRuns, runIndex, runRecords, sessionRuns, statusRuns } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
-import { damage } from '#test/support/damage.ts';
-import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const DAY_MS = 86_400_000;
 const HOME = 'ws_1' as WorkspaceId;

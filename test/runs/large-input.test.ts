@@ -5,7 +5,7 @@ import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;

@@ -14,7 +14,7 @@ import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { runIndex, runRecords, runSummaries } from '#storage/records/runs.ts';
 import { Removals, removalOf } from '#storage/removals.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const DAY_MS = 86_400_000;
 const SESSION = 'nb_1' as SessionId;

@@ -10,7 +10,7 @@ import type { RunKind } from '#src/wire/run.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;

@@ -9,7 +9,7 @@ import { RunRepository } from '#src/runs/run-repository.ts';
 import { SettledRuns } from '#src/runs/settled-runs.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import { runIndex } from '#storage/records/runs.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import type { ScriptedModel } from '#test/support/scripted-model.ts';
+import type { ScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const LARGE = 100_000;
 

@@ -2,8 +2,8 @@
 import { performance } from 'node:perf_hooks';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually, kernelsOf } from '#test/support/processes.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import type { Owner } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { workOneRound } from './round.ts';
 import { LIMITS, sample } from './sample.ts';
 import { type Slope, slopesOf, type TimedSample } from './slopes.ts';

@@ -6,8 +6,8 @@ import { openSharedStore } from '#storage/open-store.ts';
 import { assetRecords, putAsset, readAsset, removeAsset } from '#storage/records/assets.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import type { Store } from '#storage/store.ts';
-import { damage } from '#test/support/damage.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const bytes = Uint8Array.from([1, 2, 3]);
 const asset = { mimetype: 'image/png', sha256: 'abc', bytes };

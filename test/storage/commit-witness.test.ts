@@ -4,8 +4,8 @@ import { open } from 'lmdb';
 import type { Key } from '#storage/keys.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { sharedThings } from '#test/support/shared-store-process.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { sharedThings } from '#test/support/store/shared-store-process.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /** Opens the store at `path` as one of several processes. Returns it with the number of losses that it has reported. */
 async function openShared(t: TestContext, path: string) {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { DATA_FILE } from '#storage/disk/store-folder.ts';
 import { openStore } from '#storage/open-store.ts';
-import { sharedThings } from '#test/support/shared-store-process.ts';
-import { temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { sharedThings } from '#test/support/store/shared-store-process.ts';
+import { temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const RECORDS = 400;
 

@@ -5,8 +5,8 @@ import { verify } from '#src/maintenance/verify.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
 import { listingOf } from '#storage/lists/listing.ts';
 import { openStore } from '#storage/open-store.ts';
-import { damage } from '#test/support/damage.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { damage } from '#test/support/store/damage.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const things = defineRecord<string>('thing', 1);
 const names = defineRecord<null>('thing-name', 1);

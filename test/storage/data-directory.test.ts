@@ -13,8 +13,8 @@ import {
 import { join } from 'node:path';
 import test from 'node:test';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
-import { childScript } from '#test/support/child-script.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { childScript } from '#test/support/store/child-script.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 test('a data directory belongs to one server under each of its names', async (t) => {
   const root = join(temporaryDirectory(t), 'data');

@@ -10,7 +10,7 @@ import { notebookRecords, notebookSummaries } from '#storage/records/notebooks.t
 import { endedRuns, environmentRuns, runIndex, runRecords, statusRuns } from '#storage/records/runs.ts';
 import { openEnvironments, openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const FORMAT_1 = { version: 1, migrations: [] };
 const oldNotebooks = defineRecord<{ updatedAt: string; summary: Uint8Array; document: Uint8Array }>(

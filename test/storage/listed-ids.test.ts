@@ -5,7 +5,7 @@ import { defineRecord } from '#storage/codec.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const births = defineRecord<null>('birth', 1);
 const others = defineRecord<null>('other', 1);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { runRecords } from '#storage/records/runs.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const RUN = { sessionId: 'nb_1', status: 'running', document: new Uint8Array() };
 

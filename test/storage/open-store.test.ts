@@ -14,7 +14,7 @@ import {
 import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
 

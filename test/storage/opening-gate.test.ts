@@ -6,9 +6,9 @@ import { loadSharedFileLock } from '#src/os/file-lock.ts';
 import { OpeningGate } from '#storage/disk/opening-gate.ts';
 import { DATA_FILE } from '#storage/disk/store-folder.ts';
 import { openStoreReader } from '#storage/open-store.ts';
-import { childScript } from '#test/support/child-script.ts';
-import { sharedThings } from '#test/support/shared-store-process.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { childScript } from '#test/support/store/child-script.ts';
+import { sharedThings } from '#test/support/store/shared-store-process.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /** Returns the locks of a store, and descriptors of its directory and its data file that have none yet. */
 async function locksOf(path: string) {

@@ -13,7 +13,7 @@ import { runIndex, trimmedRuns } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const FORMAT_4 = { version: 4, migrations: [() => [], () => [], () => []] };
 const oldAssets = defineRecord<object>('asset', 2);

@@ -10,7 +10,7 @@ import {
   conversationRecords,
 } from '#storage/records/conversations.ts';
 import { userWorkspaces } from '#storage/records/identity.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const FORMAT_5 = { version: 5, migrations: CURRENT_FORMAT.migrations.slice(0, 4) };
 /** More conversations than one commit converts. */

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
-import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const PAGE_BYTES = 4096;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { defineRecord } from '#storage/codec.ts';
 import type { Page } from '#storage/lists/committed-records.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
 const petsOfMany = defineRecord<string>('pet-of', 1);

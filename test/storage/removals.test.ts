@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Removals } from '#storage/removals.ts';
 import { eventually } from '#test/support/processes.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const thing = (id: string) => ({ kind: 'thing', workspaceId: 'ws_1', home: 'nb_1', id });
 

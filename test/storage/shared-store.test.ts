@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
-import { type ChildScript, childScript } from '#test/support/child-script.ts';
-import { sharedThings, VALUE_BYTES } from '#test/support/shared-store-process.ts';
-import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { type ChildScript, childScript } from '#test/support/store/child-script.ts';
+import { sharedThings, VALUE_BYTES } from '#test/support/store/shared-store-process.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
-const SCRIPT = fileURLToPath(new URL('../support/shared-store-process.js', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../support/store/shared-store-process.js', import.meta.url));
 
 /** Has another process write a record, within this turn of the event loop. */
 function putElsewhere(path: string, id: string): void {

@@ -3,9 +3,9 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { childScript } from '#test/support/child-script.ts';
-import { sharedNumbers as numbers } from '#test/support/shared-store-process.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { childScript } from '#test/support/store/child-script.ts';
+import { sharedNumbers as numbers } from '#test/support/store/shared-store-process.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /** Opens a store as two workers do, each in an environment of its own. */
 async function twoStores(t: TestContext): Promise<{ first: Store; second: Store; path: string }> {

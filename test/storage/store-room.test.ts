@@ -8,8 +8,8 @@ import { defineRecord } from '#storage/codec.ts';
 import { isDiskFull } from '#storage/commit-failure.ts';
 import { type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { openStore } from '#storage/open-store.ts';
-import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const MIB = 1024 * 1024;
 const things = defineRecord<Uint8Array>('thing', 1);

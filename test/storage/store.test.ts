@@ -5,7 +5,7 @@ import type { RootDatabase } from 'lmdb';
 import { defineRecord } from '#storage/codec.ts';
 import type { Key } from '#storage/keys.ts';
 import { Store } from '#storage/store.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
 

@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LOCK_FILE } from '#storage/disk/store-folder.ts';
 import { loadWakeWriters } from '#storage/disk/wake-writers.ts';
 import { eventually } from '#test/support/processes.ts';
-import { sharedThings } from '#test/support/shared-store-process.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { sharedThings } from '#test/support/store/shared-store-process.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /** Where LMDB's write lock is in its lock file: after the reader's lock, on the next cache line. */
 const WRITE_LOCK = 64;

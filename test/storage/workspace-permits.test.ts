@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
 import { openSharedStore } from '#storage/open-store.ts';
 import { type Permit, WorkspacePermits } from '#storage/workspace-permits.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1';
 const REFUSED = new Error('refused');

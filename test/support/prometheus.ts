@@ -6,9 +6,9 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { eventually } from './processes.ts';
-import { freePort, lacks } from './reverse-proxies.ts';
 import { OWNER } from './server-fixture.ts';
-import { temporaryDirectory } from './temporary-store.ts';
+import { freePort, lacks } from './stand-ins/reverse-proxies.ts';
+import { temporaryDirectory } from './store/temporary-store.ts';
 
 const RULES = resolve('deploy/prometheus-alerts.yml');
 const INSTANCE = 'test';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { OtlpExporter } from '#src/tracing/otlp-exporter.ts';
 import { Tracer } from '#src/tracing/tracer.ts';
-import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
+import { startOtlpReceiver } from '#test/support/stand-ins/otlp-receiver.ts';
 
 const PARENT = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', isSampled: true };
 

@@ -8,7 +8,7 @@ import { CURRENT_FORMAT } from '#storage/migrations.ts';
 import { troupe } from '#test/cli/captured-terminal.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { checkConvertedStore, placeOfConversion, setFormat, writeOldStore } from './old-store.ts';
 
 test('a rehearsal converts a copy, says how long it took, and leaves the store as it is', async (t) => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startServerProcess } from '#test/support/child-server.ts';
-import { receiveNotices } from '#test/support/notify-receiver.ts';
 import { eventually } from '#test/support/processes.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { receiveNotices } from '#test/support/stand-ins/notify-receiver.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { killedUpgrade } from './killed-upgrade.ts';
 import { writeOldStore } from './old-store.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
-import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
+import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
 import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
+import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import { httpStandIn } from '../http-stand-in.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 

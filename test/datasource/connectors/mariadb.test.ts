@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
-import { mariadbServer } from '#test/support/databases.ts';
+import { mariadbServer } from '#test/support/stand-ins/databases.ts';
 import { mariadbConnection } from '../connections.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 

@@ -1,7 +1,7 @@
 /** Runs against a real PostgreSQL. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresServer as server } from '#test/support/databases.ts';
+import { postgresServer as server } from '#test/support/stand-ins/databases.ts';
 import { redshiftConnection } from '../connections.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { cellsOf } from '#src/datasource/connectors/snowflake/values.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
-import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
+import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
 import { testProbes } from '../probe-cases.ts';

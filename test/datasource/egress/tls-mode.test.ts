@@ -5,7 +5,7 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { createEgress } from '#src/datasource/egress/egress.ts';
 import { type TlsMode, tlsAttempts } from '#src/datasource/egress/tls-mode.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
-import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
+import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/stand-ins/test-certificate.ts';
 import { listening, type Owner } from '../listening.ts';
 import { OWN_PORT, probeFixture } from '../probe-fixture.ts';
 

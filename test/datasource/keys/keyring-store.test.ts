@@ -10,7 +10,7 @@ import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import { keyChecks, sealedConnections } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
-import { damage } from '#test/support/damage.ts';
+import { damage } from '#test/support/store/damage.ts';
 
 const connection = { kind: 'postgres', connection_string: 'postgres://h/d', schema: 'public' };
 const place = (n: number) => ({ workspaceId: 'ws', slug: `s${n}`, revision: 1 });

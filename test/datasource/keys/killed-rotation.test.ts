@@ -4,9 +4,9 @@ import test from 'node:test';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { openStore } from '#storage/open-store.ts';
-import { childScript } from '#test/support/child-script.ts';
-import { SEALED, sealedPlace, sealedText } from '#test/support/sealed.ts';
-import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { childScript } from '#test/support/store/child-script.ts';
+import { SEALED, sealedPlace, sealedText } from '#test/support/store/sealed.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 /** Number of processes that are killed: `TROUPE_TEST_SEEDS`, else 8, or 50 with `CI=true`. */
 const SEEDS = Number(process.env.TROUPE_TEST_SEEDS ?? (process.env.CI === 'true' ? 50 : 8));

@@ -9,7 +9,7 @@ import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { RECORD } from '../datasource-record.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;

@@ -1,0 +1,158 @@
+/** The files of `deploy/` for proxies: each is started as it is, with TLS, in front of a real server. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { Agent, setGlobalDispatcher } from 'undici';
+import { createClient } from '#src/client/client.ts';
+import { MAX_WAIT_S } from '#src/wire/run.ts';
+import { startChildServer } from '#test/support/child-server.ts';
+import { callCode } from '#test/support/code-call.ts';
+import { EventLog } from '#test/support/event-log.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import {
+  freePort,
+  lacks,
+  PROXIES,
+  type ProxyName,
+  startTlsProxy,
+} from '#test/support/stand-ins/reverse-proxies.ts';
+import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
+
+const NAMES = Object.keys(PROXIES) as ProxyName[];
+/** An address of the loopback that is not the proxy's. */
+const CLIENT_ADDRESS = '127.0.0.2';
+/** More bytes than nginx takes of a body anywhere else. */
+const UPLOAD_BYTES = 17 << 20;
+const HEADERS = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
+
+const server = await startServer(test, {
+  TROUPE_TRUSTED_PROXIES: '127.0.0.1',
+  TROUPE_HEARTBEAT_S: '0.3',
+  TROUPE_LOG_LEVEL: 'debug',
+});
+const agent = new Agent({ localAddress: CLIENT_ADDRESS, connect: { ca: TEST_CERTIFICATE } });
+setGlobalDispatcher(agent); // the agent that `fetch` uses
+test.after(() => agent.destroy());
+
+for (const name of NAMES) {
+  test(`the file for ${name} serves requests, events as they happen, and uploads over TLS`, {
+    skip: lacks(name),
+  }, async (t) => {
+    const { baseUrl, plainUrl } = await startTlsProxy(t, name, server.baseUrl);
+    const { token: accessToken, workspaceId } = OWNER;
+    const client = createClient({ baseUrl, accessToken, workspaceId });
+
+    await t.test('events of a session pass a proxy as they happen', async () => {
+      const code =
+        'import time\nfor n in range(3):\n  print(n, flush=True)\n  time.sleep(0.3)\nlong = [1]\ntime.sleep(1)';
+      const notebook = await openNotebook({ client }, { a: code });
+      await using events = await EventLog.open(client, notebook.id);
+      const runId = await notebook.submit(['a']);
+      for (const n of ['0', '1', '2']) {
+        await events.until(({ type, data }) => type === 'console-output' && data.text.includes(n));
+        assert.equal((await client.runs.get(runId)).status, 'running', `${n} came while it ran`);
+      }
+      await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
+      assert.equal((await callCode(client, notebook.id, 'print(long)')).stdout, '[1]\n');
+      await notebook.close();
+      await events.ended;
+      assert.equal(events.types.at(-1), 'session.closed');
+    });
+
+    await t.test('a file that is uploaded comes back as it was', async () => {
+      const bytes = randomBytes(UPLOAD_BYTES);
+      const path = `${name}/large.bin`;
+      assert.equal((await client.files.put(path, bytes)).size, UPLOAD_BYTES);
+      assert.ok(bytes.equals((await client.files.get(path)).bytes));
+      await client.files.delete(path);
+    });
+
+    await t.test('a header with an underscore in its name does no harm', async () => {
+      const response = await fetch(`${baseUrl}/api/v3/me`, { headers: { ...HEADERS, x_odd: '1' } });
+      await response.text();
+      assert.equal(response.status, 200);
+    });
+
+    await t.test('http leads to https', async () => {
+      const answer = await fetch(`${plainUrl}/api/v3/me?a=b`, { redirect: 'manual' });
+      assert.ok([301, 308].includes(answer.status));
+      assert.match(answer.headers.get('location') ?? '', /^https:\/\/127\.0\.0\.1(:\d+)?\/api\/v3\/me\?a=b$/);
+    });
+
+    await t.test("the log has the client's address from the trusted proxy, not from the client", async () => {
+      const response = await fetch(`${baseUrl}/api/v3/me`, {
+        headers: { ...HEADERS, 'x-forwarded-for': '203.0.113.9' },
+      });
+      const { headers } = response;
+      await response.text();
+      const id = headers.get('x-request-id');
+      const line = await eventually('it is logged', () =>
+        server.log.find(({ request }) => Object(request).requestId === id),
+      );
+      assert.equal(line.address, CLIENT_ADDRESS);
+    });
+
+    await t.test('a page of the address in front may change datasources, and no other page', async () => {
+      const create = async (slug: string, origin: string) => {
+        const answer = await fetch(`${baseUrl}/api/v3/datasources`, {
+          method: 'POST',
+          headers: { ...HEADERS, 'content-type': 'application/json', origin },
+          body: JSON.stringify({ slug, connection: { kind: 'sqlite', path: 'a.db' } }),
+        });
+        await answer.text();
+        return answer.status;
+      };
+      assert.equal(await create(`near-${name}`, baseUrl), 201);
+      assert.equal(await create(`far-${name}`, 'https://elsewhere.example'), 403);
+      const { id } = await client.notebooks.create();
+      const page = await fetch(`${baseUrl}/api/v3/notebooks/${id}/export?format=html`, {
+        headers: HEADERS,
+      });
+      assert.ok((await page.text()).includes(baseUrl), 'links begin with the address in front');
+    });
+  });
+}
+
+test('HAProxy sends nothing to a draining server, although that still answers', {
+  skip: lacks('haproxy'),
+}, async (t) => {
+  const draining = await startChildServer(t, { TROUPE_DRAIN_S: '60' });
+  const { baseUrl } = await startTlsProxy(t, 'haproxy', draining.baseUrl);
+  const asked = async (url: string) => {
+    const answer = await fetch(`${url}/healthz`);
+    await answer.text();
+    return answer.status;
+  };
+  await eventually('HAProxy has found the server', async () => (await asked(baseUrl)) === 200);
+  process.kill(draining.pid, 'SIGTERM');
+  await eventually('HAProxy has noticed', async () => (await asked(baseUrl)) === 503);
+  assert.equal((await fetch(`${draining.baseUrl}/healthz`)).status, 200);
+});
+
+test('through Caddy, a request that arrives while the server restarts waits for it', {
+  skip: lacks('caddy'),
+}, async (t) => {
+  const before = await startChildServer(t, { TROUPE_PORT: String(await freePort()) });
+  const { baseUrl } = await startTlsProxy(t, 'caddy', before.baseUrl);
+  await before.end('SIGTERM');
+  const answer = fetch(`${baseUrl}/api/v3/me`, { headers: HEADERS });
+  await before.again();
+  assert.equal((await answer).status, 200);
+});
+
+test('every proxy waits longer than a run can be waited for', () => {
+  for (const name of NAMES) {
+    const text = readFileSync(join('deploy', PROXIES[name].file), 'utf8');
+    const waits = [
+      ...text.matchAll(/^\s*(?:proxy_(?:read|send)_timeout|timeout (?:client|server)) (\d+)s;?$/gm),
+    ];
+    assert.deepEqual(
+      waits.map(([, seconds]) => Number(seconds) > MAX_WAIT_S),
+      name === 'caddy' ? [] : [true, true], // Caddy waits without a limit
+    );
+  }
+});

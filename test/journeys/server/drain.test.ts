@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import test from 'node:test';
+import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
+import { EventLog } from '#test/support/event-log.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { descendants, eventually, gone } from '#test/support/processes.ts';
+import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
+
+const LIMIT_MS = 5_000;
+
+/** Cells that no interrupt stops, each with a process of its own. */
+const STUBBORN = {
+  loop: 'print("begun", flush=True)\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass',
+  native: 'print("begun", flush=True)\nsum(range(10**11))',
+  child:
+    'import subprocess\np = subprocess.Popen(["sleep", "1000"], start_new_session=True)\nprint("begun", flush=True)\np.wait()',
+};
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} ends running runs, notifies subscribers, and the server exits 0 in time`, async (t) => {
+    const server = await startChildServer(t);
+    const notebooks = await Promise.all(
+      Object.values(STUBBORN).map(async (code) => {
+        const notebook = await openNotebook(server, { a: code });
+        const events = await EventLog.open(server.client, notebook.id);
+        const runId = await notebook.submit(['a']);
+        await events.until(({ type }) => type === 'console-output');
+        return { notebook, events, runId };
+      }),
+    );
+    const idle = await openNotebook(server, { a: '1' });
+    const idleEvents = await EventLog.open(server.client, idle.id);
+    const children = descendants(server.pid);
+
+    const resynced = [...notebooks.map(({ events }) => events), idleEvents].map((events) =>
+      events.next(({ type }) => type === 'session.resync-required'),
+    );
+    const startedAt = performance.now();
+    const ended = server.end(signal);
+    for (const event of await Promise.all(resynced)) {
+      assert.deepEqual(event.data, { reason: 'server_stopping' });
+    }
+    assert.deepEqual(await ended, { code: 0, signal: null });
+    assert.ok(performance.now() - startedAt < LIMIT_MS, `it took ${performance.now() - startedAt} ms`);
+    await gone(children, 1_000);
+    for (const { events, runId } of notebooks) {
+      const end = events.types.indexOf('session.resync-required');
+      const told = events.events
+        .slice(0, end)
+        .flatMap((event) =>
+          event.type === 'run-status' && event.data.status === 'failed' ? [event.data] : [],
+        );
+      assert.deepEqual(
+        told.map((data) => [data.runId, data.error?.code]),
+        [[runId, 'server_stopped']],
+      );
+      await events[Symbol.asyncDispose]();
+    }
+    await idleEvents[Symbol.asyncDispose]();
+
+    const after = await server.again();
+    for (const { runId } of notebooks) {
+      const { status, error } = await after.client.runs.get(runId);
+      assert.deepEqual([status, error?.code], ['failed', 'server_stopped']);
+    }
+  });
+}
+
+/** Sends the head of a request and keeps its body back: a drain waits a second for it. */
+async function holdRequest({ baseUrl }: ChildServer): Promise<void> {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  const head = [
+    'POST /api/v3/notebooks HTTP/1.1',
+    `host: ${hostname}`,
+    `authorization: Bearer ${OWNER.token}`,
+    `service-workspace-id: ${OWNER.workspaceId}`,
+    'content-type: application/json',
+    'content-length: 100',
+    'expect: 100-continue',
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n{`);
+  socket.on('error', () => {}); // the server resets it when it ends
+  // Bytes on other connections come after it.
+  await fetch(`${baseUrl}/healthz`);
+}
+
+test('a second signal ends the server at once', async (t) => {
+  const server = await startChildServer(t);
+  await openNotebook(server, { a: '1' });
+  await holdRequest(server);
+  const children = descendants(server.pid);
+  process.kill(server.pid, 'SIGTERM');
+  await eventually('the drain has begun', () =>
+    fetch(`${server.baseUrl}/readyz`).then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  );
+  const startedAt = performance.now();
+  assert.deepEqual(await server.end('SIGTERM'), { code: 143, signal: null });
+  assert.ok(performance.now() - startedAt < 500);
+  await gone(children);
+});
+
+test('while it drains, the server returns 503 on open connections', async (t) => {
+  // Of several workers, those that have nothing to end would close theirs earlier.
+  const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
+  const { hostname, port } = new URL(server.baseUrl);
+  const socket = connect(Number(port), hostname).setEncoding('latin1');
+  let answers = '';
+  socket.on('data', (text: string) => {
+    answers += text;
+  });
+  const ask = (path: string) =>
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${OWNER.token}\r\nservice-workspace-id: ${OWNER.workspaceId}\r\n\r\n`,
+    );
+  ask('/readyz');
+  await eventually('it is ready', () => answers.includes('"ready":true'));
+  await holdRequest(server);
+  const ended = server.end('SIGTERM');
+  await eventually('readyz tells of the drain', () => {
+    if (!answers.includes('The server is stopping.')) ask('/readyz');
+    return answers.includes('The server is stopping.');
+  });
+  answers = '';
+  ask('/api/v3/notebooks');
+  await eventually('a refusal', () => answers.includes('"unavailable"'));
+  assert.match(answers, /^HTTP\/1\.1 503 /);
+  assert.match(answers, /retry-after: \d/i);
+  assert.deepEqual(await ended, { code: 0, signal: null });
+});
+
+test('a server that was started by npm ends when npm receives a signal', async (t) => {
+  const server = await startChildServer(t); // its folder holds a package for npm
+  await server.end('SIGTERM');
+  const script = `exec node --enable-source-maps ${join(import.meta.dirname, '../../../server/main.js')}`;
+  writeFileSync(join(server.dataDir, 'package.json'), JSON.stringify({ scripts: { start: script } }));
+  const { PATH = '', HOME = '' } = process.env;
+  const env = { PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: server.dataDir };
+  const npm = spawn('npm', ['start', '--silent'], {
+    cwd: server.dataDir,
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  t.after(() => npm.kill('SIGKILL'));
+  let printed = '';
+  npm.stdout.on('data', (bytes) => {
+    printed += bytes;
+  });
+  await eventually('it is ready', () => printed.includes('"msg":"ready"'), 30_000);
+  const children = descendants(npm.pid!);
+  assert.ok(children.length >= 3, 'a server with its kernel host is below npm');
+  const exited = once(npm, 'exit');
+  npm.kill('SIGTERM');
+  await exited;
+  await gone(children, LIMIT_MS);
+});
+
+test('a draining server answers requests for the drain time, while readyz reports that it is not ready', async (t) => {
+  const server = await startChildServer(t, { TROUPE_DRAIN_S: '2' });
+  const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
+  const ended = server.end('SIGTERM');
+  let status = 200;
+  while (status === 200) ({ status } = await fetch(`${server.baseUrl}/readyz`));
+  assert.equal(status, 503);
+  assert.equal((await server.client.notebooks.get(id)).id, id);
+  assert.deepEqual(await ended, { code: 0, signal: null });
+});
+
+test('SIGHUP drains a server that is one process', async (t) => {
+  const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
+  assert.deepEqual(await server.end('SIGHUP'), { code: 0, signal: null });
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { type Client, createClient } from '#src/client/client.ts';
+import { openStore } from '#storage/open-store.ts';
+import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
+import { addMember } from '#test/support/members.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { refusalOf, tally } from '#test/support/refusal.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
+
+const model = await startScriptedModel(test);
+const server = await startServer(test);
+const { client } = server;
+
+async function workspaceOf(on: Client, clientOf: (workspaceId: string) => Client) {
+  const { id } = await on.workspaces.create({ name: 'Doomed' });
+  return { id, inside: clientOf(id) };
+}
+
+const here = (workspaceId: string) => server.clientOf({ token: OWNER.token, workspaceId });
+const on = ({ baseUrl }: ChildServer, accessToken: string, workspaceId: string) =>
+  createClient({ baseUrl, accessToken, workspaceId });
+
+test('a workspace is deleted by its owners alone, and not the last that one owns', async () => {
+  const { id, inside } = await workspaceOf(client, here);
+  const editor = await addMember(server, 'ed', 'editor');
+  assert.equal(await refusalOf(editor.client.workspaces.delete(OWNER.workspaceId)), '403 role_too_low');
+  await inside.members.create({ userId: 'vera', role: 'viewer' });
+  const { token } = await inside.accessTokens.create({
+    name: 'of vera',
+    userId: 'vera',
+    scopes: ['workspace:manage'],
+  });
+  const vera = server.clientOf({ token, workspaceId: id });
+  assert.equal(await refusalOf(vera.workspaces.delete(id)), '403 role_too_low');
+  await inside.members.create({ userId: 'olga', role: 'owner' });
+  const { token: hers } = await inside.accessTokens.create({
+    name: 'of olga',
+    userId: 'olga',
+    scopes: ['workspace:manage'],
+  });
+  const olga = server.clientOf({ token: hers, workspaceId: id });
+  assert.equal(await refusalOf(olga.workspaces.delete(OWNER.workspaceId)), '404 not_found');
+  assert.equal(await refusalOf(olga.workspaces.delete(id)), '409 last_workspace');
+  assert.equal(await refusalOf(client.workspaces.delete('ws_nowhere')), '404 not_found');
+  await client.workspaces.delete(id);
+});
+
+test('a workspace is not deleted while a session is open in it, of a notebook or of an agent', async () => {
+  const { id, inside } = await workspaceOf(client, here);
+  const { environmentId } = await inside.executionEnvironments.create();
+  const { sessionId } = await inside.agentSessions.open({ environmentId });
+  assert.equal(await refusalOf(client.workspaces.delete(id)), '409 workspace_in_use');
+  await inside.agentSessions.close(sessionId);
+  const notebook = await openNotebook({ client: inside }, { a: '1' });
+  assert.equal(await refusalOf(client.workspaces.delete(id)), '409 workspace_in_use');
+  await notebook.close();
+  await client.workspaces.delete(id);
+  assert.equal(await refusalOf(inside.notebooks.get(notebook.id)), '404 not_found');
+});
+
+test('a deleted workspace is gone at once for everybody, with the tokens that are bound to it, and the audit says so', async () => {
+  const { id, inside } = await workspaceOf(client, here);
+  await inside.members.create({ userId: 'mia', role: 'editor' });
+  const { token } = await inside.accessTokens.create({
+    name: 'of mia',
+    userId: 'mia',
+    scopes: ['workspaceRuntime:connect'],
+  });
+  const mia = server.clientOf({ token, workspaceId: id });
+  assert.deepEqual((await mia.notebooks.list()).items, []);
+  const calls = Array.from({ length: 20 }, () => client.workspaces.delete(id));
+  assert.deepEqual(await tally(calls), { ok: 1, '404 not_found': 19 });
+  assert.equal(await refusalOf(mia.notebooks.list()), '401 unauthenticated');
+  assert.equal(await refusalOf(mia.me()), '401 unauthenticated');
+  assert.equal(await refusalOf(inside.notebooks.create()), '404 not_found');
+  assert.equal(await refusalOf(client.workspaces.get(id)), '404 not_found');
+  const { workspaces } = await client.me();
+  assert.equal(
+    workspaces.some((one) => one.id === id),
+    false,
+  );
+  assert.equal(
+    (await client.workspaces.list()).items.some((one) => one.id === id),
+    false,
+  );
+  const { items } = await client.audit({ action: 'workspace.delete', target: id });
+  assert.deepEqual(
+    items.map(({ userId, outcome }) => [userId, outcome]),
+    [['owner', 'done']],
+  );
+});
+
+test('a workspace takes all its records along and none of its files, also when the server is killed', async (t) => {
+  const first = await startChildServer(t, { TROUPE_OPENAI_COMPATIBLE_URL: model.url });
+  const { id, inside } = await workspaceOf(first.client, (one) => on(first, OWNER.token, one));
+  const notebook = await openNotebook(
+    { client: inside },
+    { mo: 'import marimo as mo', a: 'mo.Html("x" * 100_000)' },
+  );
+  await notebook.run([]);
+  const { environmentId, id: notebookSessionId } = notebook;
+  const config = { model: 'openai-compatible/scripted' };
+  await inside.agentSessions.open({ environmentId, notebookSessionId, config });
+  model.script((exchange) => exchange.text('Forty-two.').end());
+  await inside.agentSessions.ask(notebookSessionId, 'What is the answer?');
+  await notebook.close();
+  await inside.datasources.create({ slug: 'files', connection: { kind: 'duckdb', path: 'a.duckdb' } });
+  await inside.models.setKey('openai', 'a-key-of-the-workspace');
+  await inside.members.create({ userId: 'mia', role: 'editor' });
+  await inside.accessTokens.create({ name: 'of mia', userId: 'mia', scopes: ['workspaceRuntime:connect'] });
+  for (let i = 0; i < 150; i++) await inside.notebooks.create({}, { idempotencyKey: `key-${i}` });
+  const file = join(first.dataDir, 'workspaces', id, 'files', 'kept.csv');
+  writeFileSync(file, 'a,b');
+
+  await first.client.workspaces.delete(id);
+  await first.end('SIGKILL');
+  const second = await first.again();
+  assert.equal(await refusalOf(on(second, OWNER.token, id).notebooks.list()), '404 not_found');
+  await second.end('SIGTERM');
+
+  const store = await openStore(`${first.dataDir}/store`, assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  assert.deepEqual([...store.listPartition(id, 10)], []);
+  const elsewhere = [...store.listPartition('*', 10_000)].filter(
+    (key) => key.includes(id) && key[1] !== 'receipt-expiry',
+  );
+  assert.deepEqual(elsewhere, [], 'nothing of it lies elsewhere, but when idempotency records expire');
+  const kinds = [...store.listPartition('*', 10_000)].map(([, kind]) => kind);
+  assert.equal(
+    kinds.filter((kind) => kind === 'access-token').length,
+    1,
+    'only the token of the owner is left',
+  );
+  assert.equal(readFileSync(file, 'utf8'), 'a,b');
+});

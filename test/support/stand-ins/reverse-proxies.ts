@@ -1,0 +1,196 @@
+/** Starts reverse proxies, with configurations of the documentation, in front of a server. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { eventually } from '../processes.ts';
+import type { Owner } from '../server-fixture.ts';
+import { TEST_CERTIFICATE, TEST_KEY } from './test-certificate.ts';
+
+const DEBIAN = '/etc/nginx/nginx.conf';
+
+/** Returns why a test that needs this program cannot run here, or false. In CI it must run. */
+export function lacks(program: 'nginx' | 'haproxy' | 'caddy' | 'prometheus'): string | false {
+  if (find(program) !== undefined || process.env.CI === 'true') return false;
+  return `${program} is not installed: apt-get install ${program}`;
+}
+
+function find(program: string): string | undefined {
+  return [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
+    .map((folder) => join(folder, program))
+    .find(existsSync);
+}
+
+/** Returns a port of the loopback that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  assert.ok(typeof address === 'object' && address !== null);
+  return address.port;
+}
+
+/** A proxy in front of a server, with TLS. */
+export interface TlsProxy {
+  /** The address with https. */
+  readonly baseUrl: string;
+  /** The address with http, which leads there. */
+  readonly plainUrl: string;
+}
+
+/**
+ * A proxy of `deploy/`: how its file becomes one for a test. Each text on the left stands in the file exactly once, and
+ * is replaced; everything else is used as it is.
+ */
+interface Kind {
+  readonly file: string;
+  readonly args: (config: string, folder: string) => readonly string[];
+  readonly replace: (place: Place) => Readonly<Record<string, string>>;
+  readonly wrap?: (text: string, place: Place) => string;
+}
+
+interface Place {
+  readonly folder: string;
+  readonly target: string;
+  readonly plainPort: number;
+  readonly port: number;
+}
+
+export const PROXIES = {
+  nginx: {
+    file: 'nginx.conf',
+    args: nginxArguments,
+    replace: ({ folder, target, plainPort, port }) => ({
+      'server 127.0.0.1:8787': `server ${target}`,
+      'listen 80;': `listen 127.0.0.1:${plainPort};`,
+      'https://$host$request_uri': `https://$host:${port}$request_uri`,
+      'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
+      '/etc/ssl/troupe/fullchain.pem': join(folder, 'certificate.pem'),
+      '/etc/ssl/troupe/privkey.pem': join(folder, 'key.pem'),
+    }),
+    wrap: (text, { folder }) => withinDebian(folder, text),
+  },
+  haproxy: {
+    file: 'haproxy.cfg',
+    args: (config) => ['-db', '-f', config],
+    replace: ({ folder, target, plainPort, port }) => ({
+      'server troupe 127.0.0.1:8787': `server troupe ${target}`,
+      'bind :80\n': `bind 127.0.0.1:${plainPort}\n`,
+      'bind :443': `bind 127.0.0.1:${port}`,
+      'scheme https': `location https://127.0.0.1:${port}%[pathq]`,
+      '/etc/haproxy/troupe.pem': join(folder, 'both.pem'),
+      // Settings that need root.
+      '    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n': '',
+    }),
+  },
+  caddy: {
+    file: 'Caddyfile',
+    args: (config) => ['run', '--adapter', 'caddyfile', '--config', config],
+    replace: ({ folder, target, port }) => ({
+      'reverse_proxy 127.0.0.1:8787': `reverse_proxy ${target}`,
+      'troupe.example {': `https://127.0.0.1:${port} {\n\ttls ${join(folder, 'certificate.pem')} ${join(folder, 'key.pem')}\n`,
+    }),
+    wrap: (text, { port, plainPort }) =>
+      `{\n\tadmin off\n\tstorage file_system {$XDG_DATA_HOME}\n\thttp_port ${plainPort}\n\thttps_port ${port}\n}\n${text}`,
+  },
+} as const satisfies Record<string, Kind>;
+export type ProxyName = keyof typeof PROXIES;
+
+/** Starts the proxy with its file of `deploy/`, on free ports, in front of `serverUrl`. Resolves once that answers through it. */
+export async function startTlsProxy(owner: Owner, name: ProxyName, serverUrl: string): Promise<TlsProxy> {
+  const folder = mkdtempSync(join(tmpdir(), `troupe-${name}-`));
+  writeFileSync(join(folder, 'certificate.pem'), TEST_CERTIFICATE);
+  writeFileSync(join(folder, 'key.pem'), TEST_KEY, { mode: 0o600 });
+  writeFileSync(join(folder, 'both.pem'), TEST_CERTIFICATE + TEST_KEY, { mode: 0o600 });
+  const [plainPort, port] = [await freePort(), await freePort()];
+  const kind: Kind = PROXIES[name];
+  const place = { folder, target: new URL(serverUrl).host, plainPort, port };
+  let text = readFileSync(join('deploy', kind.file), 'utf8');
+  for (const [from, to] of Object.entries(kind.replace(place))) {
+    assert.equal(text.split(from).length, 2, `deploy/${kind.file} has this once: ${from}`);
+    text = text.replace(from, () => to);
+  }
+  const config = join(folder, kind.file);
+  writeFileSync(config, kind.wrap?.(text, place) ?? text);
+  const plainUrl = `http://127.0.0.1:${plainPort}`;
+  await run(owner, name, kind.args(config, folder), folder, () =>
+    fetch(plainUrl, { redirect: 'manual' }).then(
+      ({ status }) => status < 400,
+      () => false,
+    ),
+  );
+  return { plainUrl, baseUrl: `https://127.0.0.1:${port}` };
+}
+
+/** Starts nginx without TLS, with one `location`. Returns its address once the server behind it answers. */
+export async function startNginx(owner: Owner, location: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-nginx-'));
+  const port = await freePort();
+  const config = join(folder, 'nginx.conf');
+  const site = `server { listen 127.0.0.1:${port}; location / { ${location} } }`;
+  writeFileSync(config, withinDebian(folder, site));
+  const baseUrl = `http://127.0.0.1:${port}`;
+  await run(owner, 'nginx', nginxArguments(config, folder), folder, () =>
+    fetch(`${baseUrl}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
+  return baseUrl;
+}
+
+function nginxArguments(config: string, folder: string): readonly string[] {
+  return ['-p', folder, '-c', config, '-e', join(folder, 'error.log')];
+}
+
+/** Returns the configuration of nginx that the distribution has, with our site in the place of its sites. */
+function withinDebian(folder: string, site: string): string {
+  const http = existsSync(DEBIAN)
+    ? (/\nhttp \{([\s\S]*)\n\}/.exec(readFileSync(DEBIAN, 'utf8'))?.[1] ?? '')
+    : 'gzip on;';
+  const own = http
+    .replace(/^\s*(include \/etc\/nginx\/(conf\.d|sites-enabled)|access_log|error_log).*$/gm, '')
+    .trimEnd();
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((kind) => `${kind}_temp_path ${folder}/${kind};`)
+    .join(' ');
+  return [
+    'daemon off; worker_processes 1;',
+    `pid ${folder}/pid; error_log ${folder}/error.log;`,
+    'events { worker_connections 64; }',
+    `http {${own}\naccess_log off; ${paths}\n${site} }`,
+  ].join('\n');
+}
+
+async function run(
+  owner: Owner,
+  name: ProxyName,
+  args: readonly string[],
+  folder: string,
+  answers: () => Promise<boolean>,
+): Promise<void> {
+  const program = find(name);
+  assert.ok(program, `CI needs ${name}`);
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)));
+  const ended = once(child, 'exit');
+  owner.after(async () => {
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await eventually(`${name} answers`, () => {
+    const log = join(folder, 'error.log');
+    assert.equal(child.exitCode, null, output + (existsSync(log) ? readFileSync(log, 'utf8') : ''));
+    return answers();
+  });
+}
