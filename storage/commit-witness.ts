@@ -9,13 +9,17 @@
  * reads for a commit, and no write: a mark in a record of its own made small commits a quarter slower.
  */
 import type { RootDatabase } from 'lmdb';
-import type { PendingCommit } from './commit-queue.ts';
 import type { Key } from './keys.ts';
 
 /** Larger records are not compared. */
 const MAX_BYTES = 4096;
 /** Records that are looked at in search of one that was there before. */
 const MAX_TRIES = 4;
+
+/** A commit, as far as a witness is chosen from it. */
+interface WrittenCommit {
+  readonly writes: ReadonlyMap<string, { readonly key: Key; readonly bytes: Uint8Array | undefined }>;
+}
 
 interface Witness {
   readonly key: Key;
@@ -40,7 +44,7 @@ export class CommitWitness {
   }
 
   /** Returns a witness of these commits before they are made, for `confirm`; undefined when there is none. */
-  choose(commits: readonly Pick<PendingCommit, 'writes'>[]): Witness | undefined {
+  choose(commits: readonly WrittenCommit[]): Witness | undefined {
     let tries = 0;
     for (const { writes } of commits) {
       for (const { key, bytes } of writes.values()) {
