@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 /** The `cpu` controller of control groups, version 1. */
 const ROOT = '/sys/fs/cgroup/cpu';
-/** Short, so that a process waits for milliseconds and not for tenths of a second when it has used its part. */
+/** Short, so that a process that has used its part waits for milliseconds and not for tenths of a second. */
 const PERIOD_US = 20_000;
 
 /** Returns why processes cannot be limited here; undefined when they can. */

@@ -65,7 +65,7 @@ export function contextSwitches(pid: number): number {
   return sum;
 }
 
-/** After so long a connection counts as not accepted, and another one is opened. */
+/** After this time a connection counts as not accepted, and another one is opened. */
 export const ACCEPTED_WITHIN_MS = 50;
 
 /** Returns the clients' ports of the connections that a process has accepted at a port of 127.0.0.1. */

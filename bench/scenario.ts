@@ -37,7 +37,7 @@ export interface Performance {
   readonly main: string;
 }
 
-/** Counting takes time of its own. */
+/** Set while counting, which takes time of its own. */
 const COUNTING_LIMIT_S = 120;
 
 /** Runs a scenario, and counts the cost of its work. Rejects when that takes longer than its limit. */

@@ -27,7 +27,7 @@ export interface LoadedConfig {
   readonly sources: Readonly<Record<SettingName, Source>>;
 }
 
-/** Everything that is wrong with the settings, one line each. Values are never quoted, because they may be secrets. */
+/** All mistakes in the settings, one line each. Values are never quoted, because they may be secrets. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {

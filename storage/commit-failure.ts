@@ -4,7 +4,7 @@ import { errorNameOf } from '#src/core/system-error.ts';
 const MAP_FULL = -30792;
 /** An operation failed before: the transaction was too large for memory, and its pages could not be written. */
 const BAD_TRANSACTION = -30782;
-/** A failed write of less free space than this counts as one of a full disk. */
+/** When less space than this is free, a failed write is attributed to a full disk. */
 const LITTLE_BYTES = 64 * 1024 * 1024;
 
 /** Resolves with the cause of a rejected commit, which lmdb-js hides in a promise of its own. */

@@ -19,7 +19,7 @@ export class PendingCommit {
   readonly writes = new Map<string, PendingWrite>();
   /** Decisions that wait for a shared turn (`Store.decide`), and join this commit. */
   readonly decisions: (() => void)[] = [];
-  /** When its turn ended. */
+  /** The time at which its turn ended. */
   endedAt = 0;
   resolve!: () => void;
   reject!: (error: Error) => void;
@@ -69,7 +69,7 @@ export class CommitQueue {
   readonly #options: CommitQueueOptions;
   #waiting: PendingCommit[] = [];
   #isCommitting = false;
-  /** When LMDB was given the transaction that it has not committed yet. */
+  /** The time at which LMDB got the transaction that it has not committed yet. */
   #givenAt: number | undefined;
   #failure: Error | undefined;
 

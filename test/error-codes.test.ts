@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { CATALOGUE } from '#src/core/errors.ts';
 
-/** Tests that list codes without bringing them about. */
+/** Tests that list codes without causing them. */
 const LISTS = new Set([
   'error-codes.test.ts',
   join('http', 'openapi.test.ts'),

@@ -215,7 +215,7 @@ test('the layering allows nothing that no file uses', () => {
   assert.deepEqual(unused, []);
 });
 
-test('every folder has its place in the layering', () => {
+test('every folder is listed in the layering', () => {
   const missing = new Set(FILES.map(layerOf).filter((layer) => LAYERS[layer] === undefined));
   assert.deepEqual([...missing], []);
 });
@@ -238,7 +238,7 @@ test('files that belong to one folder are used by that folder only', () => {
   );
 });
 
-test('one file loads the web server, the others know its types', () => {
+test('one file loads the web server, and the others know only its types', () => {
   const loading = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
   assert.deepEqual([...new Set(loading.map(({ file }) => file))], ['src/http/uws.ts']);
 });
@@ -269,7 +269,7 @@ test('only main and the command line end the process, and only the command line 
   );
 });
 
-test('no file imports itself by way of others, not even types', () => {
+test('no file imports itself through others, not even types', () => {
   const graph = new Map<string, string[]>();
   for (const { file, target, isOurs } of IMPORTS) {
     if (isOurs) graph.set(file, [...(graph.get(file) ?? []), target]);
@@ -344,7 +344,7 @@ function importsOf(file: string): Import[] {
   const found = codeOf(file).matchAll(
     /^(import|export)\s+(type\s)?([^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm,
   );
-  // Style sheets are esbuild's to find.
+  // esbuild finds style sheets by itself.
   const modules = [...found].filter(([, , , , from]) => from?.endsWith('.css') !== true);
   return modules.map(([, , type, names, from, dynamic]) => {
     const spelled = from ?? dynamic ?? '';

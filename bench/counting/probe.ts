@@ -20,7 +20,7 @@ async function obey(session: Session, order: ProbeOrder): Promise<unknown> {
     case 'stop cpu':
       return (await session.post('Profiler.stop')).profile;
     case 'start allocations': {
-      // Without these two, collected objects would be missing, which are nearly all.
+      // Without these two options the profile would lack collected objects, which are nearly all.
       const collected = { includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true };
       const sampling = { samplingInterval: ALLOCATION_INTERVAL_BYTES, ...collected };
       return session.post('HeapProfiler.startSampling', sampling);

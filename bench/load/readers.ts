@@ -103,7 +103,7 @@ function read({ port, requests, count, stalled, acceptedBy: pid }: ReadersOption
     const now = performance.timeOrigin + performance.now();
     for (let at = chunk.indexOf(MARK); at >= 0; at = chunk.indexOf(MARK, at + 2)) {
       const sentAt = Number(chunk.toString('latin1', at + 2, at + 2 + 17));
-      // Older ones were sent again to a new subscriber.
+      // Older lines were sent again to a new subscriber.
       if (samples < MAX_SAMPLES && sentAt >= countedFrom) delays[samples++] = now - sentAt;
     }
   };

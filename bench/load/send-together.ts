@@ -1,7 +1,7 @@
 import type { Api } from '../api.ts';
 import { expected } from '../wire.ts';
 
-/** On how many connections a number of requests is sent. */
+/** The number of connections for a number of requests. */
 const CONNECTIONS = 16;
 
 /** Sends a request `count` times, on several connections. Rejects when a status differs. */

@@ -94,7 +94,7 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
       MAX_SAMPLE_S * 1000,
     );
   });
-  work.catch(() => undefined); // it may fail after its time was over
+  work.catch(() => undefined); // the operation may fail after its time was over
   try {
     return await Promise.race([work, late]);
   } finally {

@@ -21,7 +21,7 @@ export interface Aside {
 
 /** A server that is prepared for one comparison. */
 export interface Trial {
-  /** Does it once. Returns one sample, or several that belong together. */
+  /** Performs the operation once. Returns one sample, or several that belong together. */
   sample(): Promise<readonly number[]>;
   asides?(): readonly Aside[];
   end(): Promise<void>;

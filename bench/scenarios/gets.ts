@@ -56,7 +56,7 @@ export const gets: Scenario = {
       },
     ];
     const rounds = subjects.map((): Awaited<ReturnType<typeof measure>>[] => []);
-    // In turns, so that a busy moment of the machine affects all of them.
+    // The servers take turns, so that a busy moment of the machine affects all of them.
     for (let round = 0; round < stage.count(5, 2); round++) {
       for (const [i, subject] of subjects.entries()) rounds[i]!.push(await measure(subject, stage.quick));
     }

@@ -16,7 +16,7 @@ const MOST = Math.max(...SIZES);
 const QUOTA = 0.15;
 const CONNECTIONS = 64;
 const WARM_UP_MS = 500;
-/** All in one workspace, and divided evenly between the workers, however many there are. */
+/** Sessions, all in one workspace, and divided evenly between any number of workers. */
 const SESSIONS = 8;
 const CREATE = { serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] } };
 const MIB = 1024 * 1024;
@@ -56,7 +56,7 @@ export const workers: Scenario = {
     const [rounds, forMs] = [stage.count(5, 1), stage.quick ? 1_000 : 2_000];
     // Until their code is compiled, they are slower; each of several workers compiles it for itself.
     for (const subject of subjects) await measure(subject, subject.size * forMs, none());
-    // In turns, so that a busy moment of the machine affects all of them.
+    // The servers take turns, so that a busy moment of the machine affects all of them.
     for (let round = 0; round < rounds; round++) {
       for (const subject of subjects) {
         await measure(subject, forMs, subject.free);

@@ -40,7 +40,7 @@ export type JoinedChange = Move | Refused | Left;
 const MAX_NAMED_EVENTS = 16;
 
 export class ActorChanges {
-  /** In the order in which each began. */
+  /** The moves, in the order in which each began. */
   #changes: JoinedChange[] = [];
   /** Changes by the address of their actor. */
   readonly #moves = new Map<string, Move>();

@@ -90,7 +90,7 @@ export class ActorEvents implements Disposable {
         { type: 'actors.snapshot', data: { counts: this.#count(followed, elsewhere) } },
       ];
       const subscription = followed.stream.subscribe(sink, { lastEventId, replay });
-      // The actors elsewhere have changed unseen while they were counted.
+      // Actors in other workers have changed while they were counted, and their events were not sent.
       if (!this.#followed.has(followed)) followed.stream.resync('server_stopping');
       return subscription;
     };

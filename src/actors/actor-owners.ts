@@ -11,5 +11,5 @@ export interface ActorOwners {
   owns(workspaceId: string, id?: string): boolean;
 }
 
-/** In a server of one process. */
+/** The owners in a server of one process. */
 export const ONE_OWNER: ActorOwners = { own: undefined, livesElsewhere: () => false, owns: () => true };

@@ -54,7 +54,7 @@ export class LiveActors {
   readonly watch: ActorWatch;
   readonly owners: ActorOwners;
   readonly #resident = new Set<LiveActor>();
-  /** Least recently used first. */
+  /** Idle actors, the least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
   /** Actors of this turn that leave memory at its end. */

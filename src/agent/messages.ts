@@ -51,7 +51,7 @@ export function messagesOf(
   }
   for (const message of messages) if (message.role === 'user') message.content = [joined(message.content)];
   const last = messages.at(-1);
-  // Everything up to here is the same in the next step: Anthropic keeps it if it is asked to.
+  // Everything up to this point is the same in the next step: Anthropic keeps it in its cache on request.
   if (last !== undefined) last.providerOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } };
   return messages;
 }
@@ -130,7 +130,7 @@ function assistantParts({ entry, model, provider }: StoredEntry, modelId: string
     const data = provider[i] ?? null;
     const options = isOwn && data !== null ? { providerOptions: data as SharedV3ProviderOptions } : {};
     if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text, ...options }];
-    // Without its signature no provider takes it back.
+    // Without its signature no provider accepts the reasoning again.
     if (part.type === 'reasoning')
       return isOwn && isSigned(data) ? [{ type: 'reasoning', text: part.text, ...options }] : [];
     if (part.type === 'tool-result') return [];

@@ -62,10 +62,10 @@ function matches(record: AuditRecord, { userId, action, target }: AuditQuery): b
   return action === undefined || record.action.startsWith(action);
 }
 
-/** Most entries of a workspace, of each kind. */
+/** The most entries of a workspace, of each kind. */
 export const MAX_CHANGES = 20_000;
 export const MAX_QUERIES = 10_000;
-/** Entries beyond the most that are let be, so that they are removed many at a time. */
+/** The excess of entries that is tolerated, so that many are removed at a time. */
 const SLACK = 500;
 
 /** Entries of each kind that are deleted in one commit. */

@@ -23,7 +23,7 @@ const UNSAFE_IN_JSON = /[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 const COLOR = new RegExp(`^${ESC}\\[(?:\\d{0,3}[;:]){0,15}\\d{0,3}m$`);
 /** The begin of a control sequence, or half a line end, that the next text may complete. */
 const UNFINISHED = new RegExp(`(?:${ESC}(?:\\[[0-9;:]{0,64})?|\\r+)$`);
-/** Longer than any of these. */
+/** Longer than any of these sequences. */
 const UNFINISHED_LENGTH = 70;
 
 export interface SafeTextOptions {

@@ -2,7 +2,7 @@ import type { Connection, RequestOptions } from './connection.ts';
 import { operation } from './operation.ts';
 
 export interface CodeOptions extends RequestOptions {
-  /** Returned in the `execution-completed` event. */
+  /** An id that the `execution-completed` event repeats. */
   readonly toolCallId?: string | undefined;
   /** Whether the names that the code makes stay for later calls with `keep`. */
   readonly keep?: boolean | undefined;

@@ -25,7 +25,7 @@ export interface PostOptions extends RequestOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** Within the usual timeouts of proxies. */
+/** The default wait, within the usual timeouts of proxies. */
 export const DEFAULT_WAIT_S = 50;
 
 export interface WaitOptions extends RequestOptions {

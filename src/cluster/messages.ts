@@ -27,7 +27,7 @@ export type ToWorker =
   | { readonly op: 'release'; readonly count: number }
   | { readonly op: 'beat' }
   | { readonly op: 'drain'; readonly signal: string }
-  /** All that drain are suspended. */
+  /** All draining workers have notified their subscribers. */
   | { readonly op: 'finish' }
   | HostReport
   | { readonly op: 'answer'; readonly request: number; readonly answer: PrimaryAnswers[Question] };

@@ -13,7 +13,7 @@ export interface SettingsBase {
 
 /** One kind of value. */
 export interface Kind<T> {
-  /** Completes "<name> must be …". */
+  /** Completes the error message "<name> must be …". */
   readonly expectation: string;
   /** Returns the value, or `undefined` when the text is not one. The text is empty only for an empty list. */
   readonly parse: (text: string, base: SettingsBase) => T | undefined;

@@ -21,7 +21,7 @@ export interface KernelExit {
 export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;
-  /** Killed because all of its processes together used more memory than they may. */
+  /** Whether it was killed because all of its processes together used more memory than they may. */
   readonly outOfMemory?: boolean;
   /** The text that the process printed on its standard error before it began to work; empty once it has begun. */
   readonly words?: string;

@@ -5,13 +5,13 @@ export interface KernelLimits {
    * reserve.
    */
   readonly memoryBytes: number | null;
-  /** Processes and threads at once. Counted where kernels have namespaces of their own. */
+  /** The most processes and threads at once. They are counted where kernels have namespaces of their own. */
   readonly processes: number | null;
   /** The limit of each of the kernel's processes. */
   readonly openFiles: number | null;
   /** The limit of each file that the kernel writes. */
   readonly fileBytes: number | null;
-  /** Processor time of each of its processes. */
+  /** The processor time of each of its processes. */
   readonly cpuSeconds: number | null;
   /** How much processor time it leaves to others when there is too little: 0 to 19. */
   readonly nice: number;

@@ -22,7 +22,7 @@ export class Pace implements Disposable {
     if (!this.#isActing) this.#wait(this.#actedAtMs + this.#gapMs - performance.now());
   }
 
-  /** Does without the gap, if it was asked to act. */
+  /** Acts at once, without the gap, if there was a request for it. */
   hurry(): void {
     if (!this.#isAsked || this.#isOver) return;
     this.#actedAtMs = Number.NEGATIVE_INFINITY;

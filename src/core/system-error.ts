@@ -2,7 +2,7 @@
 import { getSystemErrorName } from 'node:util';
 
 interface Meaning {
-  /** Completes "<path> cannot be …: ". */
+  /** The text that completes "<path> cannot be …: ". */
   readonly what: string;
   readonly advice: string;
 }

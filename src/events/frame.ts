@@ -19,7 +19,7 @@ export interface FramePiece {
 /** An event that can be sent. It has at least one member. */
 export interface Frameable {
   readonly type: string;
-  /** When it happened. The time at which it is encoded is added when it is absent. */
+  /** The time of the event. When it is absent, the time of encoding is added. */
   readonly time?: string;
 }
 

@@ -34,7 +34,7 @@ import type { StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
 
 export interface PublishedStreamOptions<Event extends Frameable> {
-  /** Follows the state that a new subscriber gets. */
+  /** The event after the state that a new subscriber gets. */
   readonly replayed: Event;
   /** Returns the event that makes a subscriber connect again. */
   readonly resync: (reason: ResyncReason) => Event;

@@ -8,7 +8,7 @@
 
 /** One subscriber that lags. */
 export interface Laggard {
-  /** Everything there is that its client has not taken. */
+  /** All bytes that its client has not taken. */
   readonly behindBytes: number;
   /** The part of it that is in memory for this subscriber alone. */
   readonly ownBytes: number;

@@ -5,7 +5,7 @@ const MAX_PATH_CHARACTERS = 1024;
 const MAX_DEPTH = 32;
 const MAX_NAME_BYTES = 255;
 
-/** Names that begin so belong to uploads that are under way. */
+/** Names with this beginning belong to uploads that are under way. */
 export const UPLOAD_PREFIX = '.troupe-upload-';
 
 /**

@@ -35,7 +35,7 @@ export interface CountedFiles {
 
 /** The space of a workspace's files: the latest count and the changes by requests since then. */
 export interface FileUsage extends FileCount {
-  /** When the count ended, in milliseconds since 1970. */
+  /** The end of the count, in milliseconds since 1970. */
   readonly countedAtMs: number;
 }
 
@@ -53,7 +53,7 @@ const MAX_WAIT_MS = 1_000;
 interface Account extends ChargedAccount {
   usage: FileUsage | undefined;
   counting: Promise<void> | undefined;
-  /** When the latest count began and how long it took, by the monotonic clock. */
+  /** The beginning and the duration of the latest count, by the monotonic clock. */
   beganAtMs: number;
   tookMs: number;
   isOver: boolean;

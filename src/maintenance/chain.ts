@@ -27,7 +27,7 @@ export interface IncrementManifest {
   readonly pages: { readonly bytes: number; readonly sha256: string; readonly pageBytes: number };
   /** The size of the store with these pages. */
   readonly storeBytes: number;
-  /** Only those that are new or have changed, below `workspaces`. */
+  /** Only new and changed files, below `workspaces`. */
   readonly files: readonly CopiedFile[];
   readonly links: readonly CopiedLink[];
   readonly folders: readonly string[];

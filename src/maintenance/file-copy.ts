@@ -33,10 +33,10 @@ export interface CopiedFile {
   readonly sha256: string;
   /** The permissions of the owner that matter: whether it can be executed. */
   readonly executable: boolean;
-  /** When it was written last, in milliseconds since 1970. Backups of earlier releases lack it. */
+  /** The time of its last change of content, in milliseconds since 1970. Backups of earlier releases lack it. */
   readonly modifiedMs?: number;
   /**
-   * When it or its attributes were changed last, by the file system's clock, which no program can set for one file.
+   * The time of its last change of content or attributes, by the file system's clock, which no program can set for one file.
    * Missing when that was just before the copy: a later change may then have the same time.
    */
   readonly changedMs?: number;
@@ -203,7 +203,7 @@ export async function isSameFile(one: string, other: string): Promise<boolean> {
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
-/** File systems without hard links, or with no more for this file. */
+/** The file system has no hard links, or allows no more for this file. */
 const CANNOT_LINK = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /** Makes `target` another name of a file. Resolves with false where the file system cannot. */

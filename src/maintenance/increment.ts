@@ -264,5 +264,5 @@ async function* readPages(path: string, length: number): AsyncGenerator<PageRun>
   }
 }
 
-/** Longer than any run that is written. */
+/** Longer than any run of pages that is written. */
 const MAX_RUN_BYTES = 1024 * 1024;

@@ -104,7 +104,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
     const place = placeOf(path);
     await makeParent(place);
     const first = sameAs === undefined ? undefined : state.files.get(sameAs);
-    // Later increments may have made a file of its own of either name.
+    // A later increment may have a file of either name.
     const isOtherName = first?.from === source && first.sha256 === sha256 && written.has(first.path);
     if (isOtherName && (await hasLinked(join(root, placeOf(first.path)), join(root, place)))) continue;
     const copy = await copyStill(join(source, place), join(root, place), executable);

@@ -17,7 +17,7 @@ export function ownMemory(): ProcessMemory {
       Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) * 1024;
     latest = { ownBytes: bytesOf('RssAnon') + bytesOf('RssShmem'), mappedBytes: bytesOf('RssFile') };
   } catch {
-    // Without /proc, or without a descriptor.
+    // There is no /proc, or no free descriptor.
   }
   return latest;
 }

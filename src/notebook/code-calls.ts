@@ -11,7 +11,7 @@ export interface CodeCall {
   readonly code: string;
   /** Whether the names that the code makes stay for later calls that say so, too. */
   readonly keep: boolean;
-  /** Repeated in the `execution-completed` event. */
+  /** An id that the `execution-completed` event repeats. */
   readonly toolCallId: string | undefined;
   /** The run of the agent that makes the call, which the events then carry. */
   readonly runId?: string;

@@ -88,7 +88,7 @@ export class LiveNotebook {
     return this.#committed();
   }
 
-  /** When it was last used, by the clock of `performance.now()`. */
+  /** The time of its last use, by the clock of `performance.now()`. */
   get usedAtMs(): number {
     return this.#usedAtMs;
   }

@@ -60,7 +60,7 @@ export function observeCluster(
   };
 }
 
-/** Resolves with undefined when it takes longer than a worker may take. */
+/** Resolves with undefined when the answer takes longer than a worker may take. */
 async function withinWait<T>(answer: Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
   const { signal } = over;

@@ -13,7 +13,7 @@ import type { KernelSampler } from './kernel-usage.ts';
 
 /** The figures of the disk, the records and the backups, for metrics. */
 export interface StorageCondition {
-  /** On the disk of the data directory, for the server's user. */
+  /** Free bytes on the disk of the data directory, for the server's user. */
   readonly freeBytes: number;
   /** Damaged records that this process has read. */
   readonly damagedRecords: number;

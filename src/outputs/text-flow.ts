@@ -1,6 +1,6 @@
 /** Text as HTML lets it flow: white space collapses, blocks stand on lines of their own, `pre` stays as it is. */
 export class TextFlow {
-  /** In pieces, since looking at the end of one long text after every word would take the square of its length. */
+  /** Kept in pieces, because looking at the end of one long text after every word would take the square of its length. */
   readonly #parts: string[] = [];
   /** The end of the text: its line breaks, or its last character. */
   #tail = '';

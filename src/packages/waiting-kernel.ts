@@ -93,7 +93,7 @@ export class WaitingKernel implements Kernel {
     return this.#kernel;
   }
 
-  /** Not in the caller's turn, as with a kernel that has a process. */
+  /** Called in a later turn than the caller's, as for a kernel that has a process. */
   #endSoon(cause: 'kernel_killed' | 'stopped', message: string): void {
     queueMicrotask(() => this.#end({ cause, code: null, signal: null, message }));
   }

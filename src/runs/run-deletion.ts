@@ -15,7 +15,7 @@ import { trimmed } from './run-document.ts';
 import { listOf, removeFromIndex, type SessionOfRun } from './run-lists.ts';
 import type { RunRepository } from './run-repository.ts';
 
-/** Removed in one commit at most. */
+/** The most records that one commit removes. */
 const MAX_ASSETS = 100;
 const MAX_RUNS = 20;
 

@@ -45,8 +45,8 @@ const JOURNEYS_OF_WORKERS = `
   .map((name) => `dist/test/journeys/${name}.test.js`);
 /**
  * Tests that run alone. `event-loop` compares processor time with a limit: while other tests fill the processor's caches and use
- * its memory bandwidth, the same work takes up to twice as long. The other ones start several servers or many processes and keep
- * both processors busy by themselves; at the same time as others, their waits would take minutes.
+ * its memory bandwidth, the same work takes up to twice as long. The other files start several servers or many processes and keep
+ * both processors busy by themselves; next to other tests, their waits would take minutes.
  */
 const ALONE = `
   escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/requests/event-loop journeys/events/paced-readers

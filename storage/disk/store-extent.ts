@@ -1,7 +1,7 @@
 /** How much space the store takes, and its commits. */
 
 export interface StoreExtent {
-  /** Up to the last page. */
+  /** The bytes up to the last page. */
   readonly usedBytes: number;
   /** The bytes of free pages within that. */
   readonly reusableBytes: number;

@@ -63,7 +63,7 @@ export class StoreFile implements Disposable {
   /** Returns the newest state, or undefined when the file is not a store or its head is damaged. */
   meta(): Meta | undefined {
     const first = this.#metaAt(0);
-    // Without the first, the second is where the size of a page puts it.
+    // If the first head is damaged, the second one is expected at the usual page size.
     const size = first?.pageSize ?? 4096;
     const second = this.#metaAt(size);
     if (first === undefined || second === undefined) return undefined;

@@ -30,7 +30,7 @@ export type RoomLevel = 'ample' | 'low' | 'full';
 
 export interface RoomState {
   readonly level: RoomLevel;
-  /** On the disk, for the server's user. */
+  /** Free bytes on the disk, for the server's user. */
   readonly freeBytes: number;
   /** Bytes set aside for the store. */
   readonly reservedBytes: number;

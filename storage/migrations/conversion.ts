@@ -31,7 +31,7 @@ export interface Pass<T> {
   readonly partition: string;
   readonly prefix?: readonly string[];
   readonly keysOnly?: true;
-  /** Converts one record. A record that it adds to the kind that the pass reads may be read by the pass as well. */
+  /** Converts one record. If it adds records of the kind that the pass reads, the pass may read those as well. */
   convert(tx: Transaction, record: PassRecord<T>): void;
   /** Writes the end of the pass, in the commit that ends it. */
   end?(tx: Transaction): void;

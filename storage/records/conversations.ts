@@ -6,7 +6,7 @@ export interface ConversationRecord {
   /** The user it was handed over to; its creator owns it when this is missing. */
   readonly ownerId?: string;
   readonly createdAt: string;
-  /** When its configuration or context last changed. */
+  /** The time of the last change of its configuration or context. */
   readonly updatedAt: string;
   /** The notebook session it is bound to; null for a standalone conversation. */
   readonly notebookSessionId: string | null;

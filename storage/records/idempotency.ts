@@ -29,5 +29,5 @@ export interface IdempotencyClaim {
 /** Key: as that of the record that follows. */
 export const idempotencyClaims = defineRecord<IdempotencyClaim>('receipt-claim', 1);
 
-/** When each record and each claim expires. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
+/** The expiry of each record and each claim. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
 export const idempotencyExpiries = defineRecord<null>('receipt-expiry', 1);

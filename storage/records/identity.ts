@@ -49,7 +49,7 @@ export interface AccessTokenRecord {
   readonly expiresAt: string | null;
 }
 
-/** Put in shared turns, and removed by whichever worker revokes it. Key: SYSTEM, token id. */
+/** Written in shared turns, and removed by the worker that revokes the token. Key: SYSTEM, token id. */
 export const accessTokenRecords = defineRecord<AccessTokenRecord>('access-token', 1);
 
 /** Index from the hash of a token to its id. Key: SYSTEM, hash. */

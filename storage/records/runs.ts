@@ -6,7 +6,7 @@ export interface RunRecord {
   readonly status: string;
   /** Absent means `notebook`. */
   readonly kind?: 'notebook' | 'agent';
-  /** Present once its output was deleted because of its age. */
+  /** Present once the output was deleted because of its age. */
   readonly isTrimmed?: true;
   /** The trace that it belongs to: its own W3C context, and the span that caused it. */
   readonly trace?: { readonly traceparent: string; readonly parentSpanId: string };

@@ -71,7 +71,7 @@ test('a burst of a thousand transitions costs each of ten consoles a few frames,
   t.diagnostic(`${moves.length} frames and ${bytes} bytes for each console`);
 });
 
-test('a command that is refused a thousand times is one event with its number', async (t) => {
+test('a command that is refused a thousand times is one event with the number of refusals', async (t) => {
   const { actors, follow } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
   const { events } = await follow();

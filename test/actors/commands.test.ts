@@ -23,7 +23,7 @@ test('a command that the state refuses throws the code that the state gives, and
   assert.equal(thingIn(actors, 'a'), 'a hat');
 });
 
-test('a refusal that is not in the catalogue, or that no state gives, is a bug and not an answer', async (t) => {
+test('a refusal with an unknown code, or one that no state gives, is reported as a bug', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -78,7 +78,7 @@ test('checking a command throws its refusal and changes nothing', async (t) => {
   assert.equal(thingIn(actors, 'a'), null);
 });
 
-test('a fact that the state has no use for moves nothing, one it has a use for does', async (t) => {
+test('an unexpected fact changes nothing, and an expected one does', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

@@ -110,7 +110,7 @@ test('the homes of actors that own something, or have just moved, are active', a
   assert.deepEqual(activeHomes(), ['b1']);
 });
 
-test('an actor that is at home here and not in memory is lost, although the worker that has stored it lives', async (t) => {
+test('an actor at home here that is not in memory counts as lost, although the worker that has stored it lives', async (t) => {
   const { first, second, store } = await twoWorkers(t);
   first.homes.add('b1');
   first.actors.spawn(box('b1'), { id: 'b1' });

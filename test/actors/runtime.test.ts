@@ -101,7 +101,7 @@ test('a stored actor of another version of its chart is not read', async (t) => 
   assert.throws(() => actors.ask(box('a'), put('a hat')), /A stored box has chart version 3/);
 });
 
-test('of the actors that own nothing the least recently used leave memory, and come back as they were', async (t) => {
+test('of the actors that own nothing, the least recently used leave memory and come back unchanged', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
   actors.spawn(box('full'), { id: 'full' });
@@ -228,7 +228,7 @@ test('an actor that cannot even be made throws at its maker and leaves nothing',
   assert.deepEqual([actors.peek(box('a')), [...runtime.inspect()], logged.length], [undefined, [], 1]);
 });
 
-test('an actor counts among those that own something from the turn in which it does', async (t) => {
+test('an actor counts among those that own something from the turn in which it begins to', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors, bags } = startBoxes(t, store);
   for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });
@@ -240,7 +240,7 @@ test('an actor counts among those that own something from the turn in which it d
   assert.deepEqual([actors.residents(), bags.residents()], [[box('b')], []]);
 });
 
-test('a state is uncommitted until its commit, also when the actor is over', async (t) => {
+test('a state counts as uncommitted until its commit, also when the actor is over', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

@@ -49,7 +49,7 @@ test('an actor that leaves a state that is never stored is stored if it has chan
   assert.equal(storedValue(store), 'empty');
 });
 
-test('an actor of which nothing is stored yet is stored in any state', async (t) => {
+test('an actor that was never stored is stored in any state', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

@@ -43,7 +43,7 @@ test('a history within the budget stays as it is', () => {
   assert.deepEqual(compact(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
 });
 
-test('the oldest output goes first, and no more than has to', () => {
+test('the oldest output goes first, and only as many as necessary', () => {
   const { entries, outputs, prompts } = compact(HISTORY, 2_500);
   assert.deepEqual([outputs, prompts], [1, 0]);
   assert.deepEqual(shown(entries).flat(), [
@@ -51,7 +51,7 @@ test('the oldest output goes first, and no more than has to', () => {
   ]);
 });
 
-test('the outputs of the last step stay, and whole prompts go when outputs are not enough', () => {
+test('the outputs of the last step stay, and whole prompts go when removing outputs is not enough', () => {
   const { entries, outputs, prompts } = compact(HISTORY, 1_100);
   assert.deepEqual([outputs, prompts], [2, 1]);
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);

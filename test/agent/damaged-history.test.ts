@@ -34,7 +34,7 @@ function sent(...entries: readonly StoredEntry[]) {
   });
 }
 
-test('a call whose result is lost gets one that says so', () => {
+test('a call whose result is lost gets a result that says so', () => {
   assert.deepEqual(
     sent(
       user('a'),

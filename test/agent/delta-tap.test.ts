@@ -74,7 +74,7 @@ test('it does not matter where the bytes are cut, nor how lines end', () => {
   assert.equal(out + tap.end(), chat({ content: 'Grüße 🌍' }) + chatEnd);
 });
 
-test('each vendor’s own pieces are known', () => {
+test('the pieces of each vendor are recognised', () => {
   const anthropic = tapped('anthropic');
   const block = (index: number, delta: object) =>
     `event: content_block_delta\n${sse({ type: 'content_block_delta', index, delta })}`;
@@ -122,7 +122,7 @@ test('a long event that comes in small pieces is searched once', () => {
   assert.deepEqual(told, [['text', long]]);
 });
 
-test('an event of four million characters is read, and of a longer one nothing is held back', () => {
+test('an event of four million characters is read whole, and a longer one is passed on without being held', () => {
   const frame = chat({ content: '' }).length - 2;
   const told = (length: number) => {
     const { told, tap } = tapped('openai-compatible');

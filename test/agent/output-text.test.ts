@@ -42,7 +42,7 @@ for (const [what, [mimetype, data, text]] of Object.entries(SHOWN)) {
   });
 }
 
-test('a picture is shown as one', () => {
+test('a picture is sent as a picture', () => {
   const bytes = Buffer.from('abc');
   const data = { 'image/png': `data:image/png;base64,${bytes.toString('base64')}`, 'text/plain': 'Figure' };
   const shown = shownOutput({ mimetype: 'application/vnd.marimo+mimebundle', data });
@@ -79,7 +79,7 @@ test('megabytes of HTML, tables and unfinished tags are read within moments', ()
   assert.ok(performance.now() - startedAtMs < 5_000);
 });
 
-test('of long HTML the beginning is read, and the text says how much there is', () => {
+test('of long HTML the beginning is read, and the text says how long the whole is', () => {
   const words = 'x'.repeat(MAX_HTML_CHARS - 7);
   assert.equal(html(`<p>${words}</p>`).text, words);
   assert.equal(

@@ -93,7 +93,7 @@ test('the audit can be asked by user, by the beginning of the action, by target 
   assert.equal((await actions({ createdAfter: '2000-01-01T00:00:00Z' })).length, 4);
 });
 
-test('queries that are alike are one entry, and others are not', async (t) => {
+test('similar queries are one entry, and different ones are several', async (t) => {
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   const queries = new QueryAudit(audit);
@@ -154,7 +154,7 @@ test('any number of queries takes a bounded part of the store, and no change of 
   assert.ok(Number(items[1]?.target) > 1_000, 'the oldest queries have gone');
 });
 
-test('a workspace has a bounded number of changes, of which the oldest go', async (t) => {
+test('a workspace has a bounded number of changes: the oldest are removed', async (t) => {
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   for (let n = 0; n < MAX_CHANGES + 2_000; n++) {

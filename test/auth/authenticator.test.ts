@@ -51,7 +51,7 @@ for (const header of NOT_TOKENS) {
   });
 }
 
-test('without a workspace a good token is asked for one, and a bad one is not', async (t) => {
+test('without a workspace a valid token gets the error that names the missing workspace, and an invalid one does not', async (t) => {
   const { authenticator } = await openIdentity(t);
   assert.equal(
     refusalOf(() => authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, '')),
@@ -187,7 +187,7 @@ test('listeners are notified of every change of identity', async (t) => {
   assert.deepEqual(seen, [true, false]);
 });
 
-test('more callers than are remembered all get in', async (t) => {
+test('callers beyond the size of the cache are still admitted', async (t) => {
   const { identity, workspaces, owner } = await openIdentity(t);
   const ids = Array.from({ length: 20 }, (_, n) => workspaces.create(owner, `w${n}`).id);
   const authenticator = new Authenticator(identity, 3);

@@ -94,7 +94,7 @@ test('only credentials that the operator did not choose are generated', async (t
   assert.equal((await enter(dataDir, result.token.reveal(), 'team')).workspaceId, 'team');
 });
 
-test('a token that is set later has no effect, and the start can say so', async (t) => {
+test('a token that is set later has no effect, and the start reports that', async (t) => {
   const { dataDir } = startWithout(t);
   await start(dataDir);
   const token = new Secret('set-after-the-first-start');

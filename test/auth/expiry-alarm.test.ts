@@ -11,7 +11,7 @@ function alarmOf(t: TestContext) {
   return { alarm, rings };
 }
 
-test('an alarm rings at each of its moments, in the order in which they come', (t) => {
+test('an alarm fires at each of its moments, in the order of the moments', (t) => {
   const { alarm, rings } = alarmOf(t);
   for (const ms of [3_000, 1_000, 3_000, 2_000, Number.POSITIVE_INFINITY]) alarm.add(ms);
   for (let ms = 0; ms < 10_000; ms += 500) t.mock.timers.tick(500);
@@ -32,7 +32,7 @@ test('an alarm for a moment that is far away looks at the clock once a minute', 
   assert.equal(rings.length, 1);
 });
 
-test('an alarm that was disposed of does not ring', (t) => {
+test('a disposed alarm does not fire', (t) => {
   const { alarm, rings } = alarmOf(t);
   alarm.add(1_000);
   alarm[Symbol.dispose]();
@@ -40,7 +40,7 @@ test('an alarm that was disposed of does not ring', (t) => {
   assert.deepEqual(rings, []);
 });
 
-test('an alarm whose action throws reports that, and rings at its next moment', (t) => {
+test('an alarm whose action throws reports that, and fires at its next moment', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const faults: unknown[] = [];
   const fault = new Error('the action failed');

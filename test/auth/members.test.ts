@@ -20,7 +20,7 @@ test('adding a member creates the user', async (t) => {
   assert.deepEqual(members.read(owner.workspaceId, ada.userId), ada);
 });
 
-test('a role and a name change apart from each other', async (t) => {
+test('a role and a name are changed independently', async (t) => {
   const { members, owner, clock } = await openIdentity(t);
   members.add(owner.workspaceId, 'ada', { role: 'editor', name: 'Ada' });
   clock.ms += 5;
@@ -32,7 +32,7 @@ test('a role and a name change apart from each other', async (t) => {
   assert.deepEqual(members.read(owner.workspaceId, 'ada'), cleared);
 });
 
-test('the last owner can neither be removed nor made less', async (t) => {
+test('the last owner can be neither removed nor given a lower role', async (t) => {
   const { members, owner } = await openIdentity(t);
   const { workspaceId } = owner;
   assert.equal(
@@ -88,7 +88,7 @@ test('a removed member loses access at once, and old tokens stay invalid when th
   );
 });
 
-test('a token that is bound to no workspace opens none that its user was removed from', async (t) => {
+test('a token that is bound to no workspace does not open a workspace from which its user was removed', async (t) => {
   const { members, owner, workspaces, tokens, enter } = await openIdentity(t);
   const { secret } = tokens.create(owner, { name: 'free', scopes: ['workspaceRuntime:connect'] });
   const other = workspaces.create(owner, 'other');

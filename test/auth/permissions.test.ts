@@ -67,7 +67,7 @@ test('an editor also writes', () => {
   );
 });
 
-test('an owner does everything', () => {
+test('an owner may do everything', () => {
   assert.deepEqual(allowed('owner'), [...ACTIONS.keys()]);
 });
 

@@ -52,7 +52,7 @@ test('a token that an owner makes for a member is bound to the workspace', async
   );
 });
 
-test('a token for oneself is bound as the token of the request is', async (t) => {
+test('a token that a user makes for themselves is bound like the token of the request', async (t) => {
   const { tokens, owner, join } = await openIdentity(t);
   const ada = join('ada', 'viewer', MANAGE);
   assert.equal(tokens.create(owner, { name: 'x', scopes: CONNECT }).token.workspaceId, null);
@@ -98,7 +98,7 @@ test('a token can expire, but not in the past', async (t) => {
   }
 });
 
-test('one sees and revokes one’s own tokens; an owner also those bound to the workspace', async (t) => {
+test('users see and revoke their own tokens, and an owner also those bound to the workspace', async (t) => {
   const { tokens, owner, join, store } = await openIdentity(t);
   const ada = join('ada', 'editor', MANAGE);
   const bob = join('bob', 'viewer', MANAGE);
@@ -149,7 +149,7 @@ test('a token bound to a workspace does not reach its user’s free tokens, nor 
   );
 });
 
-test('the list comes in pages, oldest first, and refuses a cursor that is none of its ids', async (t) => {
+test('the list comes in pages, oldest first, and refuses a cursor that is not one of its ids', async (t) => {
   const { tokens, owner, join, store } = await openIdentity(t);
   join('ada', 'viewer');
   for (const name of ['a', 'b']) tokens.create(owner, { name, scopes: CONNECT });

@@ -14,7 +14,7 @@ test('the creator of a workspace owns it', async (t) => {
   assert.deepEqual(workspaces.read(owner, created.id), created);
 });
 
-test('a token that is bound to a workspace makes no other and sees no other', async (t) => {
+test('a token that is bound to a workspace creates no other workspace and sees no other', async (t) => {
   const { workspaces, owner, join, store } = await openIdentity(t);
   workspaces.create(owner, 'other');
   const { principal } = join('ada', 'owner', SCOPES);

@@ -40,7 +40,7 @@ test('a new measurement replaces its section, the ratios come first, and the res
   assert.doesNotMatch(text, /old two/);
 });
 
-test('figures of a busy machine say so', () => {
+test('figures of a busy machine carry a warning', () => {
   writeResults(folder, { ...machine, load: 7 }, [{ heading: 'one', lines: ['busy one'] }]);
   assert.match(
     readFileSync(path, 'utf8'),

@@ -140,7 +140,7 @@ test('Ctrl-C during an answer in a chat cancels only that answer', async (t) => 
   assert.deepEqual([exitCode, out], [0, 'One\nTwo.\n']);
 });
 
-test('a conversation is shared and handed over, and the list shows whose it is', async () => {
+test('a conversation is shared and handed over, and the list shows its owner', async () => {
   const id = await newConversation();
   await server.client.members.create({ userId: 'ada', role: 'editor' });
   assert.equal((await cli(['agent', 'share', id, 'ada'])).out, `${id} is shared with ada.\n`);

@@ -177,7 +177,7 @@ test('a run uploads data and modules, and downloads the files that the notebook 
   assert.match(readFileSync(local('report.md'), 'utf8'), /summing\.total/);
 });
 
-test('--with-imports takes a package along without its hidden files, such as those with credentials', async () => {
+test('--with-imports uploads a package without its hidden files, such as those with credentials', async () => {
   write('app/pack/__init__.py', 'VALUE = 1');
   write('app/pack/words.txt', 'data');
   write('app/pack/.env', 'TOKEN=secret');
@@ -190,7 +190,7 @@ test('--with-imports takes a package along without its hidden files, such as tho
   assert.deepEqual(stored, ['pack/__init__.py', 'pack/words.txt']);
 });
 
-test('running a file again updates the notebook that it made; with --rm it is another one that goes again', async () => {
+test('running a file again updates its notebook; with --rm a new notebook is made and deleted again', async () => {
   write('again.py', marimoFile({ a: 'x = 1' }));
   assert.match((await shell.troupe(['run', 'again.py'])).err, /imported again\.py as nb_/);
   write('again.py', marimoFile({ a: 'x = 2' }));
@@ -202,7 +202,7 @@ test('running a file again updates the notebook that it made; with --rm it is an
   assert.deepEqual(await idsTitled('again'), ids);
 });
 
-test('with --rm the notebook goes again when the run does not come about', async () => {
+test('with --rm the notebook is deleted even when the run cannot begin', async () => {
   write('early.py', marimoFile({ a: 'x = 1' }));
   for (const wrong of [
     ['--with', 'nothing'],
@@ -235,7 +235,7 @@ test('a report that cannot be made does not lose the other files of a run', asyn
   assert.equal(early.out, '');
 });
 
-test('while a session is open on the notebook of a file, running the file makes another one', async () => {
+test('while a session is open on the notebook of a file, running the file makes another notebook', async () => {
   write('open.py', marimoFile({ a: 'x = 1' }));
   const { exitCode } = await shell.troupe(['run', '--keep', 'open.py']);
   assert.equal(exitCode, 0);
@@ -243,7 +243,7 @@ test('while a session is open on the notebook of a file, running the file makes 
   assert.equal((await idsTitled('open')).length, 2);
 });
 
-test('push updates a notebook by title or id, pull brings it back, and neither guesses', async () => {
+test('push updates a notebook by title or id, pull fetches it, and neither guesses', async () => {
   write('pushed.py', marimoFile({ a: 'y = 1' }));
   const first = await shell.json<Notebook & { isNew: boolean }>(['notebooks', 'push', 'pushed.py']);
   assert.deepEqual([first.isNew, first.title], [true, 'pushed']);
@@ -265,7 +265,7 @@ test('push updates a notebook by title or id, pull brings it back, and neither g
   assert.deepEqual([several.exitCode, /Several notebooks/.test(several.err)], [1, true]);
 });
 
-test('a file that brings a title is the notebook of that title', async () => {
+test('a file with a title belongs to the notebook of that title', async () => {
   write('titled.py', marimoFile({ a: 'z = 1' }).replace('App(', 'App(app_title="Sales of March", '));
   const { title } = await shell.json<Notebook>(['notebooks', 'push', 'titled.py']);
   assert.equal(title, 'Sales of March');

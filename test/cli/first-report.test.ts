@@ -9,7 +9,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 import { MAIN, Shell } from './troupe-process.ts';
 
-test('the first report of the README comes out as it says, typed word by word', async (t) => {
+test('the first report of the README works when it is typed word by word', async (t) => {
   const humanize = {
     name: 'humanize',
     version: '4.0',

@@ -47,7 +47,7 @@ test('notebooks, sessions and environments are listed and found by title', async
   await open.close();
 });
 
-test('the newest runs of the workspace are listed, and deleted', async () => {
+test('the newest runs of the workspace are listed and can be deleted', async () => {
   const [one, two] = [await openNotebook(server, { a: '1' }), await openNotebook(server, { a: '1 / 0' })];
   const [good, bad] = [await one.run(['a']), await two.run(['a'])];
   const runs = async (args: readonly string[], env = {}) =>

@@ -27,7 +27,7 @@ function standIn(script: string): string {
 const canShutIn =
   spawnSync('unshare', ['--user', '--map-root-user', '--mount', '--net', 'true']).status === 0;
 
-test('the browser sees the page and the system, and neither files of ours nor a network; elsewhere nothing is printed', async () => {
+test('the browser sees the page and the system, but neither our files nor a network; elsewhere nothing is printed', async () => {
   const browser = standIn(
     [
       'exec > /page/report.pdf 2>&1',
@@ -58,7 +58,7 @@ test('the browser sees the page and the system, and neither files of ours nor a 
   assert.deepEqual(readdirSync(temporary), [], 'nothing is left');
 });
 
-test('a browser that prints nothing fails with a word for it', async () => {
+test('a browser that prints nothing fails with an error that says so', async () => {
   await assert.rejects(printPdf(standIn('exit 0'), ''), /was not made: .*print it from a browser/);
 });
 

@@ -58,7 +58,7 @@ test('JSON keeps its value, with controls escaped', () => {
   assert.equal(json, '{"text":"a\\u009b2J\\u202e\\u007f"}');
 });
 
-test('a progress bar begins its line again', () => {
+test('a progress bar rewrites its line', () => {
   const { terminal, sent } = screen();
   terminal.printed('err', '\r 10%|#   |');
   terminal.printed('err', '\r 20%|##  |');
@@ -103,11 +103,11 @@ test('a line that is begun again is written once, as it was shown last, however 
   }
 });
 
-test('a line without an end is not held back for ever', () => {
+test('a line without an end is not held back without limit', () => {
   assert.equal(new FoldedText().take('x'.repeat(100_000)).length, 100_000);
 });
 
-test('each stream is judged by itself: results in a file, messages on a terminal', () => {
+test('each stream is treated by itself: results in a file, messages on a terminal', () => {
   const sent: string[] = [];
   const take = (name: string) => (text: string) => void sent.push(`${name} ${text}`);
   const terminal = terminalOn({

@@ -85,7 +85,7 @@ test('columns that do not fit are counted', () => {
   assert.equal(gridText(grid, limits, styleOf(false)), 'a    …\none  …\n… 2 more columns');
 });
 
-test('elements that people would click on show their value', () => {
+test('interactive elements show their value', () => {
   const slider =
     "<marimo-slider data-initial-value='4' data-label='&quot;&lt;b&gt;size&lt;/b&gt;&quot;'></marimo-slider>";
   const callout =
@@ -102,13 +102,13 @@ test('trees are JSON, and the values in them text', () => {
   );
 });
 
-test('values that JSON has no words for are shown as Python writes them', () => {
+test('values that JSON cannot express are shown as Python writes them', () => {
   const data = '{"a": "text/plain+tuple:[1.5, \\"1.5\\"]", "figure": "image/png:data:image/png;base64,AAAA"}';
   const text = "{'a': (1.5, '1.5'), 'figure': <Figure size 640x480>}";
   assert.equal(show({ mimetype: 'application/json', data, text }).text, text);
 });
 
-test('the rows that the server gives with a table are shown, and the number of those that it does not give', () => {
+test('the rows that the server gives with a table are shown, and the number of the remaining ones', () => {
   const table = {
     columns: [
       { name: 'city', type: 'str' },
@@ -220,7 +220,7 @@ test('an integer beyond 2^53 is shown as the number that it is, in tables and in
   assert.equal(tree.text, '[1,1152921504606846976]');
 });
 
-test('a page that only scripts fill is saved, as is a page within a page', () => {
+test('a page that only scripts fill is saved to a file, and so is a page within a page', () => {
   const bokeh = '<div id="plot"></div><script>draw("plot")</script>';
   const saved = show({ mimetype: 'text/html', data: bokeh });
   assert.deepEqual([saved.text, saved.files.map(({ bytes }) => String(bytes))], ['<text/html>', [bokeh]]);

@@ -62,7 +62,7 @@ for (const columns of [80, 1, 0]) {
   });
 }
 
-test('a name that steers terminals is shown without that by every command that names it', async () => {
+test('every command that names an item shows a name with steering characters without them', async () => {
   const name = 'a\u001b]0;owned\u0007\u009b2J\u202eb';
   const { id } = await server.client.notebooks.create({
     serialization: { cells: [{ cell_id: 'c', code: `# ${name}`, options: { name } }] },

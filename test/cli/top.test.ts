@@ -91,7 +91,7 @@ function stateWith(kernels: number, second: number): ServerState {
   };
 }
 
-test('shares are of the time between two readings, and a kernel that is new counts from its start', () => {
+test('shares refer to the time between two readings, and a new kernel counts from its start', () => {
   const before = { ...stateWith(3, 1), kernels: stateWith(2, 1).kernels };
   const sample = topSample(before, stateWith(3, 2));
   assert.equal(sample.cpuShare, 0.5);
@@ -112,7 +112,7 @@ for (const [columns, rows] of [
   [12, 5],
   [1, 1],
 ] as const) {
-  test(`a terminal of ${columns} columns and ${rows} rows is never written beyond`, () => {
+  test(`nothing is written beyond a terminal of ${columns} columns and ${rows} rows`, () => {
     const lines = topLines(topSample(stateWith(50, 1), stateWith(50, 2)), { columns, rows }, styleOf(true));
     assert.ok(lines.length <= rows, String(lines.length));
     for (const line of lines) assert.ok(widthOf(line) <= columns, line);

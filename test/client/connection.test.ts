@@ -27,7 +27,7 @@ async function serve(t: TestContext, { status, headers, body }: Answer) {
 }
 
 for (const status of [301, 302, 307, 308]) {
-  test(`a request is not sent to where a ${status} leads, and the error says where that is`, async (t) => {
+  test(`a request does not follow a ${status}, and the error names the target`, async (t) => {
     const other = await serve(t, { status: 200, headers: {}, body: '{"items": []}' });
     const location = `${other.baseUrl}/api/v3/datasources`;
     const { client, baseUrl } = await serve(t, { status, headers: { location } });
@@ -42,7 +42,7 @@ for (const status of [301, 302, 307, 308]) {
   });
 }
 
-test('a page in place of JSON is refused, and the error says where it comes from', async (t) => {
+test('a page in place of JSON is refused, and the error names its URL', async (t) => {
   const answer = { status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Welcome' };
   const { client, baseUrl } = await serve(t, answer);
   await assert.rejects(client.notebooks.list(), {

@@ -69,7 +69,7 @@ test('after a cut the stream continues after the last event', async (t) => {
   assert.deepEqual(ids, [undefined, '2', '3']);
 });
 
-test('session.resync-required is given, and followed by a new connection', async (t) => {
+test('session.resync-required is yielded, and followed by a new connection', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1.0', 'session.resync-required', { reason: 'slow_subscriber' }), hold),
@@ -140,7 +140,7 @@ test('silence is a cut, heartbeats are not silence', async (t) => {
   assert.deepEqual(ids, [undefined, '1']);
 });
 
-test('a server that is gone for a while is waited for, as long as it says', async (t) => {
+test('a server that is gone is waited for, as long as the options say', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1', 'a')),
@@ -157,7 +157,7 @@ test('a server that stays away is given up', async (t) => {
   await assert.rejects(typesOf(client.followEvents('/e', options)), ConnectionError);
 });
 
-test('a stream that was quiet for longer than a lost one is waited for is continued after it is lost', async (t) => {
+test('a stream that was silent before it was lost is continued', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1', 'a'), (response) => {
@@ -254,7 +254,7 @@ test('a reader that takes its time does not count as silence', async (t) => {
   assert.deepEqual([types, ids.length], [['a', 'session.closed'], 1]);
 });
 
-test('a refusal has all that the problem document says', async (t) => {
+test('a refusal has all members of the problem document', async (t) => {
   const { client } = await serve(t, (response) => {
     response.writeHead(429, { 'retry-after': '7', 'content-type': 'application/problem+json' });
     const errors = [{ path: '/a', message: 'is wrong' }];
@@ -279,7 +279,7 @@ test('a refusal has all that the problem document says', async (t) => {
   );
 });
 
-test('an answer that is not ours is a refusal all the same', async (t) => {
+test('an error response without a problem document is also a refusal', async (t) => {
   const { client } = await serve(t, (response) => {
     response.writeHead(502, { 'content-type': 'text/html', 'x-request-id': 'proxy-1' });
     response.end('<h1>Bad gateway</h1>');
@@ -302,7 +302,7 @@ test('a server that cannot be reached is named with its address and the reason',
   });
 });
 
-test('a server that wants to be left alone for longer than the client waits is given up at once', async (t) => {
+test('a server that asks for a longer pause than the client waits is given up at once', async (t) => {
   const { client } = await serve(t, stream(frame('1', 'a')), problem(503, { 'retry-after': '3600' }));
   await assert.rejects(typesOf(client.followEvents('/e')), { status: 503, retryAfter: 3600 });
 });

@@ -131,7 +131,7 @@ test('the snapshot and the counts are of the actors of all workers', async (t) =
   );
 });
 
-test('nothing is noted in other workers before somebody follows, nor once nobody does', async (t) => {
+test('nothing is noted in other workers while nobody follows', async (t) => {
   const [home, other] = await startWorkers(t);
   assert.equal(other!.runtime.watch.isWatched, false);
   const { subscription } = await home!.follow();
@@ -147,7 +147,7 @@ test('nothing is noted in other workers before somebody follows, nor once nobody
   assert.equal(other!.runtime.watch.isWatched, false, 'the worker that followed has ended');
 });
 
-test('a worker that has ended is not reported to, though its question is read later', async (t) => {
+test('nothing is reported to a worker that has ended, even if its question is read later', async (t) => {
   const [home, other] = await startWorkers(t);
   const reading = other!.cluster.holdAnswer('follow-actors');
   await home!.follow();
@@ -192,7 +192,7 @@ test('when a worker dies, subscribers get an event that asks them to read the li
   });
 });
 
-test('a worker that starts while somebody follows reports from then on', async (t) => {
+test('a worker that starts while there are followers reports from then on', async (t) => {
   const [home, other] = await startWorkers(t);
   other!.cluster.die();
   const { sink, events } = await home!.follow();
@@ -203,7 +203,7 @@ test('a worker that starts while somebody follows reports from then on', async (
   assert.equal(sink.ended, false);
 });
 
-test('a worker that has actors of the workspace before it is followed leads to a new look at the list', async (t) => {
+test('a worker that had actors of the workspace before the stream began makes followers read the list again', async (t) => {
   const [home, other] = await startWorkers(t);
   other!.cluster.die();
   const { sink, events } = await home!.follow();

@@ -45,7 +45,7 @@ test('a question to a worker that ends is over, and subscribers learn of workers
   ]);
 });
 
-test('a worker learns that another one could not act, and that worker reports why', async (t) => {
+test('a worker learns that another one could not act, and the other one reports the reason', async (t) => {
   const { peers, faults } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const fault = new Error('it could not be done');

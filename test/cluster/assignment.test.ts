@@ -55,7 +55,7 @@ function replaceSecond(cluster: ReturnType<typeof fleet>): WorkerProcess {
 const slotsOf = (table: SlotTable | undefined, worker: number) =>
   table!.owners.flatMap((owner, slot) => (owner === worker ? [slot] : []));
 
-test('the first workers serve once all of them can be asked', (t) => {
+test('the first workers serve once all of them answer questions', (t) => {
   const { assignment, workers, opsOf } = fleet(t, 3);
   const [one, two, three] = [...workers.values()];
   assignment.joined(one!, assignment.tableFor(one!).number);
@@ -104,7 +104,7 @@ test('a slot released under an older table does not move', (t) => {
   assert.equal(slotsOf(cluster.tableOf(3), 1).length, SLOTS);
 });
 
-test('a worker that is replaced leaves all that it had to its replacement', (t) => {
+test('a replaced worker leaves all its slots to its replacement', (t) => {
   const cluster = fleet(t, 2);
   begin(cluster);
   const { assignment, workers } = cluster;
@@ -157,7 +157,7 @@ test('slots move from the worker with most to the one with fewest until each has
   assert.equal(nextMove(three, [1], new Set()), undefined);
 });
 
-test('a worker that ends is replaced at once, later with growing pauses, and at once again after it was sound', () => {
+test('an ended worker is replaced at once, then with growing pauses, and at once again after one that was sound', () => {
   const restarts = new Restarts(() => 0);
   const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true, isAnyServing: true });
   assert.deepEqual([1, 1, 1, 1, 1, 1].map(ended), [0, 250, 1000, 2500, 5000, 5000]);
@@ -173,7 +173,7 @@ test('while no worker serves, one that ends is replaced within a quarter of a se
   );
 });
 
-test('five starts that fail within a minute are the last, and others do not count', () => {
+test('after five failed starts within a minute the server gives up; older failures do not count', () => {
   let now = 0;
   const restarts = new Restarts(() => now);
   const fail = () => restarts.next({ livedMs: 100, hasServed: false, isAnyServing: false });
@@ -197,7 +197,7 @@ function lookUntil(
   return undefined;
 }
 
-test('a stopped worker is given up at the second look, and one that a terminal lets go on is not', () => {
+test('a stopped worker is given up at the second look, and one that a terminal has continued meanwhile is not', () => {
   const stopped = lookUntil(
     new WorkerWatch(),
     () => 'T',

@@ -75,7 +75,7 @@ test('each worker removes records of its own notebooks, however many of others a
   for (const removals of [own, other]) removals![Symbol.dispose]();
 });
 
-test('a removal of a deletion that failed is not carried out, and more removals at once than are remembered all are', async (t) => {
+test('a removal noted by a failed deletion is not carried out, and all of very many removals are', async (t) => {
   const { store } = await temporaryStore(t);
   const removed: string[] = [];
   const removals = new Removals(store, assert.ifError);

@@ -45,7 +45,7 @@ test('files that one worker has counted need no count by the others, and each re
   assert.equal(warnings.length, 1, 'one worker has said so');
 });
 
-test('a worker that has changed files itself since its last count does not take the count of another one', async (t) => {
+test("a worker that has changed files since its last count does not use another worker's count", async (t) => {
   const { first, second, write } = startWorkers(t);
   write(1);
   await second.usage(WORKSPACE);

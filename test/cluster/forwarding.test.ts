@@ -24,7 +24,7 @@ async function start(t: Parameters<typeof startTwoWorkers>[0]) {
   return { ...cluster, first: cluster.servers[0], headers, home: seen[1]!, gate };
 }
 
-test('a request is carried out in the worker in which its workspace is at home, as it was sent', async (t) => {
+test('a request is carried out in the home of its workspace, unchanged', async (t) => {
   const { first, headers } = await start(t);
   const sent = { ...headers, 'if-none-match': '"0"', 'x-request-id': 'mine' };
   const answer = await send(first, '/things/a%2Eb?limit=7', { headers: sent });
@@ -47,7 +47,7 @@ test('a request that only reads the store is answered in the worker that receive
   assert.deepEqual((await send(first, '/anywhere', { headers })).json, { worker: 0 });
 });
 
-test('a body is forwarded once it was checked, and its answer has status and headers', async (t) => {
+test('a body is forwarded after its check, and the answer has status and headers', async (t) => {
   const { first, headers } = await start(t);
   const jsonHeaders = { ...headers, 'content-type': 'application/json' };
   const made = await send(first, '/things', { method: 'POST', headers: jsonHeaders, body: '{"name":"x"}' });
@@ -77,7 +77,7 @@ test('a large answer arrives whole at a client that reads it piece by piece', as
   assert.ok(Buffer.concat(pieces).equals(LARGE));
 });
 
-test('a body of bytes is passed on as it is read, and the client waits for the reader', async (t) => {
+test('a body of bytes is forwarded as it is read, and the client waits for the reader', async (t) => {
   const { first, headers, home, gate } = await start(t);
   const path = '/bytes';
   const request = http.request({
@@ -125,7 +125,7 @@ test('an upload whose caller loses access in its home ends, however much of it i
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
-test('a body of bytes that is empty is carried out there as well', async (t) => {
+test('an empty body of bytes is forwarded as well', async (t) => {
   const { first, headers, gate } = await start(t);
   gate.resolve();
   assert.deepEqual((await send(first, '/bytes', { method: 'PUT', headers, body: '' })).json, {
@@ -145,7 +145,7 @@ test('an event stream of another worker arrives event by event, and ends there w
   await eventually('the stream is closed', () => home.closed === 1);
 });
 
-test('a stream whose reader stops is refused more bytes than the window', async (t) => {
+test('when the reader of a stream stops, the other worker sends no more bytes than the window', async (t) => {
   const { first, headers, home } = await start(t);
   const { response } = await openEvents(first, headers);
   response.stop();
@@ -163,7 +163,7 @@ test('a stream whose reader stops is refused more bytes than the window', async 
   await eventually('the home may write again', () => home.writable > 0);
 });
 
-test('the handler hears at once that the client has left', async (t) => {
+test('the handler learns at once that the client has left', async (t) => {
   const { first, headers, home } = await start(t);
   const request = http.get({ host: first.host, port: first.port, path: '/slow', headers, agent: false });
   request.on('error', () => {});
@@ -172,7 +172,7 @@ test('the handler hears at once that the client has left', async (t) => {
   await eventually('the handler hears of it', () => home.aborted === 1);
 });
 
-test('a client that leaves while its large body is looked at is not answered', async (t) => {
+test('a client that leaves while its large body is checked gets no answer', async (t) => {
   const { first, headers } = await start(t);
   // A slice of a body waits for one slice of each of these, so the body takes at least some 400 ms.
   let hasLeft = false;
@@ -198,7 +198,7 @@ test('a client that leaves while its large body is looked at is not answered', a
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
-test('a request for a workspace that has moved finds its new home, or is carried out where it is', async (t) => {
+test('a request for a workspace that has moved reaches its new home, or is carried out here when this is the new home', async (t) => {
   const { first, headers, peers, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker does not know yet that everything is its own
   const asked = t.mock.method(peers[1], 'ownsSlot').mock;

@@ -153,7 +153,7 @@ test('a notebook that is only read is answered where the request arrives', async
   assert.equal(workerOf(await send(first, `/notebooks/${there}`, { headers })), 0);
 });
 
-test('a request whose header names a session is carried out in the home of that', async (t) => {
+test('a request whose header names a session is carried out in the home of that session', async (t) => {
   const { first, here, there, jsonHeaders } = await start(t);
   for (const [id, worker] of [
     [here, 0],
@@ -165,7 +165,7 @@ test('a request whose header names a session is carried out in the home of that'
   }
 });
 
-test('a request that names a run is carried out in the home of its session; one that names no run, where it is', async (t) => {
+test('a request that names a run is carried out in the home of its session, and where it arrived when there is no such run', async (t) => {
   const { first, servers, here, there, headers, runsOf } = await start(t);
   runsOf[0].set('run_1', here).set('run_2', there);
   runsOf[1].set('run_2', there);
@@ -254,7 +254,7 @@ test('a notebook is busy until its requests, pending answers and streams are ove
   await eventually('all are over', () => busyHomes(0).length + busyHomes(1).length === 0);
 });
 
-test('of fifty requests with one key that name different homes, a shared turn lets one be carried out', async (t) => {
+test('of fifty requests with one key and different homes, a shared turn lets one be carried out', async (t) => {
   const inUse = new Set<string>();
   let isInSharedTurn = false;
   const { servers, here, there, jsonHeaders } = await start(t, {

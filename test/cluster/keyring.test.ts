@@ -74,7 +74,7 @@ test('a rotation in one worker makes every worker seal the records of its own wo
   assert.deepEqual([...a.store.listKeys(keyChecks, SYSTEM, [], 10)], [[active]]);
 });
 
-test('a key that seals something in any workspace cannot be deleted, and one that is deleted is gone in every worker', async (t) => {
+test('a key that seals a record of any workspace cannot be deleted, and a deleted one is gone in every worker', async (t) => {
   const { file, a, b } = await open(t);
   await seal(b, 'ws_b', 1);
   const before = a.keys.ring.active;
@@ -86,7 +86,7 @@ test('a key that seals something in any workspace cannot be deleted, and one tha
   for (const keys of [a.keys.ring, b.keys.ring, readKeyring(file)]) assert.ok(!keys.keys.has(before));
 });
 
-test('a connection whose key a worker has not heard of is opened all the same', async (t) => {
+test('a worker opens a connection whose key another worker has just added', async (t) => {
   const deaf = (worker: Cluster): Cluster => ({ ...worker, onAsked: () => undefined });
   const { a, b } = await open(t, deaf);
   await a.keys.add();

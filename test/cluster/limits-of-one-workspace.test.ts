@@ -111,7 +111,7 @@ for (const workers of ['1', '3']) {
     await cancelAll();
   });
 
-  test(`${name} of fifty sessions and streams that are opened at once as many are accepted as the limits say`, async () => {
+  test(`${name} of fifty sessions and streams that are opened at once, as many are accepted as the limits allow`, async () => {
     const live = notebooks.length;
     await set({ sessions: live + 3, sessionsPerUser: live + 2, streams: 5 });
     const open = async (by: Client) => {

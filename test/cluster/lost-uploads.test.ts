@@ -35,7 +35,7 @@ function openUpload(limitBytes: number) {
   return { upload, receive, done, passedOn: () => passedOn };
 }
 
-test('a client that waits for a worker that has ended goes on, and is answered after the last byte of its body', () => {
+test('a client whose worker has ended finishes its body and gets the answer after the last byte', () => {
   const { upload, receive, done, passedOn } = openUpload(PIECE.byteLength * 4);
   receive(PIECE);
   receive(PIECE);

@@ -110,7 +110,7 @@ test('a client continues at another worker with the events it missed', async (t)
   );
 });
 
-test('a client that stops reading is cut off where it is connected, and holds up nobody', async (t) => {
+test('a client that stops reading is cut off by the worker that it is connected to, and delays nobody', async (t) => {
   const { follow, home, mirrors } = await start(t, { limitBytes: 256 * 1024 });
   const [stopped, reader, here] = await Promise.all([follow(0), follow(0), follow(1)]);
   await untilReplayed([stopped, reader, here]);
@@ -180,7 +180,7 @@ test('the end of a session ends its streams in every worker, after the last even
   await nothingIsLeft(cluster);
 });
 
-test('a server that stops tells clients of all workers to connect again', async (t) => {
+test('a stopping server asks clients of all workers to connect again', async (t) => {
   const cluster = await start(t);
   const clients = await Promise.all([cluster.follow(0), cluster.follow(1)]);
   await untilReplayed(clients);
@@ -190,7 +190,7 @@ test('a server that stops tells clients of all workers to connect again', async 
   await nothingIsLeft(cluster);
 });
 
-test('a worker that ends alone tells the clients that it mirrors streams for to connect again', async (t) => {
+test('a worker that ends alone asks the clients of its mirrored streams to connect again', async (t) => {
   const { follow, servers, home, mirrors } = await start(t);
   const [elsewhere, here] = await Promise.all([follow(0), follow(1)]);
   await untilReplayed([elsewhere, here]);

@@ -88,7 +88,7 @@ test('whichever worker is asked, the state, the metrics and the log are those of
   }
 });
 
-test('a worker that does not answer is missed, and that is said', async () => {
+test('a worker that does not answer is counted as silent', async () => {
   const [worker] = testCluster(3, () => 0);
   const { state, metrics, log } = observeCluster(
     observationOf(1),

@@ -10,7 +10,7 @@ import { OWNER } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const SIZE = 3;
-/** All of them in one of three workers is one case of some hundreds, and none of this test file depends on where they are. */
+/** In one of some hundreds of runs one of three workers is the home of all, and no test of this file depends on that. */
 const NOTEBOOKS = 8;
 /** This many connections reach all workers, with an exception in some thousands of runs. */
 const AT_ONCE = 24;
@@ -91,7 +91,7 @@ test('every worker reads, runs, follows and cancels sessions that are at home in
   await closeAll([...quick, ...slow]);
 });
 
-test('an output that notebooks of several workers have in common stays with each until that one is deleted', async () => {
+test('an output that notebooks of several workers share stays with each notebook until that notebook is deleted', async () => {
   const markup = 'x'.repeat(100_000);
   const notebooks = await opened(NOTEBOOKS, 'import marimo as mo\nmo.Html("x" * 100_000)');
   const runs = await Promise.all(notebooks.map((notebook) => notebook.run({ type: 'all' })));
@@ -142,7 +142,7 @@ test('paging the runs of a workspace misses none that several workers store at o
   await closeAll(notebooks);
 });
 
-test('conversations of one workspace answer in whichever worker they are at home', async () => {
+test('conversations of one workspace answer in every worker', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const ids: string[] = [];
   for (let n = 0; n < NOTEBOOKS; n++)

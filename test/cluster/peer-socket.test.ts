@@ -91,7 +91,7 @@ test('a connection without a secret ends after ten seconds, and a worker gets in
   await Promise.all(silent.map((socket) => socket.closed || once(socket, 'close')));
 });
 
-test('a worker connects although more connections wait than the system keeps', async (t) => {
+test('a worker connects even while more connections wait than the system keeps', async (t) => {
   const path = await listen(t);
   // Within one turn of the event loop the server accepts none of them.
   const refused = Array.from({ length: 1000 }, () => connect(path).on('error', () => {}));

@@ -22,7 +22,7 @@ const SETTINGS = { TROUPE_WORKERS: String(SIZE) };
 
 const server = await startChildServer(test, SETTINGS);
 
-/** Repeats a request until it is answered, as a client does that a worker's end has cut off. */
+/** Repeats a request until it is answered, like a client whose connection was cut by the end of a worker. */
 function answered<T>(what: string, ask: () => Promise<T>, withinMs?: number): Promise<T> {
   return eventually(what, () => ask().catch(() => undefined), withinMs);
 }

@@ -88,7 +88,7 @@ test('of fifty openings in one environment that reach different workers, one suc
     await client.notebookSessions.close(notebookSessionId!);
   }));
 
-test('of fifty executions that reach different workers, one is accepted; of fifty cancellations each is answered and one ends it', async () => {
+test('of fifty executions at different workers one is accepted; fifty cancellations are all answered, and one ends it', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
   const accepted: string[] = [];
   await rounds(async () => {

@@ -77,7 +77,7 @@ function homesHere(count: number) {
   return [...slots.values()];
 }
 
-test('a slot stays as long as something lives in a home of it', async (t) => {
+test('a slot stays as long as one of its homes has something alive', async (t) => {
   const active = homesHere(3);
   const { release, stored } = await startWorker(t, active);
   const releasing = release(SLOTS);
@@ -107,7 +107,7 @@ test('the state of a home leaves memory with its slot, once all decisions about 
   }
 });
 
-test('nothing leaves memory when another table has come meanwhile, by which the slots stay', async (t) => {
+test('nothing leaves memory when a newer table lets the slots stay', async (t) => {
   const [home] = homesHere(1);
   assert.ok(home !== undefined);
   const { peers, told, release, stored } = await startWorker(t, []);

@@ -70,7 +70,7 @@ test('each run is cancelled by the worker in which its session is at home, and t
   assert.deepEqual(of(1), ['1 refreshes', '1 stops run_b of nb_1', '1 commits']);
 });
 
-test('runs that are all at home are cancelled at once, and nobody is asked', () => {
+test('runs that are all at home here are cancelled at once, without a question to others', () => {
   const { workers, clusters } = startWorkers();
   const results = workers[0]!.cancelAll(principal, ['run_a', 'run_none']);
   assert.ok(!(results instanceof Promise));
@@ -80,14 +80,14 @@ test('runs that are all at home are cancelled at once, and nobody is asked', () 
   );
 });
 
-test('a run whose worker has died is not said to be cancelled', async () => {
+test('a run whose worker has died is not reported as cancelled', async () => {
   const { workers, clusters } = startWorkers();
   clusters[2]!.onAsked('cancel-runs', () => undefined);
   const [result] = await workers[0]!.cancelAll(principal, ['run_c']);
   assert.deepEqual([result?.status, result?.error?.code], [null, 'unavailable']);
 });
 
-test('a run that comes to the worker while it asks the others is cancelled there', async () => {
+test('a run that moves to this worker while it asks the others is cancelled here', async () => {
   const { workers, clusters, events } = startWorkers();
   clusters[2]!.onAsked('cancel-runs', () => clusters[0]!.takeAll());
   const [result] = await workers[0]!.cancelAll(principal, ['run_c']);

@@ -99,7 +99,7 @@ test('no environment is created in a workspace that another worker has deleted m
   assert.equal(await first.decide(() => first.environments.create(WORKSPACE)), 'not_found');
 });
 
-test('a session that another worker has just attached to an environment is seen in the turn that deletes the workspace', async (t) => {
+test('a turn that deletes a workspace sees a session that another worker has just attached to an environment', async (t) => {
   const [first, second] = await twoWorkers(t);
   const created = await first.decide(() => first.environments.create(WORKSPACE));
   assert.ok(typeof created === 'object');

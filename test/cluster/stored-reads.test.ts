@@ -48,7 +48,7 @@ test('every worker shows a run of another one as running', async () => {
   await notebook.close();
 });
 
-test('a run that waits for its end is answered where it runs, whichever worker is asked', async () => {
+test('a request that waits for the end of a run is answered by the home of the run', async () => {
   const notebook = await openNotebook(server, { a: 'import time\ntime.sleep(1)' });
   const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
   assert.deepEqual(await answersTo(`/api/v3/runs/${runId}?wait=30`, ({ status }: ShownRun) => status), [

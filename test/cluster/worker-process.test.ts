@@ -26,7 +26,7 @@ function start() {
   return { process, heard, end, closeChannel };
 }
 
-test('the end of a worker is noticed although Node.js does not say that its channel is closed', async () => {
+test('the end of a worker is noticed even if Node.js reports no end of its channel', async () => {
   const { process, heard, end, closeChannel } = start();
   closeChannel();
   process.emit('exit', null, 'SIGKILL');

@@ -52,7 +52,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
   };
   return {
     ...{ first, second, create, remove, removed, forgotten, deleted },
-    /** Before the stores are closed. */
+    /** Ends the removals; to be called before the stores are closed. */
     [Symbol.dispose]: () => {
       for (const removals of removalsOf) removals[Symbol.dispose]();
     },

@@ -68,7 +68,7 @@ test('whichever worker is asked, the actors of all are listed once each, page by
   }
 });
 
-test('actors that ended lately are listed from whichever worker remembers them', async (t) => {
+test("actors that ended lately are listed with every worker's memory of them", async (t) => {
   const workers = await startWorkers(t);
   for (const [n, { actors }] of workers.entries()) {
     actors.spawn(box(`b${n}`), { id: `b${n}` });
@@ -137,7 +137,7 @@ test('one actor is read in the worker that it is at home in', async (t) => {
   assert.equal(await answerOf('run/unknown'), 404);
 });
 
-test('nobody is shown an actor of another worker before it is on disk', async (t) => {
+test('an actor of another worker is shown only once it is on disk', async (t) => {
   const [asking, other] = await startWorkers(
     t,
     testCluster(2, () => 0),
@@ -152,7 +152,7 @@ test('nobody is shown an actor of another worker before it is on disk', async (t
   assert.deepEqual([items.length, isCommitted], [1, true]);
 });
 
-test('a worker that does not answer is missed, and that is said', async (t) => {
+test('a worker that does not answer is counted as silent', async (t) => {
   const [first, second] = testCluster(2, () => 0);
   const [asking, silent] = await startWorkers(t, [{ ...first!, askOthers: async () => [] }, second!]);
   asking!.actors.spawn(box('a'), { id: 'a' });

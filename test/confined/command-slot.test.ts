@@ -28,7 +28,7 @@ function newSlot() {
   return { slot, log, deliver };
 }
 
-test('a second command is a mistake of the caller until the first has ended', () => {
+test('a second command throws until the first has ended, because it is a mistake of the caller', () => {
   const { slot, log } = newSlot();
   const seq = slot.give('execute-cells', {});
   assert.throws(() => slot.give('edit-cells', {}), /edit-cells was given while command 1 is in flight/);
@@ -54,7 +54,7 @@ test('with nothing in flight there is nothing to interrupt', () => {
   assert.deepEqual(log, []);
 });
 
-test('an interrupt says which command it is meant for before its signal, once however often it is asked for', () => {
+test('an interrupt names its command before its signal, once however often it is requested', () => {
   const { slot, log, deliver } = newSlot();
   slot.settle(done(slot.give('execute-cells', {})));
   slot.give('execute-cells', {});

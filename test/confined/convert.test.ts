@@ -52,7 +52,7 @@ for (const format of ['py', 'ipynb', 'md'] as const) {
   });
 }
 
-test('saved outputs travel into .ipynb and .html, and the page asks nobody else for its front end', async () => {
+test('saved outputs are kept in .ipynb and .html, and the page loads its front end from this server only', async () => {
   assert.match(await write('ipynb'), /RESULT/);
   const page = await write('html');
   assert.match(page, /RESULT/);
@@ -66,7 +66,7 @@ for (const [format, content, where] of [
   ['ipynb', '{"cells": 7}', /cells/],
   ['ipynb', '['.repeat(100_000), /nested too deeply/],
 ] as const) {
-  test(`.${format} that begins with ${content.slice(0, 12).trim()} is unreadable, and it says where`, async () => {
+  test(`.${format} that begins with ${content.slice(0, 12).trim()} is unreadable, and the error names the place`, async () => {
     const result = await host.host.convert({ direction: 'read', format, content });
     assert.ok(!result.ok);
     assert.equal(result.error.code, 'unreadable_notebook');
@@ -74,7 +74,7 @@ for (const [format, content, where] of [
   });
 }
 
-test('conversions run side by side and leave no socket', async () => {
+test('conversions run in parallel and leave no socket', async () => {
   const requests = Array.from({ length: 8 }, (_, i) =>
     host.host.convert({ direction: 'read', format: 'py', content: `x = ${i}` }),
   );
@@ -87,7 +87,7 @@ test('conversions run side by side and leave no socket', async () => {
   assert.deepEqual(readdirSync(host.runDir), []);
 });
 
-test('a conversion that has no host says so', async () => {
+test('a conversion without a host fails with an error that says so', async () => {
   const lost = await startTestHost();
   await lost[Symbol.asyncDispose]();
   const result = await lost.host.convert({ direction: 'read', format: 'py', content: '' });

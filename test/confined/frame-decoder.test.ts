@@ -50,7 +50,7 @@ test('a frame above the limit is refused by its header alone, after the frames b
   assert.deepEqual(found, [7]);
 });
 
-test('a header that is split and promises too much is refused', () => {
+test('a split header that announces too much is refused', () => {
   const decoder = new FrameDecoder(1000);
   const header = Buffer.from([0xff, 0xff, 0xff, 0xff, 0]);
   assert.deepEqual(decode(decoder, header.subarray(0, 3)), []);
@@ -61,7 +61,7 @@ test('a frame without even a channel is refused', () => {
   assert.throws(() => decode(new FrameDecoder(1000), Buffer.alloc(5)), new FrameError('an empty frame'));
 });
 
-test('a frame that only promises to be big takes no memory', () => {
+test('a frame that only announces a large size takes no memory', () => {
   const before = process.memoryUsage().arrayBuffers;
   const header = Buffer.alloc(6);
   header.writeUInt32LE(60 * 2 ** 20, 0);

@@ -19,7 +19,7 @@ function watched(workDone: () => number | undefined, rests = true) {
   return { heartbeat, beat, said, asked };
 }
 
-test('a host that does nothing and does not answer is silent after two more beats, and lost after eight', () => {
+test('an idle host that does not answer is silent after two more beats, and lost after eight', () => {
   const { beat, said, asked } = watched(() => 7);
   beat(2);
   assert.deepEqual(said, []);
@@ -32,7 +32,7 @@ test('a host that does nothing and does not answer is silent after two more beat
   assert.equal(asked.times, 1, 'one question waits at most');
 });
 
-test('a host that uses processor time gets longer before it is silent or lost, but not for ever', () => {
+test('a host that uses processor time gets longer before it counts as silent or lost, within a limit', () => {
   let ticks = 0;
   const { beat, said } = watched(() => ticks++);
   beat(5);
@@ -54,7 +54,7 @@ test('a host that answers counts as alive, and its misses are counted from zero'
   assert.deepEqual(said, ['silent', 'back']);
 });
 
-test('a host that nobody uses is left alone after a while, until it is used or somebody wants to know of it', () => {
+test('an unused host is not asked after a while, until it is used or its state is requested', () => {
   const { heartbeat, beat, said, asked } = watched(() => 7);
   heartbeat.start();
   const live = (beats: number) => {
@@ -89,7 +89,7 @@ test('a host that nobody uses is left alone after a while, until it is used or s
   heartbeat[Symbol.dispose]();
 });
 
-test('a host that stops while it is left alone is silent two beats after somebody wants to know of it', () => {
+test('an unasked host that stops is silent two beats after its state is requested', () => {
   const { heartbeat, beat, said } = watched(() => 7);
   heartbeat.start();
   beat(1);

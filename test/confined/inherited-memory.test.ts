@@ -14,7 +14,10 @@ import { type StartZygote, ZygoteProcess } from '#src/confined/host/zygote-proce
 import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
 import { openKernel, startTestHost, TestKernel } from './kernel-fixture.ts';
 
-/** Followed by a hyphen or a slash and 16 hexadecimal digits. The search must not contain itself. */
+/**
+ * Begins each mark; a hyphen or a slash and 16 hexadecimal digits follow. The code that searches memory writes it in two halves,
+ * so that the search does not find itself.
+ */
 const MARK = 'zq7mark';
 const SEARCH = `
 import re

@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => host[Symbol.asyncDispose]());
 
-test('an interrupt ends the run it was meant for, and only that one', async () => {
+test('an interrupt ends the run of its command, and only that run', async () => {
   const kernel = await openKernel(host, {
     loop: 'print("go")\nwhile True: pass\ndone = 1',
     after: 'done',
@@ -32,7 +32,7 @@ test('an interrupt ends the run it was meant for, and only that one', async () =
   kernel.kernel.kill();
 });
 
-test('an interrupt in the same turn as the command is not lost, and ends the command alone', async () => {
+test('an interrupt in the same turn as the command is not lost, and ends only that command', async () => {
   const kernel = await openKernel(host, { loop: 'while True: pass', fine: '1' });
   for (let round = 0; round < 5; round++) {
     const run = kernel.run(['loop']);

@@ -27,7 +27,7 @@ function startMistaken(mistake: Partial<KernelSink>): Promise<KernelExit> {
 }
 
 for (const where of ['messages', 'ready'] as const) {
-  test(`a mistake of ours in taking a kernel's ${where} costs that kernel and nothing else`, async () => {
+  test(`a bug of the server in handling a kernel's ${where} ends that kernel and nothing else`, async () => {
     const innocent = await openKernel(host, { a: '1' });
     const error = new TypeError('a mistake');
     const exit = await startMistaken({

@@ -60,7 +60,7 @@ test('the path is gone once the child is in, and every other connection is close
   assert.equal(admitted.length, 1);
 });
 
-test('a token that comes in single bytes is understood, and the bytes after it are passed on', async (t) => {
+test('a token that comes in single bytes is read, and the bytes after it are passed on', async (t) => {
   const { door, admitted, isAdmitted, guest } = await openDoor(t);
   door.expect(OTHER_PID);
   const child = guest();

@@ -63,7 +63,7 @@ test('a stopped kernel ends in good order', async () => {
   assert.deepEqual(exit, { cause: 'stopped', code: 0, signal: null, message: 'The kernel was stopped.' });
 });
 
-test('a stop of a busy kernel interrupts it first, and one that does not listen is killed', async () => {
+test('stopping a busy kernel interrupts it first, and then kills it if it does not react', async () => {
   const [polite, deaf] = [
     await openKernel(host, { a: 'import time\nprint("go")\nwhile True: time.sleep(1)' }),
     await openKernel(host, {
@@ -85,7 +85,7 @@ test('a stop of a busy kernel interrupts it first, and one that does not listen 
   );
 });
 
-test('a kernel that is killed before it is ready says so and nothing else', async () => {
+test('a kernel that is killed before it is ready reports only its end', async () => {
   const kernel = new TestKernel(host, { a: '1' });
   kernel.kernel.kill();
   assert.equal(kernel.exits.length, 0);
@@ -99,7 +99,7 @@ test('a kernel whose directory does not exist does not start', async () => {
   assert.deepEqual([cause, code], ['kernel_start_failed', 70]);
 });
 
-test('why a kernel did not start is in the log in full, and in its end without paths', async () => {
+test("the reason for a failed start is in the log in full, and in the kernel's end without paths", async () => {
   const logged: object[] = [];
   const log = { info: () => {}, warn: (details: object) => logged.push(details), error: () => {} };
   await using logging = await startTestHost({ log });

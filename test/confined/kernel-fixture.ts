@@ -45,7 +45,7 @@ export async function startTestHost(options: Partial<KernelHostOptions> = {}): P
   return { host, hello, runDir, work, [Symbol.asyncDispose]: dispose };
 }
 
-/** All that one command did. */
+/** All results of one command. */
 export class Outcome {
   readonly done: BridgeDone;
   readonly messages: readonly KernelMessage[];

@@ -44,7 +44,7 @@ for (const [name, code, reason] of [
   });
 }
 
-test('a frame that only promises to be long, byte by byte, waits for its end and hurts nobody', async () => {
+test('a frame that only announces a great length, byte by byte, waits for its end and harms nobody', async () => {
   const guilty = await openKernel(host, {
     f: FORGE,
     g: 'forge(struct.pack("<IB", 60 * 2**20, 0))\nfor _ in range(2000): forge(b"x")\nos._exit(4)',
@@ -54,7 +54,7 @@ test('a frame that only promises to be long, byte by byte, waits for its end and
   assert.deepEqual([(await guilty.exited).cause, guilty.exits[0]?.code], ['kernel_exited', 4]);
 });
 
-test('a forged end of another command than the one in flight is not heard', async () => {
+test('a forged end of another command than the one in flight is ignored', async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
     g: 'for seq in (-1, 0, 1, 2, 4, 1e9): forge(done(seq))\nx = 1',
@@ -90,7 +90,7 @@ test('a kernel that closes its socket is gone, though its process still runs', a
   assert.match((await kernel.exited).cause, /^kernel_(exited|killed)$/);
 });
 
-test('descriptors that a kernel sends along with its frames are not taken', async () => {
+test('file descriptors that a kernel sends with its frames are not accepted', async () => {
   const send =
     'ends = os.pipe()\nsocket.send_fds(kernel_socket, [frame(dict(op="nothing"))], list(ends) * 50)';
   const kernel = await openKernel(host, { a: `${FORGE}${send}`, b: '1' });

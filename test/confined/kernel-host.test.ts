@@ -24,7 +24,7 @@ test('a started host reports its versions', async () => {
   assert.equal(host.host.state, 'up');
 });
 
-test('a Python that is not there, or has no marimo, is said in one line', async () => {
+test('a missing Python, or one without marimo, is reported in one line', async () => {
   for (const [python, code, message] of [
     [
       '/nonexistent/python',
@@ -44,7 +44,7 @@ test('a Python that is not there, or has no marimo, is said in one line', async 
   }
 });
 
-test('a marimo that does not fit is refused with the names that it lacks', async (t) => {
+test('a marimo that does not fit is refused with the names that are missing', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-host-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const hostScript = join(folder, 'zygote.py');
@@ -89,7 +89,7 @@ test('a run directory whose path is too long for sockets works', async (t) => {
   await openKernel(host, { a: '1' });
 });
 
-test('full confinement is required or the host does not start', async () => {
+test('when full confinement is required and missing, the host does not start', async () => {
   const hello = await startTestHost({ confinement: 'require' }).then(
     async (host) => {
       await host[Symbol.asyncDispose]();
@@ -123,7 +123,7 @@ test('when the process that forks kernels is killed, every kernel is reported an
   await eventually('the lost kernels are gone', () => !pids.some(isAlive));
 });
 
-test('a host that is stopped is silent within seconds, and is back when it goes on', async () => {
+test('a stopped host counts as silent within seconds, and is back when it continues', async () => {
   await using host = await startTestHost();
   const kernel = await openKernel(host, { a: 'x = 1' });
   const zygote = parentOf((await kernel.ready).pid);
@@ -136,7 +136,7 @@ test('a host that is stopped is silent within seconds, and is back when it goes 
   assert.deepEqual(kernel.exits, []);
 });
 
-test('a host that stays stopped is killed with its kernels, and a kernel that waits gets the next one', async () => {
+test('a host that stays stopped is killed with its kernels, and a waiting kernel gets the next host', async () => {
   await using host = await startTestHost();
   const lost = await openKernel(host, { a: 'x = 1' });
   const { pid } = await lost.ready;
@@ -151,7 +151,7 @@ test('a host that stays stopped is killed with its kernels, and a kernel that wa
   await eventually('what was stopped is gone', () => ![pid, zygote, guardian].some(isAlive));
 });
 
-test('a host that is stopped keeps nobody from disposing of it, and is gone afterwards', async () => {
+test('disposing of a stopped host works, and it is gone afterwards', async () => {
   const host = await startTestHost();
   const { pid } = await (await openKernel(host, { a: 'x = 1' })).ready;
   const zygote = parentOf(pid);
@@ -160,7 +160,7 @@ test('a host that is stopped keeps nobody from disposing of it, and is gone afte
   await eventually('kernel and host are gone', () => !isAlive(pid) && !isAlive(zygote));
 });
 
-test('a host that fails to come back is tried again, and a kernel waits for it', async (t) => {
+test('a host that fails to come back is started again, and a kernel waits for it', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-host-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const real = findHostScript();

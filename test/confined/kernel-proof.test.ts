@@ -26,13 +26,13 @@ test('the host proves that kernels start, and leaves no process', async () => {
   await eventually('an empty folder', () => readdirSync(runDir).length === 0);
 });
 
-test('a host whose kernels cannot start says why', async () => {
+test('a host whose kernels cannot start reports the reason', async () => {
   await using fixture = await startTestHost({ proves: true, limits: { openFiles: 4 } });
   const { host } = fixture;
   await eventually('a problem', () => /^The kernel did not start: /.test(host.problem ?? ''));
 });
 
-test('a host whose kernels lack a layer that it has promised says which', async () => {
+test('a host whose kernels lack a promised layer names that layer', async () => {
   const outcomes: (string | null)[] = [];
   const python = pythonWith(`
 import ctypes

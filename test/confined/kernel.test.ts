@@ -66,7 +66,7 @@ test('a run returns the exact verdict of every cell', async () => {
   kernel.kernel.kill();
 });
 
-test('an edit in code mode registers and marks, a configuration disables, and neither runs anything', async () => {
+test('an edit in code mode registers cells and marks them stale, and a configuration disables them; neither runs anything', async () => {
   const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
   await kernel.run(['b']);
   const cells = ['a', 'b'].map((cellId) => {
@@ -88,7 +88,7 @@ async with cm.get_context() as ctx:
   kernel.kernel.kill();
 });
 
-test('the errors that other code would bring are found, and nothing changes', async () => {
+test('the kernel finds the errors that other code would cause, and changes nothing', async () => {
   const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
   await kernel.run(['b']);
   const found = kernel.next((m) => m.op === 'bridge-judged');
@@ -119,7 +119,7 @@ test('the scratchpad sees the notebook, and its input() fails at once', async ()
   kernel.kernel.kill();
 });
 
-test('a command while another is in flight is a mistake of the caller', async () => {
+test('a second command in flight throws, because it is a mistake of the caller', async () => {
   const kernel = await openKernel(host, { a: 'while True: pass', b: '1' });
   const run = kernel.run(['a']);
   assert.throws(() => kernel.kernel.execute({ cellIds: ['b'], codes: ['1'] }), /in flight/);
@@ -175,7 +175,7 @@ test('10 MiB that are printed arrive complete and in order, quickly', async () =
   kernel.kernel.kill();
 });
 
-test('a kernel that nobody reads is held, and goes on where it was', async () => {
+test('a kernel whose output nobody reads is paused, and continues where it was', async () => {
   const kernel = await openKernel(host, {
     a: 'for i in range(20):\n    print("x" * 899_999)\n    marks.append(i)',
     m: 'marks = []',

@@ -40,7 +40,7 @@ print(kept)`,
 });
 
 test('the kernel counts the values and levels of a call as the server does', async () => {
-  // This call has a brace and four commas of its own, and a list has a bracket and one comma less than items.
+  // The call itself has a brace and four commas, and a list has one bracket, and one comma less than items.
   const kernel = await openKernel(host, {
     a: `
 from troupe import channel

@@ -71,7 +71,7 @@ const commandOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'latin1'
 /** Folders of models that are running. Sockets of other children are files, and are gone once they are connected. */
 const sockets = (runDir: string) => readdirSync(runDir);
 
-test('a local model is named for its file, started when it is first asked, and asked over its socket', async (t) => {
+test('a local model has the name of its file, starts on first use, and is asked over its socket', async (t) => {
   const { model, runDir } = await localModel(t);
   assert.equal(model.name, 'tiny');
   assert.deepEqual(sockets(runDir), []);
@@ -81,7 +81,7 @@ test('a local model is named for its file, started when it is first asked, and a
   assert.equal(first, second);
 });
 
-test('an abort leaves the model to the next question', async (t) => {
+test('after an abort the model answers the next question', async (t) => {
   const { model } = await localModel(t);
   const abort = new AbortController();
   await model.start();
@@ -91,7 +91,7 @@ test('an abort leaves the model to the next question', async (t) => {
   assert.deepEqual(await ask(model, 'Hello'), { heard: '64 at tiny.gguf', finish: 'stop' });
 });
 
-test('a model that dies breaks its answer off, and the next question starts it again', async (t) => {
+test('when a model dies its answer is broken off, and the next question starts it again', async (t) => {
   const { model, runDir, ended } = await localModel(t);
   await assert.rejects(ask(model, 'die'), {
     name: 'ModelFailure',

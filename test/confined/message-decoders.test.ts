@@ -64,7 +64,7 @@ test('a judgement of other code names the errors of each cell', () => {
   assert.throws(() => decodeMessage({ op: 'bridge-judged', errors: { a: 'cycle' } }), ShapeError);
 });
 
-test('a document transaction speaks one language for configurations', () => {
+test("a document transaction has its cells' configuration in the server's names", () => {
   const changes = [
     {
       type: 'create-cell',
@@ -129,7 +129,7 @@ test('names and types of the columns of a table have at most half a million char
   );
 });
 
-test('of a MIME type 255 characters are kept', () => {
+test('a MIME type is cut to 255 characters', () => {
   const kept = [255, 256].map((length) => {
     const output = { channel: 'output', mimetype: 'x'.repeat(length), data: '', timestamp: 1 };
     const message = decodeMessage({ ...CELL_OP, output });
@@ -138,7 +138,7 @@ test('of a MIME type 255 characters are kept', () => {
   assert.deepEqual(kept, [255, 255]);
 });
 
-test('why something failed or is not shown is kept up to a length', () => {
+test('the reason of a failure or of a missing output is kept up to a length', () => {
   const errorOf = (error: string) => {
     const message = decodeMessage({ op: 'bridge-done', seq: 1, type: 'T', error, cells: {} });
     return message.op === 'bridge-done' ? message.error : undefined;
@@ -200,7 +200,7 @@ test('JSON with any content of its strings is parsed', () => {
   }
 });
 
-test('JSON that is nested too deeply, has too many values or is none is refused without a quote of it', () => {
+test('JSON that is nested too deeply, has too many values or is invalid is refused without being quoted', () => {
   const refused: readonly (readonly [string, string])[] = [
     [`${'['.repeat(65)}${']'.repeat(65)}`, 'a frame that is nested too deeply'],
     [`{"a":${'{"a":'.repeat(100)}1${'}'.repeat(101)}`, 'a frame that is nested too deeply'],

@@ -53,7 +53,7 @@ test('the parsing process has given up all unneeded rights', async (t) => {
     assert.ok(status.includes(line), status);
 });
 
-test('a known notebook is answered at once', async (t) => {
+test('a notebook that was checked before is answered at once', async (t) => {
   const { judge } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1', 'y = 2']), true);
   assert.equal(judge.allParse(['y = 2', 'x = 1', '']), true);
@@ -75,7 +75,7 @@ test('code that breaks the parser does not parse, and the next question is answe
   assert.deepEqual(answers, [false, false, true, true]);
 });
 
-test('a question that a kernel host dies with is put to its successor', async (t) => {
+test('a question during which the kernel host dies is asked of its successor', async (t) => {
   const { judge } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1']), true);
   const processes = hostProcesses();
@@ -85,7 +85,7 @@ test('a question that a kernel host dies with is put to its successor', async (t
   assert.deepEqual(await answers, [true, false]);
 });
 
-test('a kernel host that hangs keeps no question from its answer', async (t) => {
+test('a kernel host that hangs does not keep questions waiting without an answer', async (t) => {
   const { judge } = await startJudge(t);
   const [, zygote] = await eventually('the judge is there before it is asked', () => {
     const processes = hostProcesses();

@@ -49,7 +49,7 @@ function moveAllTheTime(moves: number, events: number): void {
 }
 
 export async function busyActor(t: TestContext, { server, browser }: Stage): Promise<void> {
-  await t.test('the list of actors keeps no more of it, however long somebody looks', async () => {
+  await t.test('the memory of the list of actors does not grow with time', async () => {
     const { page, complaints } = await browser.signIn(server, '#/ws_home/actors', {
       prepare: (opened) => opened.addInitScript(`(${moveAllTheTime})(${MOVES}, ${EVENTS})`),
     });

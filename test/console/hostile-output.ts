@@ -49,7 +49,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
   const { page, complaints } = await browser.signIn(server);
   await page.evaluate('window.hits = []; window.hit = (what) => window.hits.push(what)');
 
-  await t.test('the notebook shows it, and none of it runs, loads or leaves', async () => {
+  await t.test('the notebook shows hostile output, and none of it runs, loads or leaves', async () => {
     await page.evaluate(`location.hash = '#/ws_home/sessions/${notebook.id}'`);
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
     const frame = page.locator('iframe').first().contentFrame();
@@ -70,7 +70,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
     assert.equal(browser.context.pages().length, tabs, 'no link opens a tab');
   });
 
-  await t.test('so does the run', async () => {
+  await t.test('the run shows it in the same way', async () => {
     await page.evaluate(`location.hash = '#/ws_home/runs/${run.id}'`);
     await page.locator('iframe').first().contentFrame().getByText('click me').waitFor();
     await page.locator('iframe').first().contentFrame().locator('#link').click();
@@ -88,7 +88,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
     assert.deepEqual(attempts, ['refused', 'refused', 'refused']);
   });
 
-  await t.test('a title with markup is text wherever it stands', async () => {
+  await t.test('a title with markup is shown as text everywhere', async () => {
     await page.evaluate(`location.hash = '#/ws_home/sessions'`);
     await page.getByRole('link', { name: title }).waitFor();
   });

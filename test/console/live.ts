@@ -15,7 +15,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
   const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Live' });
   const { environmentId } = notebook;
 
-  await t.test('the page of an actor asks again when it has moved, and not otherwise', async () => {
+  await t.test('the page of an actor is loaded again when the actor has moved, and only then', async () => {
     const hash = `#/ws_home/actors/notebook-session/${notebook.id}`;
     const { page, complaints } = await browser.signIn(server, hash, { prepare: ownClock });
     const asked = requestsOf(page);
@@ -39,7 +39,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await page.close();
   });
 
-  await t.test('a page that nobody sees follows nothing and asks for nothing', async () => {
+  await t.test('a hidden page follows nothing and requests nothing', async () => {
     const { page, complaints } = await browser.signIn(server, '', { prepare: ownClock });
     await page.getByRole('heading', { name: 'The server' }).waitFor();
     await eventually('it follows actors and server', async () => (await client.server()).streams === 2);
@@ -139,7 +139,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     },
   );
 
-  await t.test('a prompt is cancelled where it is read', async () => {
+  await t.test('a prompt can be cancelled in the view of its conversation', async () => {
     const { sessionId } = await client.agentSessions.open({ environmentId });
     model.script((exchange) => exchange.text('Endless'));
     const { runId } = await client.agentSessions.prompt(sessionId, 'Go on.');
@@ -188,7 +188,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     assert.equal(await field.inputValue(), `troupe sessions events ${notebook.id}`);
   });
 
-  await t.test('a command that is copied runs nothing that stands in the link to the page', async () => {
+  await t.test('a copied command runs nothing that is hidden in the link to the page', async () => {
     const id = "x'; echo owned\n$(echo owned)`echo owned`";
     await open(`streams/${encodeURIComponent(id).replaceAll("'", '%27')}`);
     await page.getByRole('heading', { level: 1, name: 'Stream of x' }).waitFor();

@@ -62,7 +62,7 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
   const rows = page.locator('.rows tbody tr:not(.space)');
   await rows.first().waitFor();
 
-  await t.test('all are counted, and only those in sight are in the page', async () => {
+  await t.test('all are counted, and only those in view are in the page', async () => {
     await page.getByRole('heading', { name: 'Actors' }).locator('..').getByText('10,000').waitFor();
     assert.equal(await page.getByRole('table').getAttribute('aria-rowcount'), String(ACTORS));
     assert.ok((await rows.count()) <= MAX_ROWS);

@@ -77,7 +77,7 @@ test('the console while the server does not answer, and afterwards', { skip: wit
     await page.close();
   });
 
-  await t.test('how long something has lasted is right on a machine whose clock is wrong', async () => {
+  await t.test('durations are right on a machine whose clock is wrong', async () => {
     const run = await notebook.submit([]);
     for (const wrongByMs of [-3_600_000, 3_600_000]) {
       const { page } = await browser.signIn(server, `#/ws_home/runs/${run}`, {

@@ -52,7 +52,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.match((await rows.first().textContent()) ?? '', /^[2-9]\d\d MiB.*The hog/);
   });
 
-  await t.test('a command that is refused in a list says all of the reason', async () => {
+  await t.test('a command that is refused in a list shows the whole reason', async () => {
     const row = page.getByRole('row').filter({ hasText: 'The loop' });
     await row.getByRole('button', { name: 'Hibernate' }).click();
     await row.getByRole('button', { name: 'Hibernate' }).click();
@@ -62,18 +62,21 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.equal(text, room);
   });
 
-  await t.test('the keyboard stays where it is when a command asks, and when it was refused', async () => {
-    const row = page.getByRole('row').filter({ hasText: 'The loop' });
-    await page.getByRole('button', { name: 'Hide' }).click();
-    await row.getByRole('button', { name: 'Hibernate' }).focus();
-    await page.keyboard.press('Enter');
-    await row.getByRole('group', { name: 'Its variables are lost.' }).waitFor();
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'No');
-    await page.keyboard.press('Shift+Tab');
-    await page.keyboard.press('Enter');
-    await page.getByRole('alert').filter({ hasText: 'session_busy' }).waitFor();
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Hibernate');
-  });
+  await t.test(
+    'the focus stays in place when a command asks for confirmation, and when it was refused',
+    async () => {
+      const row = page.getByRole('row').filter({ hasText: 'The loop' });
+      await page.getByRole('button', { name: 'Hide' }).click();
+      await row.getByRole('button', { name: 'Hibernate' }).focus();
+      await page.keyboard.press('Enter');
+      await row.getByRole('group', { name: 'Its variables are lost.' }).waitFor();
+      assert.equal(await page.evaluate('document.activeElement.textContent'), 'No');
+      await page.keyboard.press('Shift+Tab');
+      await page.keyboard.press('Enter');
+      await page.getByRole('alert').filter({ hasText: 'session_busy' }).waitFor();
+      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Hibernate');
+    },
+  );
 
   await t.test('the overview names the parts that could not be loaded, and why', async () => {
     const { page: partial } = await browser.signIn(server, '#/ws_home/audit');
@@ -126,7 +129,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await state.getByText('live.ready').waitFor();
   });
 
-  await t.test('a run shows its outputs as people look at them, and why it failed', async () => {
+  await t.test('a run shows its outputs for people, and the reason of its failure', async () => {
     await open(`runs?status=failed`);
     await page.getByRole('link', { name: `run ${finished.id}` }).click();
     await page.getByRole('columnheader', { name: 'city' }).waitFor();
@@ -195,7 +198,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await page.getByRole('heading', { level: 1, name: `Stream of ${hog.id}` }).waitFor();
   });
 
-  await t.test('the frame of an output becomes smaller when its HTML does', async () => {
+  await t.test('the frame of an output shrinks with its HTML', async () => {
     const html =
       "class Page:\n    def _mime_(self): return 'text/html', f'<div style=\"height: {size}px\">x</div>'\nPage()";
     const resized = await openNotebook(server, { size: 'size = 600', html });

@@ -123,7 +123,7 @@ test('descriptors that the launcher of a server left open are closed in the serv
   );
 });
 
-test('a server says when the process that started it shows its keys to others', async (t) => {
+test('a server warns when its parent process shows its keys to others', async (t) => {
   const warned = (server: Started) => server.log.filter(({ launcher }) => launcher !== undefined);
   const key = { OPENAI_API_KEY: 'sk-canary-of-the-launcher' };
   const exposed = start(t, '$SERVER; true', key);

@@ -10,7 +10,7 @@ import { SeededRandom } from '#test/support/random.ts';
 const parse = (text: string) => atOnce(parseTrustedJson(Buffer.from(text)));
 const write = (value: unknown) => Buffer.concat(atOnce(writeJson(value))).toString('utf8');
 
-/** Strings that are short, and such that take several pieces, with all that must not be cut. */
+/** Short strings, and strings of several pieces with characters that must not be cut. */
 const PARTS = ['a', 'ä', '"', '\\', '\\\\"', '\n', '\u0001', '😀', '\ud800', '\u2028', '0'];
 const seeded = new SeededRandom(16);
 const random = () => seeded.next();
@@ -71,7 +71,7 @@ test('invalid JSON is refused wherever the mistake is', () => {
   }
 });
 
-test('a step reads a bounded part, and bounds hold across steps', () => {
+test('a step reads a bounded part, and limits hold across steps', () => {
   const bounds = { maxDepth: 3, maxValues: 10, maxDigits: 4, mayHaveLargeNames: false };
   const long = `"${'\\"'.repeat(100_000)}"`;
   const excess = (text: string) => findJsonExcess(Buffer.from(text), bounds);
@@ -88,7 +88,7 @@ test('a step reads a bounded part, and bounds hold across steps', () => {
   assert.ok(steps > 20 * 3, `${steps} steps`);
 });
 
-test('long work lets others have their turn, and shares its own', async () => {
+test('pieces of long work share the turns, and let other work run between them', async () => {
   let turns = 0;
   let isOver = false;
   const count = () => {

@@ -20,7 +20,7 @@ test('a folder is made with those above it, and one that is there stays', (t) =>
 });
 
 test('a folder below /proc is an error, and does not hang', { skip: process.platform !== 'linux' }, () => {
-  // In a process of its own, because a call that never returns would hold up the time limit of a test, too.
+  // Runs in a process of its own, because a call that never returns would also block the time limit of a test.
   const module = new URL('../../src/core/make-folder.js', import.meta.url).href;
   const script = `
     const { makeFolder } = await import(${JSON.stringify(module)});

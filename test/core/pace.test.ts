@@ -23,7 +23,7 @@ test('the first of many requests is carried out at once, and the next only after
   assert.equal(counts.long, 1);
 });
 
-test('it is not done again before the last time is over', async () => {
+test('the next call waits for the end of the last one', async () => {
   let finish = () => {};
   let count = 0;
   using pace = new Pace(0, () => {
@@ -42,7 +42,7 @@ test('it is not done again before the last time is over', async () => {
   await eventually('it was done again', () => count === 2);
 });
 
-test('a hurry does without the gap, and does nothing that was not asked for', async () => {
+test('a hurry skips the gap, and does nothing without a request', async () => {
   let count = 0;
   using pace = new Pace(LONG_MS, () => void count++);
   pace.hurry();

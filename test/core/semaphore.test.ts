@@ -20,7 +20,7 @@ function workshop(semaphore: Semaphore) {
   return { begun, start, names: () => begun.map(({ name }) => name) };
 }
 
-test('work goes on side by side up to the width, and then in its order', async () => {
+test('work runs in parallel up to the width, and then in the order of its arrival', async () => {
   const { begun, start, names } = workshop(new Semaphore(2, 10));
   const all = ['a', 'b', 'c', 'd'].map(start);
   assert.deepEqual(names(), ['a', 'b']);

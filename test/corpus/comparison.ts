@@ -63,7 +63,7 @@ function inTurn(notebooks: readonly CorpusNotebook[], run: Runner) {
   return shown;
 }
 
-/** Cuts the middle out of long texts that are equal or not by their beginning, their end and their length. */
+/** Cuts the middle out of long texts; their beginning, end and length suffice to compare them. */
 function short(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value ?? null, (_, text) =>

@@ -26,7 +26,7 @@ interface Report {
   readonly cells?: readonly ReportedCell[];
 }
 
-/** Compared with how marimo's editor opens a notebook, and not with its "run all". */
+/** The corpus is compared with the way in which marimo's editor opens a notebook, not with its "run all". */
 const OPENED = ['own/without-marimo.py'];
 
 /** Runs notebooks one after the other. */

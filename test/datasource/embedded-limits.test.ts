@@ -22,7 +22,7 @@ const KINDS = {
 };
 
 for (const [kind, { path, text }] of Object.entries(KINDS)) {
-  test(`${kind}: a row as large as the limit comes, one of a byte more is refused`, async () => {
+  test(`${kind}: a row as large as the limit is returned, and one with a byte more is refused`, async () => {
     const session = await fixture.open({ kind, path });
     const { rows } = await ask(session, `SELECT ${text(ROW_LIMIT_BYTES)}`);
     assert.equal(String(rows[0]?.[0]).length, ROW_LIMIT_BYTES);

@@ -97,7 +97,7 @@ test('a file of another kind cannot be used', async () => {
   }
 });
 
-test('SQLite gives values as they are, and takes parameters', async () => {
+test('SQLite returns exact values, and takes parameters', async () => {
   const session = await shared.open({ kind: 'sqlite', path: 'shop.sqlite' });
   assert.deepEqual(await ask(session, 'SELECT * FROM item'), {
     columns: [
@@ -117,7 +117,7 @@ test('SQLite gives values as they are, and takes parameters', async () => {
   ]);
 });
 
-test('DuckDB gives values as they are, and takes parameters', async () => {
+test('DuckDB returns exact values, and takes parameters', async () => {
   const session = await shared.open({ kind: 'duckdb', path: 'shop.duckdb' });
   assert.deepEqual(await ask(session, 'SELECT * FROM item'), {
     columns: [
@@ -162,7 +162,7 @@ for (const kind of ['sqlite', 'duckdb']) {
   });
 }
 
-test('every data file is a table, and one that is broken does not take the others away', async () => {
+test('every data file is a table, and a broken one does not affect the others', async () => {
   const session = await shared.open({ kind: 'files', path: 'data' });
   assert.deepEqual((await ask(session, 'SHOW TABLES')).rows, [['packed'], ['people'], ['sales']]);
   assert.deepEqual((await ask(session, 'SELECT * FROM sales ORDER BY day')).rows, [
@@ -185,7 +185,7 @@ test('the error of a statement on an unreadable data file says why the file is n
   });
 });
 
-test('data files whose names differ in their endings or capitals only are tables of their own', async (t) => {
+test('data files whose names differ only in their endings or capitals are separate tables', async (t) => {
   const { open, at } = workspace(t);
   mkdirSync(at('alike', 'more'), { recursive: true });
   const files = ['A.tsv', 'a.csv', 'a.csv.gz', 'a.json', 'more/a.csv'];

@@ -70,7 +70,7 @@ test('a workspace has at most eight processes at work, and its next statements w
   assert.equal(started.filter(({ ended }) => !ended).length, 8, 'one that waited made room');
 });
 
-test('four of the processes at work are for one kernel, and none of them for another one', async (t) => {
+test('at most four of the processes at work are for one kernel, and each kernel has its own', async (t) => {
   const { started, engines, filesDirectory } = fixture(t);
   const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read', memoryShare: 'a' } as const;
   const { signal } = new AbortController();
@@ -108,7 +108,7 @@ test('data written between two statements are seen by the second', async (t) => 
   }
 });
 
-test('a database that was replaced is opened anew by the process that had the old one', async (t) => {
+test('a process opens its database anew after the file was replaced', async (t) => {
   const { open, started, filesDirectory } = fixture(t);
   const at = (name: string) => join(filesDirectory, name);
   writeSqlite(at('a.sqlite'), 'CREATE TABLE t (x)');
@@ -132,7 +132,7 @@ test('temporary objects of a statement are gone for the next one', async (t) => 
   assert.deepEqual((await ask(session, 'SELECT * FROM t')).rows, [[1]]);
 });
 
-test('one that died while it waited is not given out', async (t) => {
+test('a process that died while it was idle is not used again', async (t) => {
   const { session, started } = fixture(t);
   await ask(session, 'SELECT * FROM a');
   process.kill(Number(started[0]?.pid), 'SIGKILL');
@@ -169,7 +169,7 @@ test('at most sixteen engines that wait for a statement are kept', async (t) => 
   );
 });
 
-test('none is left when the server ends, and none is kept after that', async (t) => {
+test('no process is left when the server ends, and none is kept after that', async (t) => {
   const { engines, session, started } = fixture(t);
   await ask(session, 'SELECT * FROM a');
   engines[Symbol.dispose]();

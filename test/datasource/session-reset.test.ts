@@ -81,7 +81,7 @@ for (const { name, skip, connection, ownId, kill, changes } of DATABASES) {
     });
   }
 
-  test(`a connection that ${name} has closed while it was idle is not handed out`, { skip }, async (t) => {
+  test(`a connection that ${name} has closed while it was idle is not used again`, { skip }, async (t) => {
     const sessions: Session[] = [];
     const run = pooled(t, connection, (session) => sessions.push(session));
     const [[first] = []] = await run(ownId);

@@ -27,7 +27,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
 };
 const skip = noPrometheus;
 
-test('a server that works and makes backups fires no alert, and each kind of warning fires its own', {
+test('a sound server that makes backups fires no alert, and each kind of warning fires its own', {
   skip,
 }, async (t) => {
   const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(temporaryDirectory(t), 'backups') });
@@ -63,7 +63,7 @@ test('a damaged record fires an alert once it was read', { skip }, async (t) => 
   assert.deepEqual(firingAlerts(t, await seriesOf(server)), ['TroupeRecordsDamaged']);
 });
 
-test('workers that do not answer, below a primary that does not either, fire alerts', { skip }, async (t) => {
+test('workers and a primary that do not answer fire alerts', { skip }, async (t) => {
   const server = await startChildServer(t, { TROUPE_WORKERS: '3' });
   const [worker] = workersOf(server.pid);
   process.kill(server.pid, 'SIGSTOP');
@@ -82,7 +82,7 @@ test('workers that do not answer, below a primary that does not either, fire ale
   assert.deepEqual(fired, ['TroupePrimarySilent', 'TroupeWorkersSilent']);
 });
 
-test('Prometheus takes the rules and the metrics, and tells of a full disk and of a server that is down', {
+test('Prometheus accepts the rules and the metrics, and alerts when a disk is full and when a server is down', {
   skip: skip || noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 96);
@@ -115,6 +115,6 @@ test('Prometheus takes the rules and the metrics, and tells of a full disk and o
   assert.deepEqual(firingAlerts(t, ['up 0']), ['TroupeDown']);
 });
 
-test('a server that no target names fires an alert', { skip }, (t) => {
+test('a server that is not a target of any job fires an alert', { skip }, (t) => {
   assert.deepEqual(firingAlerts(t, ['unrelated 1']), ['TroupeNotScraped']);
 });

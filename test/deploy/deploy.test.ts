@@ -51,7 +51,7 @@ test('systemd knows every line of the unit', (t) => {
   assert.deepEqual(ours, []);
 });
 
-test('the unit waits for the server, which extends the time of a long start, and listens to no notebook code', () => {
+test('the unit waits for a server that extends the time of its start, and takes no notices from notebook code', () => {
   const unit = read('troupe.service');
   assert.match(unit, /^Type=notify$/m);
   assert.match(unit, /^NotifyAccess=main$/m);

@@ -38,7 +38,7 @@ export interface AttackedServer {
   /** A client of the workspace whose notebooks attack. */
   readonly client: Client;
   readonly dataDir: string;
-  /** Outside of the data directory, in a folder that notebooks may read. */
+  /** A folder outside of the data directory that notebooks may read. */
   readonly keyringFile: string;
   readonly configFile: string;
   /** Another workspace, with its client and a file. */

@@ -19,7 +19,7 @@ const OPEN: Readonly<Record<string, readonly string[]>> = {
     'a set-uid file that is made so',
   ],
 };
-/** And where kernels are root besides. */
+/** The attacks that also succeed where kernels are root. */
 const OPEN_TO_ROOT: Readonly<Record<string, readonly string[]>> = {
   landlock: ['the passwords of the system'],
 };

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { ORDINARY_UID, obstacle, startAttacked } from './attacked-server.ts';
 
-/** Everything below that others than its owner may do anything with. */
+/** Returns every file below `root` that has any right for others than its owner. */
 function openToOthers(root: string): string[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .map((entry) => join(entry.parentPath, entry.name))

@@ -75,7 +75,7 @@ for (const [what, code, message] of [
   });
 }
 
-test('a notebook that computes without end loses its kernel, and its run says why', async () => {
+test('a notebook that computes without end loses its kernel, and its run names the reason', async () => {
   const { notebook, run } = await exhaust('while True: pass');
   assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_killed']);
   assert.match(run.error!.message, /reached its limit of 4 s of processor time\.$/);
@@ -84,7 +84,7 @@ test('a notebook that computes without end loses its kernel, and its run says wh
   await notebook.close();
 });
 
-test('a daemon does not outlive the session that left it behind', async () => {
+test('a daemon does not outlive the session that started it', async () => {
   const mark = `60${process.pid}1`;
   const notebook = await openNotebook(server, {
     a: `import os

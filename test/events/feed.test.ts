@@ -12,7 +12,7 @@ import { closed, RecordingSink, snapshot, text } from './recording-sink.ts';
 
 const LIMIT_BYTES = 10_000;
 
-/** Everything that was published in this turn is out. */
+/** Resolves once everything published in this turn has left. */
 const delivered = () => Promise.resolve().then(() => {});
 
 function start() {
@@ -120,7 +120,7 @@ test('a chunk larger than any limit waits for a process that reads', async () =>
   );
 });
 
-test('a feed is closed when the last one on it has left, and not before', async () => {
+test('a feed is closed when its last subscriber has left, and not before', async () => {
   const { stream, other, subscribe } = start();
   const told: string[] = [];
   stream.onUnused(() => told.push('unused'));

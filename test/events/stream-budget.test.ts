@@ -30,7 +30,7 @@ async function publish(stream: SessionStream, bytes: number): Promise<void> {
   subscription.close();
 }
 
-test('a stream on which everybody keeps up charges nothing', async () => {
+test('a stream without lagging subscribers charges nothing', async () => {
   const budget = new StreamBudget(10 * KIB);
   const stream = streamOf(budget);
   const { sink } = subscribe(stream);
@@ -98,7 +98,7 @@ test('a crowd that takes nothing of a large frame stays within the budget', asyn
   assert.equal(reader.sink.ended, false);
 });
 
-test('a frame larger than a piece goes on where its connection has stopped', async () => {
+test('a frame larger than a piece continues where its connection has stopped', async () => {
   const stream = streamOf(new StreamBudget(10 * 1024 * KIB));
   const { sink, subscription } = subscribe(stream, false);
   await publish(stream, 300 * KIB);

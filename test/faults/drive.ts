@@ -53,7 +53,7 @@ function chooseEnding(random: SeededRandom): Ending {
   const dice = random.next();
   const afterMs = 100 + random.below(900);
   if (dice < 0.45) {
-    // Later than during the checks, which also pass these points.
+    // The count is beyond the checks, which also pass these points.
     return { kind: 'fault-point', point: `${random.pick(POINTS)}:${8 + random.below(25)}`, afterMs: 1_500 };
   }
   if (dice < 0.75) return { kind: 'kill', afterMs, early: dice < 0.52 };

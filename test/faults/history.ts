@@ -5,7 +5,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '#src/wire/run.ts';
 
-/** When a client sent a request, and when it knew the answer, in milliseconds of one clock. */
+/** The times at which a client sent a request and had the answer, in milliseconds of one clock. */
 export interface Span {
   readonly from: number;
   readonly to: number;

@@ -237,7 +237,7 @@ export class Player {
     if (!isOpen) return;
     const wait = () => client.notebookSessions.waitUntilReady(this.#notebookId, { signal: this.#signal });
     let ready = await wait();
-    // In a life whose kernel host is killed, that may happen here.
+    // Expected in a life whose kernel host is killed.
     while (ready.status === 'restoring' && ready.error?.code === 'kernel_host_lost') ready = await wait();
     assert.deepEqual([ready.status, ready.currentRunId], ['ready', null], JSON.stringify(ready.error));
     this.#follower = new Follower(client, this.#notebookId);

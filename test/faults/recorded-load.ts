@@ -34,7 +34,7 @@ const PAUSE_MS = 40;
 const WAIT_S = 3;
 /** How long one operation may go without a definite answer: a server that is started anew takes seconds. */
 const MAX_PATIENCE_MS = 120_000;
-/** Between the operations of one client. */
+/** The pause between the operations of one client. */
 const THINK_MS = 30;
 const TITLE = 'register';
 

@@ -126,7 +126,7 @@ class DisturbedServer implements Disposable {
     return ids;
   }
 
-  /** Does one thing to the server, and resolves with its name once the server has all its workers again. */
+  /** Causes one fault, and resolves with its name once the server has all its workers again. */
   async disturb(random: SeededRandom): Promise<string> {
     const how = this.#options.disturbance === 'reload' ? await this.#reload() : await this.#end(random);
     await eventually('all workers serve', () => this.#hasAllWorkers(), MAX_START_MS);

@@ -68,7 +68,7 @@ test('the throttle remembers a bounded number of addresses', () => {
   assert.equal(guard.size, 10_000);
 });
 
-test('over HTTP the answer is 429 with Retry-After, and a good token is never asked to wait', async (t) => {
+test('over HTTP the answer is 429 with Retry-After, and a valid token never has to wait', async (t) => {
   const route = defineRoute({
     method: 'GET',
     path: '/thing',

@@ -126,7 +126,7 @@ test('exactly the answers that may be compressed vary by Accept-Encoding', async
   }
 });
 
-test('a compressed answer has a tag of its own, and 304 has the tag by which the caller named the state', async (t) => {
+test('a compressed answer has a tag of its own, and a 304 has the tag that the caller sent', async (t) => {
   const server = await serve(t, routes);
   const tagFor = async (encoding: string | undefined) =>
     (await get(server, '/tagged', encoding)).headers.etag;
@@ -140,7 +140,7 @@ test('a compressed answer has a tag of its own, and 304 has the tag by which the
     }
 });
 
-test('a client that leaves while its answer is compressed disturbs nobody', async (t) => {
+test('a client that leaves while its answer is compressed affects no other client', async (t) => {
   const server = await serve(t, routes);
   const { host, port } = server;
   await Promise.all(

@@ -35,7 +35,7 @@ function bodyOf(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4).replace(/[0-9a-f]+\r\n([\s\S]*?)\r\n/g, '$1');
 }
 
-test('an answer that comes in time is one like any other', async (t) => {
+test('an answer in time is like any other answer', async (t) => {
   const server = await serveLate(t, () => defer(Promise.resolve({ success: true }), failed), {
     heartbeatMs: 60_000,
   });
@@ -44,7 +44,7 @@ test('an answer that comes in time is one like any other', async (t) => {
   assert.equal(answer.headers['content-length'], '16');
 });
 
-test('an answer that is late is announced by its head and white space, and is JSON', async (t) => {
+test('a late answer begins with its head and white space, and ends as JSON', async (t) => {
   const value = deferred<unknown>();
   const server = await serveLate(t, () => defer(value.promise, failed));
   const connection = new RawConnection(server);

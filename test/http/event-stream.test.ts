@@ -76,7 +76,7 @@ test('a stream opens at once with its headers, a comment and the state', async (
   raw.leave();
 });
 
-test('a client that left is a subscriber no more', async (t) => {
+test('a client that has left is no longer a subscriber', async (t) => {
   const { connect, stream } = await serveStream(t);
   const left = new Promise<void>((resolve) => stream.onEmpty(resolve));
   const raw = connect();

@@ -78,7 +78,7 @@ test('bytes after a chunked body, or after a request with two lengths, are never
   }
 });
 
-test('a body in chunks is taken, and its connection ends with the answer', async (t) => {
+test('a body in chunks is accepted, and its connection ends with the answer', async (t) => {
   const server = await serve(t, routes);
   const raw = new RawConnection(server);
   raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`);
@@ -110,7 +110,7 @@ test('a head that is too long, or of a shape nobody sends, reaches no route', as
   }
 });
 
-test('clients that stop in the middle are sent away, and nobody waits for them', async (t) => {
+test('clients that stop in the middle are disconnected, and nobody waits for them', async (t) => {
   const server = await serve(t, routes);
   const halves = {
     silent: '',
@@ -161,7 +161,7 @@ test('connections beyond the limit are closed, and those that are there go on', 
   for (const raw of [next, ...kept.slice(1)]) raw.leave();
 });
 
-test('one byte at a time does not keep a connection for ever', async (t) => {
+test('one byte at a time does not keep a connection open for ever', async (t) => {
   const server = await serve(t, routes);
   const raw = new RawConnection(server);
   raw.write('GET /thing HTTP/1.1\r\nHost: x\r\nX-Slow: ');

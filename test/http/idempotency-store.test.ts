@@ -78,7 +78,7 @@ function replayed(book: IdempotencyStore, of: IdempotentRequest): string | undef
   return undefined;
 }
 
-test('a receipt is given again, also after the store was opened anew', async (t) => {
+test('a recorded reply is returned again, also after the store was opened anew', async (t) => {
   const kept = await openBook(t);
   complete(kept.book, request(), reply('one'));
   assert.equal(replayed(kept.book, request()), 'one');
@@ -117,7 +117,7 @@ test('the key of a request that still runs is refused, and free again when that 
   assert.equal(replayed(book, request()), undefined);
 });
 
-test('a receipt ends after a day, not before, and its key is then as new', async (t) => {
+test('a record ends after a day, not before, and its key can then be used anew', async (t) => {
   const kept = await openBook(t);
   complete(kept.book, request(), reply('one'));
   await kept.store.durable();
@@ -143,7 +143,7 @@ test('expired records are removed, and keys used again since are kept', async (t
   assert.equal(replayed(kept.book, request({ key: 'again' })), 'two');
 });
 
-test('a sealed receipt opens for its caller alone, and is nowhere in the clear', async (t) => {
+test('a sealed record opens for its caller alone, and is nowhere in plain text', async (t) => {
   const kept = await openBook(t);
   const canary = 'canary-2f9c1e';
   const sealed = request({ credential: 'Bearer caller' });
@@ -160,7 +160,7 @@ test('a sealed receipt opens for its caller alone, and is nowhere in the clear',
   }
 });
 
-test('a sweep takes all that has ended, in small commits', async (t) => {
+test('a sweep removes all expired records, in small commits', async (t) => {
   const kept = await openBook(t);
   for (let i = 0; i < 2_500; i++) complete(kept.book, request({ key: `key${i}` }), reply('one'));
   kept.clock.ms += DAY_MS;
@@ -175,7 +175,7 @@ test('a sweep takes all that has ended, in small commits', async (t) => {
   assert.equal(left(), 1);
 });
 
-test('a key that several workers may get is good in one of those that live', async (t) => {
+test('a key that several workers may get is carried out by one of the living workers', async (t) => {
   const { store } = await openBook(t);
   const living = new Set(['first', 'second']);
   const [first, second] = [...living].map((incarnation) => {
@@ -197,7 +197,7 @@ test('a key that several workers may get is good in one of those that live', asy
   assert.throws(() => first!.begin(request({ isShared: true }, 'other')), { code: 'idempotency_key_reused' });
 });
 
-test('the claim of a worker that has died keeps nobody from using the key, and is swept away', async (t) => {
+test('the claim of a dead worker does not block the key, and is swept away', async (t) => {
   const kept = await openBook(t);
   const { store, clock } = kept;
   const worker = (incarnation: string) => {

@@ -60,7 +60,7 @@ const post = (server: TestServer, key: string | undefined, name = 'n', path = '/
     body: JSON.stringify({ name }),
   });
 
-test('the same key and body gets the first answer again and does nothing', async (t) => {
+test('the same key and body get the first answer again, and nothing is done twice', async (t) => {
   let count = 0;
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [thing(() => created({ count: ++count }, `/things/${count}`))], {
@@ -147,7 +147,7 @@ test('a refused request is not recorded and may be sent again', async (t) => {
   assert.deepEqual(idempotency.log, ['abandon', 'abandon', 'abandon', 'complete 204']);
 });
 
-test('the receipt is kept in the turn that made the answer, before its commit is asked for', async (t) => {
+test('the record is stored in the turn that made the answer, before its commit is awaited', async (t) => {
   const idempotency = new MemoryReceipts();
   const { log } = idempotency;
   const server = await serve(

@@ -102,7 +102,7 @@ test('a workspace is created and entered by members, and hidden from others', as
   assert.deepEqual(await codeOf('GET', '/workspaces/ws_nowhere'), [404, 'not_found']);
 });
 
-test('a revoked token is worth nothing, and its list entry is gone', async (t) => {
+test('a revoked token is not valid any more, and its list entry is gone', async (t) => {
   const { call, codeOf } = await serve(t);
   const made = await call('POST', '/access-tokens', { body: { name: 'x', scopes: ['workspace:manage'] } });
   const path = `/access-tokens/${made.body.id}`;

@@ -94,7 +94,7 @@ test('a body that arrives after its caller has lost access is refused', async (t
   assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
 });
 
-test('a body that arrives after others have lost access is taken', async (t) => {
+test('a body that arrives after others have lost access is accepted', async (t) => {
   const { server, begin } = await serveBodies(t);
   const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
   request.write('{"name"');
@@ -153,7 +153,7 @@ test('an upload ends when its caller loses access', async (t) => {
   assert.equal(server.open.load().requests, 0);
 });
 
-test('a body that has come whole and is not read yet is not taken for a shorter one when the client leaves', async (t) => {
+test('a client that leaves before its whole body is read does not make the body look shorter', async (t) => {
   const { server, seen, reading, begin } = await serveBodies(t);
   const { request } = begin('PUT', '/bytes', GOOD);
   request.end(Buffer.alloc(100_000, 'x'));

@@ -17,7 +17,7 @@ function every(value: unknown, visit: (member: Readonly<Record<string, unknown>>
   for (const member of Object.values(value)) every(member, visit);
 }
 
-test('an operation says all that its route does', () => {
+test('an operation documents everything that its route does', () => {
   const operation = document.paths['/things']?.post;
   assert.deepEqual(
     { ...operation, responses: undefined, parameters: undefined },
@@ -37,7 +37,7 @@ test('an operation says all that its route does', () => {
   );
 });
 
-test('the codes of an operation are its own and those of the edge', () => {
+test('the codes of an operation are its own and those of admission', () => {
   const codes: unknown[] = [];
   every(document.paths['/things']?.post?.responses, (response) => {
     if (Array.isArray(response['x-error-codes'])) codes.push(...response['x-error-codes']);
@@ -64,7 +64,7 @@ test('the codes of an operation are its own and those of the edge', () => {
   ]);
 });
 
-test('a named schema is there once and referred to everywhere', () => {
+test('a named schema occurs once and is referenced everywhere else', () => {
   assert.deepEqual(
     Object.keys(document.components.schemas ?? {}).filter((name) => /Thing|Part/.test(name)),
     ['Part', 'PartOutput', 'Thing'],

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { GOOD, JSON_BODY, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
-test('each refusal comes before those that need more of the request', async (t) => {
+test('each refusal precedes those that need more of the request', async (t) => {
   let draining = true;
   const server = await serve(t, thingRoutes, { draining: () => draining });
   const headers: Record<string, string> = {
@@ -98,7 +98,7 @@ test('OPTIONS names the methods, and HEAD returns the head of a GET without the 
   assert.deepEqual([refused.status, refused.text], [401, '']);
 });
 
-test('401 says how to authenticate, 503 when to come back', async (t) => {
+test('401 names the authentication scheme, and 503 the time to come back', async (t) => {
   let draining = false;
   const server = await serve(t, thingRoutes, { draining: () => draining });
   const anonymous = await send(server, '/things/1', { headers: {} });

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
-test('a body has to be JSON in UTF-8, and to say so', async (t) => {
+test('a body has to be JSON in UTF-8, with its media type', async (t) => {
   const server = await serve(t, thingRoutes);
   const attempt = async (contentType: string | undefined, body: string | Uint8Array) => {
     const headers = { ...GOOD, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
@@ -42,7 +42,7 @@ test('a body has to be JSON in UTF-8, and to say so', async (t) => {
     assert.equal(await attempt('application/json', body), 'malformed_json', JSON.stringify(body));
 });
 
-test('a large body is taken as a small one is, and a name in it may have 64 KiB', async (t) => {
+test('a large body is accepted like a small one, and a name in it may have 64 KiB', async (t) => {
   const server = await serve(t, thingRoutes);
   const attempt = async (body: string) => {
     const answer = await send(server, '/large', { method: 'POST', headers: JSON_BODY, body });
@@ -61,7 +61,7 @@ test('a large body is taken as a small one is, and a name in it may have 64 KiB'
   }
 });
 
-test('a body that comes in pieces is taken whole, whether its length is announced or not', async (t) => {
+test('a body in pieces is read whole, whether its length is announced or not', async (t) => {
   const { host, port } = await serve(t, thingRoutes);
   const thing = { name: 'n', anything: Array.from({ length: 120_000 }, (_, i) => i) };
   const bytes = Buffer.from(JSON.stringify(thing));
@@ -170,7 +170,7 @@ test('deep nesting is refused however large it is', async (t) => {
   assert.equal(await post(`{"name":"${'[{'.repeat(1_000_000)}\\"["}`), undefined);
 });
 
-test('very many values are refused before they cost time; fewer are checked, but not explained', async (t) => {
+test('very many values are refused early; fewer are checked, but not explained one by one', async (t) => {
   const server = await serve(t, thingRoutes);
   const post = (parts: number) => {
     const body = `{"name":"n","parts":[${Array(parts).fill('{}').join(',')}]}`;
@@ -194,7 +194,7 @@ test('20 MB are refused without being kept, announced or not', async (t) => {
   assert.deepEqual([announced.code, chunked.code], ['body_too_large', 'body_too_large']);
 });
 
-test('a client that sends all of a body that is too large before it reads is answered, and served again', async (t) => {
+test('a client that sends a whole body beyond the limit before it reads gets the answer, and its next request is served', async (t) => {
   const server = await serve(t, thingRoutes);
   const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
   const raw = new RawConnection(server);
@@ -207,7 +207,7 @@ test('a client that sends all of a body that is too large before it reads is ans
   raw.leave();
 });
 
-test('of a body without end only so much is thrown away', async (t) => {
+test('only a bounded part of a body without end is read and discarded', async (t) => {
   const server = await serve(t, thingRoutes);
   const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
   const raw = new RawConnection(server);
@@ -236,7 +236,7 @@ test('a body exactly at the limit is taken, one byte more is not', async (t) => 
   assert.deepEqual([await post(ofLength(4096)), await post(ofLength(4097))], [201, 413]);
 });
 
-test('a body may be left out where it is optional, and is not looked at where there is none', async (t) => {
+test('an optional body may be left out, and is ignored where the route has none', async (t) => {
   const server = await serve(t, thingRoutes);
   const without = await send(server, '/optional', { method: 'POST' });
   const withBody = await send(server, '/optional', {

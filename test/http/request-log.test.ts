@@ -122,7 +122,7 @@ test('of the requests that a limit refuses within a second one is logged, and th
   ]);
 });
 
-test('the time that a handler takes is in the line of its request', async (t) => {
+test('the line of a request includes the time of its handler', async (t) => {
   const { lines, server } = await startLogged(t, { slowMs: 100_000, logsAll: true });
   const body = JSON.stringify({ ms: 5 });
   await send(server, '/slow', { method: 'POST', headers: JSON_BODY, body });

@@ -83,7 +83,7 @@ test('a client that leaves aborts the signal, and the late answer is dropped', a
   assert.equal((await send(server, '/thing')).status, 200);
 });
 
-test('a client that leaves within its body reaches no handler', async (t) => {
+test('a request whose client leaves within its body reaches no handler', async (t) => {
   let handled = 0;
   const server = await serve(t, [createThing(() => ok({ handled: ++handled }))]);
   const raw = new RawConnection(server);

@@ -11,7 +11,7 @@ import { docs } from './thing-routes.ts';
 const log = { error: () => {} };
 const listen = { host: '127.0.0.1', port: 0 };
 
-test('a port that is taken is refused in one line', async (t) => {
+test('a port in use is refused in one line', async (t) => {
   const server = await serve(t, []);
   const taken = { host: '127.0.0.1', port: server.port };
   await assert.rejects(createServer({ routes: [], auth, log, listen: taken }), {

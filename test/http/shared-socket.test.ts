@@ -89,7 +89,7 @@ test('connections that wait when a process is killed are answered by the others'
   assert.deepEqual(new Set(await Promise.all(answers)), new Set([String(other.pid)]));
 });
 
-test('a process that stops listening leaves the socket to the others, and the last one closes it', async (t) => {
+test('when one process stops listening the socket stays for the others, and the last one closes it', async (t) => {
   const { port, processes, close } = await share(t, 2);
   close();
   for (const [index, child] of processes.entries()) {

@@ -101,7 +101,7 @@ test('a reader that stalls delays nobody, and gets the rest when it reads on', a
   }
 });
 
-test('a reader that leaves in the middle leaves a server that can close', async (t) => {
+test('after a reader leaves in the middle, the server can close', async (t) => {
   const server = await serve(t, [route('/big', () => raw('text/plain', BIG))]);
   const reader = stalledReader(server);
   await new Promise<void>((resolve) => {

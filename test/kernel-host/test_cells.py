@@ -125,7 +125,7 @@ class State(unittest.TestCase):
         self.assertEqual((outcome.outputs["show"]["text"], outcome.outputs["next"]["text"]), ("5", "6"))
         self.assertEqual(outcome.stale(), ["never"])
 
-    def test_a_cell_that_sets_its_own_state_for_ever_ends_and_is_stale(self):
+    def test_a_cell_that_sets_its_own_state_without_end_is_ended_and_stale(self):
         kernel = host.open(
             {"mo": "import marimo as mo", "s": "get, put = mo.state(0, allow_self_loops=True)", "loop": "put(get() + 1)"}
         )

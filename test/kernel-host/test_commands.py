@@ -219,7 +219,7 @@ time.sleep(60)"""
         self.assertEqual((outcome.done["interrupted"], outcome.status("a")), (True, "interrupted"))
         self.assertNotIn("went on", outcome.printed)
 
-    def test_an_interrupt_ends_code_that_awaited_and_now_computes(self):
+    def test_an_interrupt_ends_code_that_has_awaited_and_now_computes(self):
         kernel = host.open({})
         seq = kernel.start_scratchpad("import asyncio\nawait asyncio.sleep(0)\nprint('go')\nwhile True: pass")
         before = kernel.read_until(is_printed("go"))

@@ -299,7 +299,7 @@ class Confined(unittest.TestCase):
         refused = tell(self.start().open({}).scratchpad(REFUSED))
         self.assertEqual(refused, {"VSOCK": "EACCES", "ALG": "EACCES", "PACKET": "EACCES", "userfaultfd": "EPERM"})
 
-    def test_a_kernel_holds_nothing_open_but_its_own(self):
+    def test_a_kernel_has_no_open_files_but_its_own(self):
         for without in ("", "namespaces"):
             kernel = self.start(without).open({})
             held = kernel.evaluate("[__import__('os').readlink('/proc/self/fd/' + n) for n in map(str, range(40))"

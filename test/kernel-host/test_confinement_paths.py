@@ -174,7 +174,7 @@ class Paths(unittest.TestCase):
         os.rename(self.at("shared/draft"), self.at("shared/keyring.json"))
         self.assertEqual(self.tried(kernel, ("shared/keyring.json",)), ["PermissionError"])
 
-    def test_of_a_home_directory_or_tmp_only_the_python_environment_in_it_can_be_read(self):
+    def test_of_a_home_directory_or_tmp_only_the_python_environment_in_it_is_readable(self):
         for place in (os.path.expanduser("~"), "/tmp"):
             for without in ("", "landlock", "namespaces"):
                 with self.subTest(place=place, without=without):

@@ -66,7 +66,7 @@ class HostileChildren(unittest.TestCase):
     def assert_serves(self, host):
         self.assertEqual(host.open({"a": "1"}).run("a").status("a"), "success")
 
-    def test_a_kernel_that_has_itself_traced_by_the_kernel_host_ends_and_the_others_go_on(self):
+    def test_a_kernel_that_makes_the_kernel_host_trace_it_ends_and_the_others_go_on(self):
         for confine in (None, {}):
             host = self.start()
             bystander = host.open({"a": "1"})
@@ -76,7 +76,7 @@ class HostileChildren(unittest.TestCase):
             self.assertEqual(bystander.run("a").status("a"), "success")
             self.assert_serves(host)
 
-    def test_a_kernel_that_has_itself_traced_by_its_init_ends_alone(self):
+    def test_a_kernel_that_makes_its_init_trace_it_ends_alone(self):
         host = self.start(TROUPE_CONFINE_WITHOUT="landlock,seccomp")
         bystander = host.open({"a": "1"}, confine={})
         kernel = host.open({"a": TRACED}, confine={})

@@ -44,7 +44,7 @@ class Bounds(unittest.TestCase):
             self.assertIsNone(find_excess(body, Limits(1_000, values=2, depth=1)), body)
             self.assertEqual(find_excess(body, Limits(1_000, values=1, depth=1)), "2 values, and the limit is 1")
 
-    def test_each_limit_is_the_last_thing_that_is_taken(self):
+    def test_exactly_the_limit_is_accepted(self):
         body = b'{"a":[[1,2],{}]}'  # 4 brackets, 2 commas, 3 levels
         self.assertIsNone(find_excess(body, Limits(len(body), values=6, depth=3)))
         for limits, excess in (

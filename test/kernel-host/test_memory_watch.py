@@ -121,7 +121,7 @@ class MemoryWatched(unittest.TestCase):
         kernel.start_run("a")
         self.assertTrue(host.wait_for("exited", kernel.id)["out_of_memory"])
 
-    def test_idle_kernels_are_not_looked_at(self):
+    def test_idle_kernels_are_not_measured(self):
         host = self.start()
         kernels = [host.open({"a": "1"}, memory=4 << 30, confine=None) for _ in range(3)]
         (zygote,) = host.children()

@@ -86,7 +86,7 @@ class Loading(unittest.TestCase):
         gate.host.wait_for("preloaded")
         self.assertEqual(os.getpriority(os.PRIO_PROCESS, gate.host.fork().pid), 0)
 
-    def test_a_library_that_ends_the_process_costs_the_libraries_and_nothing_else(self):
+    def test_a_library_that_ends_the_process_is_left_out_and_harms_nothing_else(self):
         gate = Gate(self, SLOW + "os._exit(3)")
         pid = next_generation(gate.host)
         gate.open()
@@ -121,17 +121,17 @@ class Loaded(unittest.TestCase):
         kernels = [self.host.fork() for _ in range(40)]
         self.assertEqual([has_gated(kernel) for kernel in kernels], [True] * 40)
 
-    def test_all_ends_when_the_next_generation_ends(self):
+    def test_every_kernel_ends_when_the_next_generation_ends(self):
         new, pid = self.host.open({}), next_generation(self.host)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not any(map(is_alive, (self.host.hello["pid"], self.old.pid, new.pid))), "the end")
 
-    def test_all_ends_when_the_first_generation_ends(self):
+    def test_every_kernel_ends_when_the_first_generation_ends(self):
         new, pid = self.host.open({}), next_generation(self.host)
         os.kill(self.host.hello["pid"], signal.SIGKILL)
         wait_until(lambda: not any(map(is_alive, (pid, self.old.pid, new.pid))), "the end")
 
-    def test_all_ends_with_the_server(self):
+    def test_every_process_ends_with_the_server(self):
         new, pid = self.host.open({}), next_generation(self.host)
         self.host.process.stdin.close()
         wait_until(lambda: not any(map(is_alive, (pid, self.old.pid, new.pid))), "the end")

@@ -77,7 +77,7 @@ class Admission(unittest.TestCase):
         self.assertIn(DATA_URL, output["data"])
         self.assertIn('"application/x+json":{"a":1}', output["data"])
 
-    def test_the_text_of_a_bundle_is_that_of_the_member_that_says_most(self):
+    def test_the_text_of_a_bundle_is_that_of_its_most_informative_member(self):
         for bundle, text in (
             ("{'text/html': '<b>page</b>', 'text/plain': 'plain'}", "plain"),
             ("{'text/html': '<b>page</b>', 'image/png': 'AAAA'}", "page"),
@@ -86,7 +86,7 @@ class Admission(unittest.TestCase):
             output, _ = self.show(f"class Odd:\n    def _mime_(self):\n        return 'application/vnd.marimo+mimebundle', {bundle}\nOdd()")
             self.assertEqual(output["text"], text)
 
-    def test_a_value_that_cannot_even_be_looked_at_leaves_the_kernel_alive(self):
+    def test_a_value_that_cannot_even_be_inspected_leaves_the_kernel_alive(self):
         for code in (
             "class Odd:\n    def __getattribute__(self, name):\n        raise SystemExit(3)\nOdd()",
             "class Odd:\n    def __repr__(self):\n        raise SystemExit(3)\nOdd()",
@@ -161,7 +161,7 @@ def odd_cell(dice):
 
 
 class Fuzz(unittest.TestCase):
-    def test_outputs_of_every_kind_leave_the_kernel_as_the_server_takes_them(self):
+    def test_outputs_of_every_kind_leave_the_kernel_in_a_form_that_the_server_takes(self):
         dice, kernel = random.Random(SEED), host.open({})
         for count in range(ROUNDS):
             code = odd_cell(dice)
@@ -193,7 +193,7 @@ class Fuzz(unittest.TestCase):
 
 
 class Tracebacks(unittest.TestCase):
-    def test_a_traceback_has_the_colours_that_marimo_gives_it(self):
+    def test_a_traceback_has_the_colours_of_marimo(self):
         from outputs import sendable
         from marimo._messaging.tracebacks import _highlight_traceback
 

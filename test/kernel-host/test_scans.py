@@ -28,13 +28,13 @@ class Scans(unittest.TestCase):
         cls.namespaces, cls.is_disabled = CellImpl.imported_namespaces.fget, DirectedGraph.is_disabled
         graph_scans.install()
 
-    def test_imported_namespaces_of_every_kind_of_import(self):
+    def test_imported_namespaces_are_found_for_every_kind_of_import(self):
         for code in CODES:
             cell = compile_cell(code, cell_id="c")
             for _ in range(2):
                 self.assertEqual(cell.imported_namespaces, type(self).namespaces(cell), code)
 
-    def test_is_disabled_for_every_choice_of_disabled_cells(self):
+    def test_disabled_cells_are_found_for_every_choice_of_them(self):
         codes = {"a": "x = 1", "b": "y = x", "c": "z = y", "d": "w = 1"}
         for disabled in itertools.chain.from_iterable(itertools.combinations(codes, n) for n in range(5)):
             graph = DirectedGraph()

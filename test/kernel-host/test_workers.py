@@ -56,7 +56,7 @@ result
 
 
 class Place(unittest.TestCase):
-    def test_the_notebook_is_where_its_files_are(self):
+    def test_a_notebook_is_in_the_folder_of_its_files(self):
         kernel = host.open({"mo": "import marimo as mo", "a": "print(__file__, mo.notebook_dir(), mo.notebook_location())"})
         work = os.path.realpath(host.work)
         self.assertEqual(kernel.run("a").printed, f"{work}/notebook.py {work} {work}\n")

@@ -133,7 +133,7 @@ class Serving(unittest.TestCase):
         self.addCleanup(host.stop)
         self.assertEqual(host.wait_for("preloaded")["libraries"], ["no_such_library", "sqlglot"])
 
-    def test_forty_kernels_at_once(self):
+    def test_forty_kernels_start_at_once(self):
         host = Host()
         self.addCleanup(host.stop)
         kernels = [host.fork() for _ in range(40)]

@@ -95,7 +95,7 @@ const TABLE: Table<State, keyof typeof EVENTS> = {
 };
 
 for (const state of STATES) {
-  test(`an agent session in ${state} takes, refuses or passes over every event as its row says`, (t) => {
+  test(`an agent session in ${state} takes, refuses or ignores every event as its row says`, (t) => {
     const seen = Object.entries(EVENTS).map(([name, event]) => [
       name,
       outcome(sessionAt(t, state).session, event),

@@ -139,7 +139,7 @@ test('a prompt ends at its deadline in every state', (t) => {
   }
 });
 
-test('tools that do not stop are given up after the grace', (t) => {
+test('tools that do not stop are abandoned after the grace', (t) => {
   const agent = sessionAt(t, 'open.busy.acting.cancelling');
   assert.equal(agent.work.at(-1), 'act told to stop');
   agent.clock.increment(5_000);
@@ -157,7 +157,7 @@ test('work that cannot begin fails the run', (t) => {
   }
 });
 
-test('closing gives the environment back once, in every open state, and says so', (t) => {
+test('closing releases the environment once, in every open state, and announces that', (t) => {
   for (const state of STATES.filter((name) => name !== 'closed')) {
     const agent = sessionAt(t, state);
     agent.send(close);

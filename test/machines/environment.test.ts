@@ -66,7 +66,7 @@ const TABLE: Table<Row, EnvironmentEvent['type']> = {
 const ROWS = Object.keys(WAY) as Row[];
 
 for (const row of ROWS) {
-  test(`an environment in ${row} takes, refuses or passes over every event as its row says`, () => {
+  test(`an environment in ${row} takes, refuses or ignores every event as its row says`, () => {
     const seen = Object.entries(EVENTS).map(([type, event]) => [type, outcome(environmentAt(row), event)]);
     assert.deepEqual(Object.fromEntries(seen), TABLE[row]);
   });

@@ -42,14 +42,14 @@ for (const [name, deadlines] of Object.entries(DEADLINES)) {
   }
 }
 
-test('every named delay is held by a test', () => {
+test('every named delay has a test', () => {
   assert.deepEqual(
     Object.keys(DEADLINES).sort(),
     Object.keys(notebookSessionMachine.implementations.delays).sort(),
   );
 });
 
-test('a session that waits for nothing of ours is moved by no clock', (t) => {
+test('a session that waits for none of our timers is moved by no clock', (t) => {
   for (const state of ['closed', 'live.ready', 'live.busy.running', 'dormant', 'failed.retryable'] as const) {
     const s = startSession(t);
     WAY[state](s);

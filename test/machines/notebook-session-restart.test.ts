@@ -42,7 +42,7 @@ for (const state of STATES) {
   });
 }
 
-test('a restored session starts afresh: no early deaths, no failure, a deadline that runs', (t) => {
+test('a restored session starts afresh: no early deaths, no failure, a new deadline', (t) => {
   const before = startSession(t);
   before.send(open, exited(EARLY_MS), exited(EARLY_MS));
   const after = startSession(t, before.session.getSnapshot());
@@ -52,7 +52,7 @@ test('a restored session starts afresh: no early deaths, no failure, a deadline 
   assert.equal(after.state(), 'failed.resting');
 });
 
-test('a restart makes the same of a busy session as of the ready one that is stored in its place', (t) => {
+test('a restart treats a busy session like the ready one that is stored in its place', (t) => {
   const afterRestart = (...events: SessionEvent[]) => {
     const before = startSession(t);
     before.send(open, ready, ...events);

@@ -244,7 +244,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
 };
 
 for (const state of STATES) {
-  test(`a session in ${state} takes, refuses or passes over every event as its row says`, (t) => {
+  test(`a session in ${state} takes, refuses or ignores every event as its row says`, (t) => {
     const seen = Object.entries(EVENTS).map(([type, event]) => {
       const s = startSession(t);
       WAY[state](s);
@@ -276,7 +276,7 @@ test('an agent of another environment is refused while the session is open, and 
   );
 });
 
-test('a session may become ready by itself exactly while it starts, comes back or works', (t) => {
+test('a session may become ready by itself exactly while it starts, is restored or works', (t) => {
   const passing = STATES.filter((state) => {
     const s = startSession(t);
     WAY[state](s);

@@ -20,7 +20,7 @@ import {
 } from './session-fixture.ts';
 import { BROKEN, CLOSED, KILLED, STUCK, WAY } from './session-states.ts';
 
-test('work that edits is refused in run mode, other work is taken', (t) => {
+test('work that edits is refused in run mode, and other work is accepted', (t) => {
   const s = startSession(t);
   s.send({ ...open, mode: 'run' } as SessionEvent, ready);
   assert.deepEqual(outcome(s.session, execute('run_1', true)), { refused: 'session_not_editable' });
@@ -90,7 +90,7 @@ test('a kernel that dies while it is interrupted fails the work with its cause',
   assert.equal(s.state(), 'live.restoring.forking');
 });
 
-test('every way out of busy ends the work exactly once, and says how', (t) => {
+test('every way out of busy ends the work exactly once, with the right result', (t) => {
   const ways: Record<string, [(s: StartedSession) => void, { status: string; failure: unknown }]> = {
     'the kernel is done': [(s) => s.send(done()), { status: 'completed', failure: null }],
     'the kernel dies': [(s) => s.send(exited()), { status: 'failed', failure: OOM }],

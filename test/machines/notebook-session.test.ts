@@ -24,7 +24,7 @@ import {
 } from './session-fixture.ts';
 import { assertInvariants, BROKEN, STATES, WAY } from './session-states.ts';
 
-test('one life is announced in order, and its kernel is started and stopped once', (t) => {
+test('one life is announced in order, with one start and one stop of the kernel', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), done(), close, exited());
   assert.deepEqual(s.notices, [
@@ -43,7 +43,7 @@ test('one life is announced in order, and its kernel is started and stopped once
   assert.deepEqual([s.kernel.starts, s.kernel.stops, s.releases], [1, 1, ['env_1']]);
 });
 
-test('a session that is opened again has forgotten its last life', (t) => {
+test('a session that is opened again keeps nothing of its last life', (t) => {
   const s = startSession(t);
   s.send({ ...open, arguments: ['--month', '3'] } as SessionEvent);
   s.send(ready, execute(), exited(EARLY_MS), close, exited());
@@ -62,7 +62,7 @@ test('a session that is opened again has forgotten its last life', (t) => {
   });
 });
 
-test('work that the kernel cannot take is failed, and the session with it', (t) => {
+test('work that the kernel cannot take fails, and the session with it', (t) => {
   const s = startSession(t);
   s.send(open, ready);
   s.kernel.breaks = 'order';
@@ -100,7 +100,7 @@ test('a session that gets `close` closes even when the order to its kernel fails
   assert.deepEqual(s.notices.at(-1), { type: 'session.closed', reason: 'closed' });
 });
 
-test('close is taken in every state but closed, and gives the environment back once', (t) => {
+test('close is taken in every state but closed, and releases the environment once', (t) => {
   for (const state of STATES.filter((state) => state !== 'closed')) {
     const s = startSession(t);
     WAY[state](s);
@@ -114,7 +114,7 @@ test('close is taken in every state but closed, and gives the environment back o
   }
 });
 
-test('closing again neither begins anew nor takes longer', (t) => {
+test('closing again neither starts over nor takes longer', (t) => {
   const s = startSession(t);
   s.send(open, ready, close);
   s.clock.increment(2_999);
@@ -148,7 +148,7 @@ test('the end of the kernel host does not count as a crash of the session, and d
   assert.equal(s.state(), 'failed.resting');
 });
 
-test('a late death begins the count again', (t) => {
+test('a late death resets the count', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), exited(EARLY_MS), exited(LATE_MS), exited(EARLY_MS), exited(EARLY_MS));
   assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring.forking', 2]);
@@ -156,7 +156,7 @@ test('a late death begins the count again', (t) => {
   assert.equal(s.state(), 'failed.resting');
 });
 
-test('a failed session is woken only after its pause, and with its deaths forgotten', (t) => {
+test('a failed session is woken only after its pause, and its deaths are then forgotten', (t) => {
   const s = startSession(t);
   WAY['failed.resting'](s);
   s.send(wake);
@@ -181,7 +181,7 @@ test('a sleeping session wakes without the failure it went to sleep with', (t) =
   assert.deepEqual(s.notices.at(-1), { type: 'session.status', status: 'restoring', reason: 'resumed' });
 });
 
-test('a kernel that was replaced cannot speak any more', (t) => {
+test('messages of a replaced kernel are ignored', (t) => {
   const s = startSession(t);
   s.send(open);
   const { say } = s.kernel;
@@ -226,7 +226,7 @@ test('a session is resident exactly while it has a kernel', (t) => {
   );
 });
 
-test('random sequences of events keep kernels, work and announcements in step', (t) => {
+test('random sequences of events keep kernels, work and announcements consistent', (t) => {
   const visited = new Set<string>();
   for (let seed = 1; seed <= 300; seed++) {
     const random = new SeededRandom(seed);

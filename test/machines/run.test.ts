@@ -75,7 +75,7 @@ const TABLE: Table<State, Sent> = {
 };
 
 for (const state of STATES) {
-  test(`a run in ${state} takes, refuses or passes over every event as its row says`, () => {
+  test(`a run in ${state} takes, refuses or ignores every event as its row says`, () => {
     const seen = Object.entries(EVENTS).map(([name, event]) => [name, outcome(runAt(state).run, event)]);
     assert.deepEqual(Object.fromEntries(seen), TABLE[state]);
   });
@@ -123,7 +123,7 @@ test('a run left by a dead server is ended by a cancel and by nothing else', () 
   assert.deepEqual(notices, [status('running', null), status('cancelled', null)]);
 });
 
-test('a run is resident while something works on it', () => {
+test('a run is resident while it is being carried out', () => {
   const resident = STATES.filter((state) => runAt(state).run.getSnapshot().hasTag('resident'));
   assert.deepEqual(resident, ['running.active', 'running.cancelling']);
 });

@@ -11,7 +11,7 @@ import { rememberingLog } from '#test/support/store/temporary-store.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('a clock that was ahead keeps no backup from being made, and none that is newer is deleted for it', async (t) => {
+test('a clock that was ahead prevents no backup, and no newer backup is deleted for it', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const [past, ahead] = ['troupe-2026-01-01T00-00-00Z', 'troupe-2099-01-01T00-00-00Z'];
@@ -33,7 +33,7 @@ test('a clock that was ahead keeps no backup from being made, and none that is n
   assert.equal(readManifest(join(directory, names[1]!)).files.length, 2);
 });
 
-test('an operator is warned while backups cannot be made, and not any more once they can', async (t) => {
+test('an operator is warned while backups cannot be made, and the warning ends when they can', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   writeFileSync(directory, 'a file in the place of the directory');
@@ -80,7 +80,7 @@ test('a server makes backups at its interval and keeps the newest ones', async (
   rmSync(directory, { recursive: true });
 });
 
-test('an old backup has its name only while it is whole, whenever the server is killed', async (t) => {
+test('an old backup keeps its name only while it is whole, whenever the server is killed', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const old = join(directory, 'troupe-2026-01-01T00-00-00Z');
@@ -101,7 +101,7 @@ test('an old backup has its name only while it is whole, whenever the server is 
   assert.equal(readdirSync(directory).length, 1);
 });
 
-test('increments are added to the latest backup, and when they are larger than it another one is made', async (t) => {
+test('increments are added to the latest backup; when they are larger than it, a new backup is made', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const store = await openStore(join(dataDir, 'store'), assert.fail);
@@ -139,7 +139,7 @@ test('increments are added to the latest backup, and when they are larger than i
   assert.ok(lines.some(({ msg }) => msg === 'an increment was added to the backup'));
 });
 
-test('backups that were made early do not push out those of earlier days', async (t) => {
+test('early backups do not push out those of earlier days', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const ago = (hours: number) =>

@@ -111,7 +111,7 @@ test('one flipped byte anywhere in a backup is found, and such a backup is not r
   assert.deepEqual((await verify(to)).damage, ['workspaces/ws_1/files/run.sh has 1 bytes instead of 4']);
 });
 
-test('a compacted store is smaller, has every record, and serves; with a server at work nothing is changed', async (t) => {
+test('a compacted store is smaller, has every record, and works; while a server runs nothing is changed', async (t) => {
   const dataDir = await filledDirectory(t);
   const file = join(dataDir, 'store', 'data.mdb');
   const store = await openStore(join(dataDir, 'store'), assert.fail);
@@ -142,7 +142,7 @@ test('a compacted store is smaller, has every record, and serves; with a server 
   assert.equal((await server.client.notebooks.get(id)).id, id);
 });
 
-test('a store that root compacts still belongs to the user of the server', async (t) => {
+test("a store that root compacts still belongs to the server's user", async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can compact the store of another user');
   const dataDir = await filledDirectory(t);
   const file = join(dataDir, 'store', 'data.mdb');
@@ -163,7 +163,7 @@ test('a store with a damaged record is not compacted', async (t) => {
   assert.deepEqual(readFileSync(file), bytes);
 });
 
-test('a keyring opens the backups of before its rotations, and a backup names only the keys that it needs', async (t) => {
+test('a keyring opens backups from before its rotations, and a backup lists only the keys that it needs', async (t) => {
   const dataDir = await filledDirectory(t);
   const store = await openStore(join(dataDir, 'store'), assert.fail);
   const keyring = join(dataDir, 'keyring.json');
@@ -190,7 +190,7 @@ test('a keyring opens the backups of before its rotations, and a backup names on
   }
 });
 
-test('a restored directory has the files as they were, closed to others, and its store', async (t) => {
+test('a restored directory has the original files, closed to others, and its store', async (t) => {
   const dataDir = await filledDirectory(t);
   const [to, other] = [join(dataDir, '..', 'backup'), join(dataDir, '..', 'other')];
   await backUp({ dataDir, to, compact: true });

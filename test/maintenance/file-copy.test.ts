@@ -40,7 +40,7 @@ function digDeep(folder: string, levels: number): void {
   assert.equal(status, 0, String(stderr));
 }
 
-test('folders that notebook code has made too deep do not keep a backup from being made', async (t) => {
+test('folders that notebook code has made too deep do not prevent a backup', async (t) => {
   let deep: string | undefined;
   t.after(() => deep && spawnSync('rm', ['-r', deep])); // Node.js cannot remove it
   const { dataDir, files, backup, other } = await emptyDirectory(t);
@@ -58,7 +58,7 @@ test('folders that notebook code has made too deep do not keep a backup from bei
   assert.deepEqual((await verify(other)).damage, []);
 });
 
-test('two names that are not UTF-8 do not keep a backup from being made', async (t) => {
+test('two names that are not UTF-8 do not prevent a backup', async (t) => {
   const { dataDir, files, backup } = await emptyDirectory(t);
   for (const last of [0xfe, 0xff]) writeFileSync(Buffer.from([...Buffer.from(`${files}/bad`), last]), '');
   writeFileSync(join(files, 'bad\ufffd'), '');
@@ -109,7 +109,7 @@ test('a sparse file takes no more disk space in a backup and after a restore tha
   assert.deepEqual((await verify(backup)).damage, []);
 });
 
-test('of the holes of sparse files as much is read for each workspace as the limit says, and files beyond it are listed', async (t) => {
+test('holes of sparse files are read up to a limit for each workspace, and files beyond it are listed', async (t) => {
   const { root, dataDir, files, backup } = await emptyDirectory(t);
   const sparse = (name: string, bytes: number) => {
     const path = join(dataDir, 'workspaces', name);
@@ -131,7 +131,7 @@ test('of the holes of sparse files as much is read for each workspace as the lim
   assert.equal(manifest.files.length, 3);
 });
 
-test('a file whose writer does not stop is copied as far as it was when its copy began', async (t) => {
+test('of a file that keeps growing, the part is copied that existed when its copy began', async (t) => {
   const root = temporaryDirectory(t);
   const [from, to] = [join(root, 'from'), join(root, 'to')];
   mkdirSync(from);
@@ -146,7 +146,7 @@ test('a file whose writer does not stop is copied as far as it was when its copy
   assert.equal(statSync(join(to, 'growing')).size, files[0]!.bytes);
 });
 
-test('a backup that the system writes in part only is refused and removed', async (t) => {
+test('a backup that the system writes only in part is refused and removed', async (t) => {
   const { dataDir, files, backup } = await emptyDirectory(t);
   writeFileSync(join(files, 'data.bin'), Buffer.alloc(300_000, 1));
   const cli = fileURLToPath(new URL('../../server/cli.js', import.meta.url));

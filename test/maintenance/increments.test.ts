@@ -130,7 +130,7 @@ test('each increment restores exactly the records that were committed when it wa
   assert.equal((await recordsOf(to)).size, expected.size + 200);
 });
 
-test('an increment made while others are committed is one of their states, and none of its pages is of a later one', async (t) => {
+test('an increment made during commits has exactly one committed state, without pages of later ones', async (t) => {
   const { store, writer, restored, backup } = await backedUp(t);
   let [n, isOver] = [0, false];
   const writing = (async () => {
@@ -196,7 +196,7 @@ test('increments have the files that were written, moved and removed, and only t
   assert.deepEqual((await verify(backup)).damage, []);
 });
 
-test('a file with many names is one file in a backup, in its increments and when it is restored, until a name gets another', async (t) => {
+test('a file with many names is one file in a backup, in its increments and after a restore, until one name gets another file', async (t) => {
   const { dataDir, files, writer, restored, backup, store } = await backedUp(t);
   const inodesIn = (folder: string) =>
     new Set(readdirSync(folder).map((name) => statSync(join(folder, name)).ino));

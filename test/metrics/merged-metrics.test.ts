@@ -45,7 +45,7 @@ wait_seconds_sum{worker="2"} 0.5
   );
 });
 
-test('a family that only one worker has is there with its description', () => {
+test('a family of only one worker has its description', () => {
   const own = new Registry();
   own.observedGauge({ name: 'rare', help: 'Rare.' }, [], () => [[[], 1]]);
   const text = mergeMetrics(

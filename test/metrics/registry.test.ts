@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Family, Histogram, MAX_SERIES } from '#src/metrics/instruments.ts';
 import { Registry } from '#src/metrics/registry.ts';
 
-test('a counter, a gauge and a histogram have the text that OpenMetrics asks for', () => {
+test('a counter, a gauge and a histogram are written in the OpenMetrics format', () => {
   const registry = new Registry();
   const sold = registry.counters({ name: 'sold', help: 'What was sold.' }, 'what');
   sold.of('apples').add(3);
@@ -41,7 +41,7 @@ test('a metric cannot be declared twice', () => {
   assert.throws(() => registry.counters({ name: 'sold', help: '' }), /declared twice/);
 });
 
-test('a value on a bound counts below it, one above it does not', () => {
+test("a histogram's value equal to a bound counts below it, and a greater one does not", () => {
   const histogram = new Histogram([1, 2]);
   for (const value of [1, 1.0001, 2, 3]) histogram.observe(value);
   assert.deepEqual([...histogram.counts], [1, 2, 1]);

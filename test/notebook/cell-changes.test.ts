@@ -24,7 +24,7 @@ function follow() {
   return { view, changes, batch, told };
 }
 
-test('each state of a cell is one event, with all that is new in it', () => {
+test('each state of a cell is one event, with all changes in it', () => {
   const { batch } = follow();
   const html = output('text/html', '<b>7</b>');
   const events = batch(

@@ -25,7 +25,7 @@ test('figures do not count as text, and stay where they are when text around the
   );
 });
 
-test('of more figures than are kept the number is known', () => {
+test('the number of the figures that are left out is known', () => {
   const figure = { channel: 'media', mimetype: 'image/png', data: 'f', timestamp: 1 } as const;
   const many = tailOf(...Array.from({ length: 103 }, () => figure));
   const large = tailOf({ ...figure, data: 'f'.repeat(17 * 2 ** 20) });
@@ -63,7 +63,7 @@ test('of a long console the beginning and the end are kept, and the number of mi
   );
 });
 
-test('a great many small pieces are kept and left out as one big one would be', () => {
+test('many small pieces are kept and left out like one large piece', () => {
   const pieces = 3 * 1_000_000;
   const tail = new ConsoleTail();
   const piece = (i: number) => stdout(String(i % 10));
@@ -100,7 +100,7 @@ test('a thousand entries are kept at each end, and one more drops the one after 
   }
 });
 
-test('an object counts as long as its JSON, and forty characters for each list and object in it', () => {
+test('an object counts with the length of its JSON, and forty characters more for each list and object in it', () => {
   const data = { rows: 'r'.repeat(LIMIT) };
   const table: CellOutput = { channel: 'output', mimetype: 'application/json', data, timestamp: 1 };
   const tail = tailOf(table);

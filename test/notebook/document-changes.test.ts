@@ -32,12 +32,12 @@ test('a new cell has its code, its name and the settings that are not defaults',
   assert.deepEqual([code, options, version, stale], ['x = 1', { hide_code: true, name: 'load' }, 0, true]);
 });
 
-test('a cell that is there already is not created again', () => {
+test('an existing cell is not created again', () => {
   const { view, changed } = apply({ ...create('b', { before: 'a' }), code: 'other' });
   assert.deepEqual([view.get('b')?.code, orderOf(view), changed], ['code of b', 'a b c', NOTHING]);
 });
 
-test('a cell with an id that no client could give is not created', () => {
+test('a cell with an id that clients could not use is not created', () => {
   for (const id of ['', '__scratch__', 'a\nb', 'x'.repeat(5_000)]) {
     const { view, changed } = apply(create(id));
     assert.deepEqual([orderOf(view), changed], ['a b c', NOTHING]);
@@ -66,7 +66,7 @@ test('a cell is moved before or after another', () => {
   }
 });
 
-test('cells are put into an order; unknown ones are passed over, unnamed ones follow', () => {
+test('cells are put into an order; unknown ones are ignored, and unnamed ones follow', () => {
   const orders: [string[], string][] = [
     [['c', 'b', 'a'], 'c b a'],
     [['c'], 'c a b'],
@@ -92,7 +92,7 @@ test('code, name and settings of a cell are changed, and it is registered once',
   assert.deepEqual(changed, { registered: ['b', 'a'], deleted: [], reordered: false });
 });
 
-test('changes of cells that are not there are passed over', () => {
+test('changes of missing cells are ignored', () => {
   const { view, changed } = apply(
     { type: 'delete-cell', cellId: 'gone' },
     { type: 'move-cell', cellId: 'gone', before: 'a', after: null },
@@ -134,7 +134,7 @@ test('a transaction of many moves gives the notebook its order once, and none wh
   assert.equal(reorder.mock.callCount(), 1);
 });
 
-test('any changes of the order, together or one by one, have the same result', () => {
+test('changes of the order have the same result together and one by one', () => {
   const random = new SeededRandom(4);
   const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'gone'];
   const some = () => Array.from({ length: random.below(5) }, () => random.pick(ids));

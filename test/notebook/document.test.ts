@@ -3,7 +3,7 @@ import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import { configOf, isCellId, normalizeSerialization, titleOf, withConfig } from '#src/notebook/document.ts';
 
-test('a serialization that says nothing is an empty notebook', () => {
+test('an empty serialization is an empty notebook', () => {
   const empty = { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} };
   assert.deepEqual(
     [normalizeSerialization({}, true), normalizeSerialization({ app: {} }, true)],
@@ -11,7 +11,7 @@ test('a serialization that says nothing is an empty notebook', () => {
   );
 });
 
-test('a serialization keeps everything that it says but `valid`, which is computed', () => {
+test('a serialization keeps all its members except `valid`, which is computed', () => {
   const given = {
     version: '2',
     app: { options: { app_title: 'Costs', width: 'full' } },
@@ -52,7 +52,7 @@ test('settings become options and options settings, each by its own name', () =>
   assert.deepEqual(configOf(options), config);
 });
 
-test('a setting at its default is not stored, one that is not given stays, unknown options stay', () => {
+test('a setting at its default is not stored, an omitted one stays, and so do unknown options', () => {
   const before = { disabled: true, hide_code: true, column: 0, name: 'load', future: 1 };
   const after = withConfig(before, { disabled: false, column: null, name: '', expandOutput: false });
   assert.deepEqual(after, { hide_code: true, future: 1 });
@@ -74,7 +74,7 @@ test('the title is that of the app options, when it is text', () => {
   assert.deepEqual(titles, ['Costs', null, null, null]);
 });
 
-test('a cell may be called anything short without control characters, but the scratchpad', () => {
+test("a cell may have any short name without control characters, except the scratchpad's", () => {
   const ids: Record<string, boolean> = {
     a: true,
     'Hbol 1': true,

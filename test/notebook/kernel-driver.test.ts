@@ -10,7 +10,7 @@ import { done } from './kernel-messages.ts';
 
 const WORK = { kind: 'run', id: 'run_1' } as const;
 
-test('a kernel whose order throws is let go of all the same', () => {
+test('a kernel whose order throws is released all the same', () => {
   const { actor, log, logged } = startDriver([
     () => {
       throw new Error('write EPIPE');
@@ -23,7 +23,7 @@ test('a kernel whose order throws is let go of all the same', () => {
   assert.deepEqual(logged, ['write EPIPE']);
 });
 
-test('a driver that is stopped lets its kernel go once', () => {
+test('a stopped driver releases its kernel once', () => {
   const { actor, log } = startDriver([() => 1]);
   actor.send({ type: 'execute', work: WORK });
   actor.send({ type: 'interrupt' });
@@ -41,7 +41,7 @@ test('a driver that is stopped lets its kernel go once', () => {
   ]);
 });
 
-test('work that is cancelled between two of its commands is given none any more', () => {
+test('work that is cancelled between two of its commands gets no further command', () => {
   const steps = ['first', 'second'].map((name, index) => () => {
     log.push(name);
     return index + 1;
@@ -62,7 +62,7 @@ test('work that is cancelled between two of its commands is given none any more'
   ]);
 });
 
-test('work that is not cancelled is given its commands one after the other', () => {
+test('work that is not cancelled gets its commands one after the other', () => {
   const steps = ['first', 'second'].map((name, index) => () => {
     log.push(name);
     return index + 1;
@@ -74,7 +74,7 @@ test('work that is not cancelled is given its commands one after the other', () 
   assert.deepEqual(log, ['attach', 'begin', 'first', 'apply', 'second', 'apply', 'conclude']);
 });
 
-test('a kernel that was let go of is not listened to any more', () => {
+test('messages of a released kernel are ignored', () => {
   const { actor, log, sink } = startDriver([() => 1]);
   actor.send({ type: 'execute', work: WORK });
   actor.stop();
@@ -82,7 +82,7 @@ test('a kernel that was let go of is not listened to any more', () => {
   assert.deepEqual(log, ['attach', 'begin', 'detach', 'stop']);
 });
 
-test('a kernel whose words cannot be taken is killed, and the log says why', () => {
+test('a kernel whose message cannot be handled is killed, and the log has the reason', () => {
   const { log, logged, sink } = startDriver([() => 1], () => {
     throw new Error('no room');
   });

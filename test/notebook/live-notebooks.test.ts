@@ -67,7 +67,7 @@ test('a large output is read in a step of its own', async (t) => {
   assert.deepEqual(shown(), [large]);
 });
 
-test('a notebook that another worker decides for is loaded anew when it comes back', async (t) => {
+test("a notebook is loaded again when it comes back from another worker's home", async (t) => {
   const { live, notebooks, session } = await withOutputs(t);
   live.of(session);
   live.leaveTo((workspaceId, id) => workspaceId === WORKSPACE && id !== session.id);
@@ -83,7 +83,7 @@ test('a notebook that another worker decides for is loaded anew when it comes ba
   );
 });
 
-test('outputs that were read ahead are not shown once another worker has decided for the notebook', async (t) => {
+test('outputs read ahead are not shown once another worker has decided for the notebook', async (t) => {
   const { live, open, session, show, shown } = await withOutputs(t);
   await show('first');
   live.forget(session);

@@ -85,7 +85,7 @@ test('deleting a notebook removes the outputs of all its cells, today’s and ea
   ]);
 });
 
-test('the runs of a deleted notebook are found no more from the moment of the deletion, and removed in small steps', async (t) => {
+test('the runs of a deleted notebook cannot be found from the deletion on, and are removed in small steps', async (t) => {
   const { store } = await temporaryStore(t);
   const { removals, notebooks, runs, deletion, run } = open(store);
   const mine = (await notebooks.create(HOME, {})).document.id;
@@ -115,7 +115,7 @@ test('the runs of a deleted notebook are found no more from the moment of the de
   assert.deepEqual([ids(runRecords), ids(runIndex), ids(assetRecords)], [[kept], [kept], [kept]]);
 });
 
-test('a deletion that is noted while the last commit of the one before is awaited is worked off as well', async (t) => {
+test('a removal that is noted while the last commit of another one is awaited is also carried out', async (t) => {
   const { store } = await temporaryStore(t);
   const { removals, notebooks, deletion, keep } = open(store);
   const made = await Promise.all(Array.from({ length: 20 }, () => notebooks.create(HOME, {})));

@@ -67,7 +67,7 @@ async function refusal(call: Promise<unknown>) {
   };
 }
 
-test('a file that cannot be read is refused in words that say where', async (t) => {
+test('an unreadable file is refused with the place of the mistake', async (t) => {
   const { files } = await open(t, failing('unreadable_notebook', 'line 2, column 5:\n  invalid syntax'));
   assert.deepEqual(await refusal(files.import(HOME, { format: 'py', content: '' })), {
     code: 'unreadable_notebook',
@@ -77,7 +77,7 @@ test('a file that cannot be read is refused in words that say where', async (t) 
   });
 });
 
-test('a converter that does not survive a file blames the file', async (t) => {
+test('when a converter dies, the error blames the file', async (t) => {
   const { files } = await open(t, failing('conversion_failed', 'The converter ended without an answer.'));
   const { code, detail } = await refusal(files.import(HOME, { format: 'ipynb', content: '' }));
   assert.deepEqual(
@@ -93,7 +93,7 @@ const GONE = {
   headers: { 'retry-after': '2' },
 };
 
-test('without a host, nothing is begun and the caller may come again', async (t) => {
+test('without a host nothing is begun, and the caller may retry', async (t) => {
   const { files, notebooks, converter, requests } = await open(t, written);
   converter.up = false;
   const { document } = await notebooks.create(HOME, {});
@@ -105,7 +105,7 @@ test('without a host, nothing is begun and the caller may come again', async (t)
   assert.deepEqual(requests, []);
 });
 
-test('a host that ends during a conversion is not the fault of the file', async (t) => {
+test('when the host ends during a conversion, the error does not blame the file', async (t) => {
   const lost = await open(t, failing('kernel_host_failed', 'The kernel host ended during the conversion.'));
   assert.deepEqual(await refusal(lost.files.import(HOME, { format: 'py', content: '' })), GONE);
   const cut = await open(t, () => {
@@ -148,7 +148,7 @@ test('a notebook that cannot be written is a conflict', async (t) => {
   assert.deepEqual([code, detail], ['unwritable_notebook', 'the Python environment lacks nbformat.']);
 });
 
-test('a file is named for its title, and brings the outputs that its code has made', async (t) => {
+test('an exported file is named for its title, and has the outputs of its present code', async (t) => {
   const { files, notebooks, requests, keep } = await open(t, written);
   const cells = cellsOf(3);
   const { document } = await notebooks.create(HOME, {
@@ -179,7 +179,7 @@ test('a file is named for its title, and brings the outputs that its code has ma
   });
 });
 
-test('outputs that do not fit into one file say that they are left out', async (t) => {
+test('a note replaces outputs that do not fit into one file', async (t) => {
   const { files, notebooks, requests, keep } = await open(t, written);
   const { document } = await notebooks.create(HOME, { serialization: { cells: cellsOf(3) } });
   keep(document.id, 'c0', 'x0 = 0', 'a'.repeat(RESULTS_LIMIT_BYTES - 10));

@@ -20,7 +20,7 @@ async function twoWorkers(t: TestContext) {
   return [await open(), await open()] as const;
 }
 
-test('a session is opened later than all that are committed, also by a worker whose clock is ahead', async (t) => {
+test("an opened session comes after all committed ones, also when the worker's clock is ahead", async (t) => {
   const [{ store, places }] = await twoWorkers(t);
   const aheadMs = Date.now() + HOUR_MS;
   store.write((tx) => tx.put(sessionPlaces, null, WORKSPACE, `${timeText(aheadMs)}nb_zzz`));

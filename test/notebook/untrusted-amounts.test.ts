@@ -23,7 +23,7 @@ test('a kernel makes at most ten thousand cells', () => {
   assert.ok(view.get('another'));
 });
 
-test('a kernel writes at most 16 MiB of code, and names that a person could read', () => {
+test('a kernel writes at most 16 MiB of code, and names of a readable length', () => {
   const view = new NotebookView([{ cell_id: 'a', code: '1', options: {} }]);
   const large = 'x'.repeat(10 * MIB);
   applyTransaction(view, [
@@ -43,7 +43,7 @@ test('a kernel writes at most 16 MiB of code, and names that a person could read
   assert.deepEqual([view.get('a')?.code.length, view.get('a')?.options], [10 * MIB, {}]);
 });
 
-test('outputs of a notebook are kept up to 256 MiB, and one that is not says so', () => {
+test('outputs of a notebook are kept up to 256 MiB, and a dropped one leaves a note', () => {
   const ids = Array.from({ length: 6 }, (_, n) => `c${n}`);
   const view = new NotebookView(ids.map((cell_id) => ({ cell_id, code: '', options: {} })));
   const large = 'x'.repeat(50 * MIB);

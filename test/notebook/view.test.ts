@@ -44,7 +44,7 @@ test('an empty console clears it, and nothing else does', () => {
   assert.deepEqual(view.get('a')?.console.entries(), []);
 });
 
-test('an operation on a cell that is not there is passed over', () => {
+test('an operation on a missing cell is ignored', () => {
   assert.equal(viewOf('a').applyCellOp(cellOp('gone', { status: 'running' })), undefined);
 });
 
@@ -67,7 +67,7 @@ test('the status that is shown follows activity, then settings, then errors, the
   }
 });
 
-test('a verdict settles a cell, and only cells that look different are answered', () => {
+test('a verdict settles a cell, and only cells whose shown state changes are returned', () => {
   const view = viewOf('a', 'b', 'c');
   for (const id of ['a', 'b']) view.applyCellOp(cellOp(id, { status: 'running', staleInputs: false }));
   const cells = {
@@ -96,7 +96,7 @@ test('a cell that ran and is out of date again is stale', () => {
   assert.deepEqual(view.applyVerdicts(done({ a: verdict('success', true) })).map(shown), ['a stale']);
 });
 
-test('a cell whose staleness changed is answered, also when its status shows nothing of it', () => {
+test('a cell whose staleness changed is returned, even when its status does not show it', () => {
   const view = new NotebookView([{ cell_id: 'a', code: 'x = 1', options: { disabled: true } }]);
   assert.deepEqual(view.applyVerdicts(done({ a: verdict('disabled') })).map(shown), ['a disabled']);
   assert.deepEqual(view.applyVerdicts(done({ a: verdict('disabled') })).map(shown), []);
@@ -111,14 +111,14 @@ test('structural errors come and go with the verdicts', () => {
   assert.deepEqual([view.get('a')?.structural, view.cells.map(shown)], [[], ['a idle']]);
 });
 
-test('a cell that an ancestor disables stays so over verdicts', () => {
+test('a cell that an ancestor disables stays disabled after verdicts', () => {
   const view = viewOf('a');
   view.applyCellOp(cellOp('a', { status: 'disabled-transitively' }));
   view.applyVerdicts(done({ a: verdict('disabled', true) }));
   assert.deepEqual(view.cells.map(shown), ['a disabled']);
 });
 
-test('other code makes a cell stale and another version; the same code does not', () => {
+test('different code makes a cell stale and gives it another version; the same code does not', () => {
   const view = viewOf('a');
   const cell = view.get('a')!;
   view.applyVerdicts(done({ a: verdict('success') }));
@@ -129,7 +129,7 @@ test('other code makes a cell stale and another version; the same code does not'
   assert.deepEqual([cell.code, cell.version, cell.stale], ['other still', 2, true]);
 });
 
-test('when the kernel is lost outputs stay, and every cell is stale and idle', () => {
+test('when the kernel is lost, outputs stay, and every cell is stale and idle', () => {
   const view = viewOf('a', 'b');
   view.applyCellOp(
     cellOp('a', { status: 'running', output: output('text/plain', '1'), console: [stdout('x')] }),

@@ -88,7 +88,7 @@ test('every JSON response has an example that its schema accepts, also when it a
     }
 });
 
-test('one of several words is an enum, and an object whose members the caller names has additionalProperties', () => {
+test('a choice of words is an enum, and an object with free member names has additionalProperties', () => {
   everyObject(document, ({ anyOf, oneOf, patternProperties }, pointer) => {
     assert.equal(patternProperties, undefined, pointer);
     for (const choice of [anyOf, oneOf])
@@ -96,7 +96,7 @@ test('one of several words is an enum, and an object whose members the caller na
   });
 });
 
-test('every variant of a union of objects is a component, and a constant that tells them apart is the discriminator', () => {
+test('every variant of a union of objects is a component, and the distinguishing constant is the discriminator', () => {
   let unions = 0;
   everyObject(document, ({ anyOf, oneOf, discriminator }, pointer) => {
     const variants: readonly Json[] = [anyOf, oneOf].find((choice) => Array.isArray(choice)) ?? [];
@@ -192,7 +192,7 @@ test('a header that a route cannot do without is required', () => {
   assert.equal(named.find(({ name }) => name === 'Service-Session-Id')?.required, true);
 });
 
-test('a request that needs nothing may come without a body, and every other one needs its body', () => {
+test('the body of a request that needs none may be omitted, and every other one is required', () => {
   const bodies = operations.flatMap((one) => {
     const { $ref } = bodySchemaOf(one) ?? {};
     const isEmpty = $ref === '#/components/schemas/EmptyBody';

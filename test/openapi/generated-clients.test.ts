@@ -97,7 +97,7 @@ async function checkAndRun(folder: string, program: string): Promise<unknown> {
   return JSON.parse(await run(process.execPath, ['program.mjs'], folder));
 }
 
-test('redocly finds nothing to complain of', async (t) => {
+test('redocly finds no fault', async (t) => {
   const folder = workplace(t, 'lint.mjs');
   assert.deepEqual(JSON.parse(await run(process.execPath, ['lint.mjs'], folder)), []);
 });

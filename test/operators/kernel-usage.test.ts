@@ -16,7 +16,7 @@ async function startPair(t: TestContext): Promise<ChildProcess & { readonly pid:
   return Object.assign(child, { pid: child.pid! });
 }
 
-test('a kernel counts with all that it has started, also one that was made ahead', async (t) => {
+test('the usage of a kernel includes all processes that it has started, also for a kernel from a spare', async (t) => {
   const places: KernelWithProcess[] = [];
   const place = ({ pid }: { readonly pid: number }) => ({ workspaceId: 'ws_1', sessionId: `nb_${pid}`, pid });
   const sampler = new KernelSampler(() => places);
@@ -46,7 +46,7 @@ test('simultaneous requests share a sample', async () => {
   assert.equal(await sampler.sample(), one);
 });
 
-test('processes that cannot be read fail one sample, and the next one is taken anew', async () => {
+test('when processes cannot be read one sample fails, and the next one is taken anew', async () => {
   let isReadable = false;
   const sampler = new KernelSampler(() => {
     if (!isReadable) throw new Error('too many open files');

@@ -58,7 +58,7 @@ test('the load is measured once for all followers, and not without followers', a
   events[Symbol.dispose]();
 });
 
-test('a measurement that others have made already is not sent again', async () => {
+test('a measurement that was made for others already is not sent again', async () => {
   let asked = 0;
   const events = new ServerEvents({
     stream: openStream(),

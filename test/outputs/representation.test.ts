@@ -7,7 +7,7 @@ import { preferred, representationFor } from '#src/outputs/representation.ts';
 const BUNDLE = 'application/vnd.marimo+mimebundle';
 const AUDIENCES = ['terminal', 'model', 'page'] as const;
 
-test('each audience gets the member of a bundle that says most to it', () => {
+test('each audience gets the most informative member of a bundle', () => {
   const choices = (...mimetypes: string[]) =>
     AUDIENCES.map(
       (audience) =>
@@ -25,7 +25,7 @@ test('each audience gets the member of a bundle that says most to it', () => {
   assert.deepEqual(choices(), [undefined, undefined, undefined]);
 });
 
-test('a bundle may be a value, its text, no JSON at all, empty, or within a bundle', () => {
+test('a bundle may be a value, its text, invalid JSON, empty, or within a bundle', () => {
   const shown = (data: unknown) => representationFor({ mimetype: BUNDLE, data, text: 'repr' }, 'model');
   const member = { kind: 'data', mimetype: 'text/plain', data: 'x' };
   assert.deepEqual(shown({ 'text/plain': 'x', __metadata__: {} }), member);
@@ -35,7 +35,7 @@ test('a bundle may be a value, its text, no JSON at all, empty, or within a bund
     assert.deepEqual(shown(data).kind, typeof data === 'number' ? 'data' : 'text');
 });
 
-test("the server's text replaces data of which it says more, but not data that it only repeats or cuts off", () => {
+test("the server's text replaces data when it says more, but not when it only repeats or cuts the data", () => {
   const kinds = (mimetype: string, data: unknown, text: string) =>
     AUDIENCES.map((audience) => representationFor({ mimetype, data, text }, audience).kind);
   assert.deepEqual(kinds('application/json', '[1]', '(1,)'), ['text', 'text', 'text']);
@@ -44,7 +44,7 @@ test("the server's text replaces data of which it says more, but not data that i
   assert.deepEqual(kinds('text/html', '<b>', 'b'), ['data', 'text', 'data']);
 });
 
-test('a table of which not even one row fits is shown from its data', () => {
+test('a table without a single row that fits is shown from its data', () => {
   const table = { columns: [], rows: [], rowCount: 0, columnCount: 0 };
   const kind = (rowCount: number) =>
     representationFor({ mimetype: 'text/html', data: '', table: { ...table, rowCount } }, 'terminal').kind;
@@ -69,7 +69,7 @@ test('errors are shown as lines, in every shape in which they come', () => {
   assert.equal(errorsText([key], 'in the words of the server\n'), 'in the words of the server');
 });
 
-test('JSON of Python is read with its numbers that JSON lacks, and anything else stays text', () => {
+test("Python's JSON is read with the numbers that JSON lacks, and any other text stays text", () => {
   assert.deepEqual(parsePythonJson('[NaN, -Infinity, "NaN, \\"Infinity"]'), [
     'NaN',
     '-Infinity',

@@ -16,7 +16,7 @@ test('a file with two names in the folder counts once', async (t) => {
   assert.equal(await sizeOf(folder), 1000);
 });
 
-test('an installation that outgrows its room is broken off while it goes on', async (t) => {
+test('an installation that outgrows its limit is broken off at once', async (t) => {
   const folder = temporaryDirectory(t);
   const endless = async (signal: AbortSignal) => {
     writeFileSync(join(folder, 'a'), 'x'.repeat(3000));
@@ -26,7 +26,7 @@ test('an installation that outgrows its room is broken off while it goes on', as
   await assert.rejects(installWithin({ bytes: 2000, ofBytes: 5000 }, folder, staying, endless), /take more/);
 });
 
-test('an installation that fails within its room says why', async (t) => {
+test('an installation that fails within its limit reports the reason', async (t) => {
   const failing = async () => {
     throw new Error('no such package');
   };

@@ -52,7 +52,7 @@ test('a target that is not an address is refused', async (t) => {
   assert.ok(asked.includes('index.example'));
 });
 
-test('of connections without the password at most 128 stay open, and an installer gets in past them', async (t) => {
+test('at most 128 connections without the password stay open, and an installer still gets in', async (t) => {
   const { proxy, asked, key } = await openProxy(t);
   let closed = 0;
   const strangers = Array.from({ length: 300 }, () =>
@@ -70,7 +70,7 @@ test('of connections without the password at most 128 stay open, and an installe
   assert.ok(closed <= 300 - 128 + 1);
 });
 
-test('a connection to the index that comes about after its client has gone is closed', async (t) => {
+test('a connection to the index that opens after its client has left is closed', async (t) => {
   const index = createServer().listen(0, '127.0.0.1');
   await once(index, 'listening');
   t.after(() => void index.close());

@@ -16,11 +16,11 @@ test('the advice names the package of a missing module, for every part of it and
     assert.ok(advice(text).includes(`\`troupe packages add ${name}\``), text);
 });
 
-test('a package that the workspace has since is seen after the session was opened again', () => {
+test('a package that the workspace has got since is available once the session is opened again', () => {
   assert.match(advice("No module named 'seaborn'"), /^The workspace has the package seaborn/);
 });
 
-test('other errors get no advice, and a server that installs nothing says so', () => {
+test('other errors get no advice, and a server that installs nothing gives other advice', () => {
   assert.equal(advice("name 'x' is not defined", 'NameError'), '');
   assert.equal(advice('something else'), '');
   const closed = { ...rules, mayInstall: false };

@@ -104,7 +104,7 @@ test('sessions that ask for the same packages at the same time wait for one inst
   assert.equal(setsIn(packages).length, before + 1);
 });
 
-test('script metadata that cannot be understood are refused with the reason', async () => {
+test('invalid script metadata are refused with the reason', async () => {
   const opened = async (metadata: string) => {
     const content = `# /// script\n# ${metadata}\n# ///\nimport marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    1\n    return\n`;
     const { id } = await server.client.notebooks.import({ format: 'py', content });
@@ -121,13 +121,13 @@ test('script metadata that cannot be understood are refused with the reason', as
   assert.match(await opened(`a = ${'['.repeat(20_000)}`), /nested too deeply/);
 });
 
-test('a notebook whose packages are here already needs no index', async () => {
+test('a notebook whose packages are installed already needs no index', async () => {
   const before = setsIn(packages).length;
   await run(server, ['marimo', 'pandas', 'numpy>=1'], 'import pandas');
   assert.equal(setsIn(packages).length, before);
 });
 
-test('a package may be another version of one that the server has, where marimo does not need it', async () => {
+test("a package may be another version than the server's, if marimo does not need it", async () => {
   const code = 'import cycler\nprint(cycler.version)';
   assert.equal(await run(server, ['cycler==99.0'], code), 'another\n');
   assert.match(await refusal(server, ['narwhals==0.1']), /narwhals/);
@@ -182,7 +182,7 @@ test('the failure to reach an index names it, with advice', async (t) => {
   assert.deepEqual([adding.code, adding.message], ['packages_not_installed', message]);
 });
 
-test('a run that fails for a missing module says how to add its package, or that the server installs none', async (t) => {
+test('a run that fails for a missing module gets advice for adding its package, or learns that the server installs none', async (t) => {
   const closed = await startServer(t);
   const advice = async (on: TestServer) => {
     const notebook = await openNotebook(on, { a: 'import no_such_module' });

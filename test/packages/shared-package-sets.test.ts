@@ -47,7 +47,7 @@ test('two workers that need the same packages at once both get the one set', asy
   assert.deepEqual(readdirSync(root), ['key-of-pandas']);
 });
 
-test('a set that another worker uses stays, and goes once it does not', async (t) => {
+test('a set stays as long as another worker uses it', async (t) => {
   const root = temporaryDirectory(t);
   const first = setsOf(root, 1);
   const used = await first.obtain(wish('old'), ignore);

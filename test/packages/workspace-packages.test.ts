@@ -49,7 +49,7 @@ async function run(code: string, dependencies: readonly string[] = []): Promise<
   return ended.error?.message ?? (result === undefined ? '' : printed(result));
 }
 
-test('a package that was added is there for every notebook, and for open ones when they are opened again', async () => {
+test('an added package is available to every notebook, and to open ones once they are opened again', async () => {
   const notebook = await openNotebook(server, { a: GREET });
   const message = async () => (await notebook.run([])).error?.message ?? '';
   assert.match(await message(), /`troupe packages add greeting`/);
@@ -104,7 +104,7 @@ test('a marker that cannot be evaluated is refused by name', async () => {
   assert.match(refused.detail ?? '', /The marker of .*greeting; os_name ~= .*cannot be evaluated/);
 });
 
-test('of several lines for one package the one for this system counts, wherever it stands', async () => {
+test('of several lines for one package the one for this system counts, in any position', async () => {
   await client.packages.add(["greeting==1.0; os_name == 'posix'", "greeting==2.0; os_name == 'nt'"]);
   assert.equal(await run(GREET), 'hello\n');
 });
@@ -162,7 +162,7 @@ test('record, events and command line show the step for which the start of a ses
   await client.notebookSessions.close(id);
 });
 
-test('a notebook that asks for another Python or marimo is opened with those of the server, and the command line says so', async () => {
+test("a notebook that asks for another Python or marimo is opened with the server's, and the command line warns", async () => {
   const header = '# /// script\n# requires-python = ">=99"\n# dependencies = ["marimo==0.1"]\n# ///\n';
   const content = `${header}import marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    return\n`;
   const { id } = await client.notebooks.import({ format: 'py', content });
@@ -221,7 +221,7 @@ test('the command line adds, lists and removes packages, also those of a file', 
   assert.equal((await shell.troupe(['packages', 'remove', 'greeting'])).exitCode, 1);
 });
 
-test('a server that installs nothing says so', async (t) => {
+test('a server that installs nothing refuses additions and says so', async (t) => {
   const closed = await startServer(t);
   const { status, code, message } = await problemOf(closed.client.packages.add(['yours']));
   assert.deepEqual([status, code], [409, 'packages_disabled']);
@@ -229,7 +229,7 @@ test('a server that installs nothing says so', async (t) => {
   assert.equal((await closed.client.packages.list()).enabled, false);
 });
 
-test('after kill -9 in the middle of an installation nothing of it is left, and it can be made again', async (t) => {
+test('after kill -9 in the middle of an installation none of its files remain, and it can be repeated', async (t) => {
   const child = await startChildServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: index.url });
   const folder = join(child.dataDir, 'packages');
   const release = index.hold();

@@ -52,7 +52,7 @@ async function open(t: TestContext) {
   return { store, runs, deletion, add, damageText, sweep, faults };
 }
 
-test('runs that are too old are deleted, and their outputs, also those after one whose record is damaged', async (t) => {
+test('runs that are too old are deleted with their outputs, also after a damaged one', async (t) => {
   const { store, runs, add, damageText, sweep, faults } = await open(t);
   add('the text of the damaged run');
   const sound = add('another text');
@@ -66,7 +66,7 @@ test('runs that are too old are deleted, and their outputs, also those after one
     assert.deepEqual([...store.listKeys(kind, HOME, [], 10)], [], kind.name);
 });
 
-test('a run that is in progress is not deleted while its record is damaged', async (t) => {
+test('a run in progress is not deleted while its record is damaged', async (t) => {
   const { store, runs, damageText, sweep } = await open(t);
   const runId = runs.begin(HOME, SESSION, 'notebook', { code: 'the code of the damaged run' });
   await store.durable();

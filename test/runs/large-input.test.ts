@@ -40,7 +40,7 @@ test('a large input is in the run while it runs and after its end', async (t) =>
   assert.deepEqual([input, output, status], [INPUT, OUTPUT, 'completed']);
 });
 
-test('a list without outputs leaves out that of a run with a large input, and nothing else', async (t) => {
+test('a list without outputs also omits a large input, and nothing else', async (t) => {
   const { runs, id, store } = await begun(t);
   assert.deepEqual(await listed(runs, 'none'), { ...shown(runs, id), outputOmitted: true });
   runs.finish(WORKSPACE, id, { status: 'completed', error: null, output: OUTPUT, assets: new Map() });
@@ -49,7 +49,7 @@ test('a list without outputs leaves out that of a run with a large input, and no
   assert.deepEqual(await listed(runs, 'none'), { ...shown(runs, id), output: null, outputOmitted: true });
 });
 
-test('the newest run of a session is found without its large input', async (t) => {
+test('the newest run of a session is found without reading its large input', async (t) => {
   const { runs, id } = await begun(t);
   const error = { code: 'cell_failed' as const, message: ',"input":"ä"' };
   runs.finish(WORKSPACE, id, { status: 'failed', error, output: OUTPUT, assets: new Map() });

@@ -86,7 +86,7 @@ test('runs that have ended are deleted some days after their submission, in ever
   removals[Symbol.dispose]();
 });
 
-test('outputs of runs are deleted by themselves: the run says so, has another entity tag, and is not looked at again', async (t) => {
+test('outputs of runs are deleted separately: the run says so, gets another entity tag, and is not examined again', async (t) => {
   const { store, removals, runs, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
   const [workspaceId] = WORKSPACES;
   const old = Array.from({ length: 30 }, () => finish(workspaceId!, begin(workspaceId!), 2));
@@ -137,7 +137,7 @@ test('nothing is deleted because of its age unless a setting says so', async (t)
 const SESSIONS = ['nb_1a', 'nb_1b', 'nb_2a', 'nb_2b'] as SessionId[];
 const ownsFirst = (_workspaceId: string, sessionId?: string) => sessionId?.endsWith('a') === true;
 
-test('old runs of notebooks that are at home in another worker are left to that one', async (t) => {
+test('old runs of notebooks at home in another worker are left to that worker', async (t) => {
   const { store, runs, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 }, ownsFirst);
   const [workspaceId] = WORKSPACES;
   const made = Array.from({ length: 90 }, (_, n) => {

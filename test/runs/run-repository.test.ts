@@ -55,7 +55,7 @@ test('a run has a running record at once, and its output when it has finished', 
   assert.ok(finishedAt !== null && finishedAt >= createdAt);
 });
 
-test('a run ends no sooner than it began, also when its id is ahead of the clock', async (t) => {
+test('a run never ends before it began, even when its id is ahead of the clock', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   newId<RunId>('run', Date.now() + 1000); // as a worker does that waits until it may continue after the newest id of another one
@@ -193,7 +193,7 @@ test('the runs of a session are listed oldest first in pages, without those of o
   await assert.rejects(page('nb_1', 2), refusedWith('invalid_cursor'));
 });
 
-test('the runs of a session with one status are found without a look at its other runs', async (t) => {
+test('the runs of a session with one status are found without reading its other runs', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const begin = (session = SESSION, kind: RunKind = 'notebook') => book.begin(WORKSPACE, session, kind, {});

@@ -72,7 +72,7 @@ test('a page waits for runs with smaller ids that another worker has not committ
   assert.deepEqual(await first!.list(), [early, late]);
 });
 
-test('a run that was acknowledged is in the next list of every worker, also when its worker counts ahead of the clock', async (t) => {
+test('an acknowledged run is in the next list of every worker, even when its own worker counts ahead of the clock', async (t) => {
   const [first, second] = await startWorkers(t, 2);
   for (let n = 0; n < 20; n++) {
     const id = second!.begin();
@@ -89,7 +89,7 @@ test('a run that was acknowledged is in the next list of every worker, also when
   assert.ok(newId<RunId>('run') > horizon, 'no worker makes a smaller one');
 });
 
-test('lists of one session, and those that begin with the newest run, ask nobody', async (t) => {
+test('lists of one session, and lists from the newest run on, need no other worker', async (t) => {
   const [first, second] = await startWorkers(t, 2);
   const id = first!.begin();
   await first!.store.durable();

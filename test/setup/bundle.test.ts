@@ -38,7 +38,7 @@ test('a program is bundled with everything that it imports on demand, and an old
   assert.deepEqual(files.toSorted(), ['main-<hash>.cjs', 'main-<hash>.cjs.map', 'main.js']);
 });
 
-test('a bundled program finds itself: `import.meta.url` is the file that is started', async (t) => {
+test('in a bundled program, `import.meta.url` is the URL of the started file', async (t) => {
   const { root, write } = checkout(t);
   write('dist/src/main.js', 'export const place = import.meta.url;\n');
   const { bundle } = await importSetup('bundle');

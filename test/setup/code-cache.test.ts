@@ -61,7 +61,7 @@ test('the programs of this installation have compiled code that fits this Node.j
     files.map((name) => name.replace(/-.*/, '')),
     ['cli', 'main'],
   );
-  // Functions that are compiled when they are called first are most of it.
+  // Most of the compiled code is of functions that are compiled at their first call.
   const compiled = statSync(join(REPOSITORY, 'dist/server', files[1]!)).size;
   assert.ok(compiled > 1_000_000, `${compiled}`);
 });
@@ -104,7 +104,7 @@ test('a program starts when its compiled code is of another version of V8, or of
   assert.deepEqual(run(main), ['rejected', '3']);
 });
 
-test('a program that was moved since is compiled again, because errors would name its old place', async (t) => {
+test('a program that was moved is compiled again, because errors would name its old place', async (t) => {
   const { main } = await adder(t);
   const moved = join(dirname(main), '../moved');
   renameSync(dirname(main), moved);

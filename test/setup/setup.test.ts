@@ -21,7 +21,7 @@ function setUp(root: string, path = process.env.PATH): { status: number | null; 
   return { status: child.status, said: said.map((line) => line.replace(/[\d.]+ s$/, '<time>')) };
 }
 
-test('set-up performs the missing steps, prints them, and prints nothing when all is done', (t) => {
+test('set-up performs and prints the missing steps, and prints nothing when all is done', (t) => {
   const { root } = checkout(t);
   const first = setUp(root);
   assert.deepEqual(

@@ -31,7 +31,7 @@ test('growth that ends, peaks, and growth below the noise are not too steep', ()
     assert.equal(slopesOf(samplesOf(values, minute), LIMIT)[0]?.isTooSteep, false);
 });
 
-test('a server that is used and left with nothing in it takes no more than before', async (t) => {
+test('a server that is used and then emptied takes no more than before', async (t) => {
   const { slopes, samples } = await soak({
     owner: t,
     minutes: 0,

@@ -11,7 +11,7 @@ import { type Slope, slopesOf, type TimedSample } from './slopes.ts';
 export interface SoakOptions {
   readonly owner: Owner;
   readonly minutes: number;
-  /** Rounds at the same time. */
+  /** The number of rounds at the same time. */
   readonly lanes: number;
   /** Each lane has at least this many rounds, however long they take. */
   readonly minRounds: number;

@@ -12,7 +12,7 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 const bytes = Uint8Array.from([1, 2, 3]);
 const asset = { mimetype: 'image/png', sha256: 'abc', bytes };
 
-test('equal assets of a notebook have their bytes once, until the last of them is removed', async (t) => {
+test('equal assets of a notebook are stored once, until the last of them is removed', async (t) => {
   const { store } = await temporaryStore(t);
   const blobs = async () => {
     await store.durable();
@@ -36,7 +36,7 @@ test('equal assets of a notebook have their bytes once, until the last of them i
   assert.deepEqual(readAsset(store, 'ws_b', 'run_1', 'one'), asset);
 });
 
-test('an asset of an earlier release has its bytes, and one whose bytes are lost is damaged', async (t) => {
+test('an asset of an earlier release has its bytes, and one without its bytes counts as damaged', async (t) => {
   const { store } = await temporaryStore(t);
   const before = defineRecord<object>('asset', 1);
   store.write((tx) => tx.put(before, asset, 'ws_a', 'run_1', 'one'));
@@ -48,7 +48,7 @@ test('an asset of an earlier release has its bytes, and one whose bytes are lost
   assert.throws(() => readAsset(store, 'ws_a', 'run_1', 'two'), DamagedRecord);
 });
 
-test('two workers may store and remove equal outputs of two notebooks at once, and neither takes those of the other', async (t) => {
+test('two workers store and remove equal outputs of two notebooks at once without affecting each other', async (t) => {
   const { path, store } = await temporaryStore(t);
   const other = await openSharedStore(path, assert.fail, async () => undefined);
   t.after(() => other[Symbol.asyncDispose]());
@@ -80,7 +80,7 @@ test('an asset whose record is damaged can be removed', async (t) => {
   assert.equal(readAsset(store, 'ws_a', 'run_1', 'one'), undefined);
 });
 
-test('bytes stay for those that use them while the count of uses is damaged, and can be used again', async (t) => {
+test('bytes stay while the count of their uses is damaged, and can be used again', async (t) => {
   const { store, path } = await temporaryStore(t);
   store.write((tx) => {
     for (const runId of ['run_1', 'run_2']) putAsset(tx, asset, 'nb_1', 'ws_a', runId, 'one');

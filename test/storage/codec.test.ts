@@ -20,7 +20,7 @@ const third = defineRecord<Pet>('pet', 3, (value, version) => {
   return { name: `${name} of version ${version}`, legs: 4 };
 });
 
-test('a record is read as it was written, bytes and all', () => {
+test('a record is read as it was written, including bytes', () => {
   const bytes = new Uint8Array([0, 255, 7]);
   const kind = defineRecord<unknown>('thing', 2);
   const value = { text: 'é😀', list: [1, null, true], bytes, nested: { empty: {} } };
@@ -40,7 +40,7 @@ test('large bytes are written as MessagePack writes them, with any other members
   }
 });
 
-test('a record of parts is the record of the bytes that they are together, and ends with them', () => {
+test('a record written in parts equals the record of the joined bytes', () => {
   const kind = defineRecord<{ name: string; bytes: Uint8Array }>('thing', 2);
   const bytes = Uint8Array.from({ length: 3_000_000 }, (_, i) => i % 251);
   const parts = [bytes.subarray(0, 10), bytes.subarray(10, 2_500_000), bytes.subarray(2_500_000)];
@@ -96,7 +96,7 @@ test('bytes that are not a record are reported as damage', () => {
   }
 });
 
-test('a record of which any byte is flipped is damaged, and so is one that is cut short', () => {
+test('a record with any byte flipped is damaged, and so is one that is cut short', () => {
   const whole = encodeRecord(first, { name: 'Tom Kitten' });
   assert.deepEqual(decodeRecord(first, whole), { name: 'Tom Kitten' });
   for (let at = 0; at < whole.length; at++) {

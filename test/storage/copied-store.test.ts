@@ -32,7 +32,7 @@ test('a copy of a store that was made page by page while a server wrote it is re
   );
 });
 
-test('a copy of a store that nobody had open starts, and is looked at once', async (t) => {
+test('a copy of a store that was not in use starts, and is checked once', async (t) => {
   const path = join(temporaryDirectory(t), 'store');
   const store = await openStore(path, assert.fail);
   store.write((tx) => tx.put(sharedThings, Buffer.from('a'), 'ws_1', 'a'));

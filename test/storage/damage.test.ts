@@ -11,7 +11,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 const things = defineRecord<string>('thing', 1);
 const names = defineRecord<null>('thing-name', 1);
 
-test('one damaged record costs itself: lists go on without it, its key is reported, and verify finds it', async (t) => {
+test('one damaged record affects no other: lists leave it out, its key is reported, and verify finds it', async (t) => {
   const root = temporaryDirectory(t);
   const path = join(root, 'store');
   const first = await openStore(path, assert.fail);

@@ -32,7 +32,7 @@ test('a directory that was given up can be claimed at once', async (t) => {
   for (let i = 0; i < 3; i++) (await DataDirectory.claim(root))[Symbol.dispose]();
 });
 
-test('a claim is nothing that others could take beforehand, and is seen by its own directory only', async (t) => {
+test('a claim cannot be taken beforehand by others, and applies to its own directory only', async (t) => {
   const root = realpathSync(temporaryDirectory(t));
   assert.equal(await DataDirectory.isClaimed(root), false);
   const first = await DataDirectory.claim(root);
@@ -69,7 +69,7 @@ test('a directory of another process is refused, and free once that process is k
   (await DataDirectory.claim(root))[Symbol.dispose]();
 });
 
-test('a claim that is refused touches nothing of the owner', async (t) => {
+test('a refused claim changes nothing of the owner', async (t) => {
   const first = await DataDirectory.claim(temporaryDirectory(t));
   t.after(() => first[Symbol.dispose]());
   writeFileSync(join(first.runPath, 'zygote.sock'), '');
@@ -91,7 +91,7 @@ test('everything in a data directory is closed to others, also when the director
   assert.equal(files, join(directory.root, 'workspaces', 'ws_1', 'files'));
 });
 
-test('a new server clears away dead sockets and keeps the files of workspaces', async (t) => {
+test('a new server removes dead sockets and keeps the files of workspaces', async (t) => {
   const root = temporaryDirectory(t);
   const first = await DataDirectory.claim(root);
   writeFileSync(join(first.runPath, 'zygote.sock'), '');

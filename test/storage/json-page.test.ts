@@ -26,7 +26,7 @@ test('an entry that is too large by itself gets its own page', async () => {
   assert.deepEqual(await sizes([10, MAX_PAGE_BYTES + 1], 5), [1, 'e0']);
 });
 
-test('a page reads only one entry more than it contains', () => {
+test('a page reads only one entry beyond its own', () => {
   let read = 0;
   const entries = function* () {
     for (;;) yield { id: `e${read++}`, value: null };

@@ -22,7 +22,7 @@ async function shared(t: TestContext): Promise<Store> {
   return store;
 }
 
-test('a listed id is greater than all that a worker with a clock ahead has committed, in whichever list', async (t) => {
+test('a listed id is greater than all ids that a worker with a clock ahead has committed, in any list', async (t) => {
   const store = await shared(t);
   const ahead = (ms: number) => `${firstIdAt('audit', Date.now() + ms)}${'0'.repeat(16)}`;
   const [first, second] = [ahead(HOUR_MS), ahead(2 * HOUR_MS)];

@@ -18,7 +18,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
 
-test('a store of a newer format is refused with one clear message, and opens again with a newer release', async (t) => {
+test('a store of a newer format is refused with one clear message, and the newer release still opens it', async (t) => {
   const { path, as } = stores(t);
   await as({ version: 3, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
   await assert.rejects(openStore(path, assert.fail, { version: 2, migrations: [] }), {
@@ -100,7 +100,7 @@ test('a store that a newer release has begun to convert is refused', async (t) =
   });
 });
 
-test('a new store is of the present format and is migrated by nothing', async (t) => {
+test('a new store has the present format and needs no migration', async (t) => {
   const { as } = stores(t);
   const { format, ran } = recordingFormat(3);
   await as(format, () => undefined);
@@ -108,7 +108,7 @@ test('a new store is of the present format and is migrated by nothing', async (t
   assert.deepEqual(ran, []);
 });
 
-test('a format that nothing leads away from is refused', async (t) => {
+test('a format without a migration is refused', async (t) => {
   const { path, as } = stores(t);
   await as({ version: 1, migrations: [] }, () => undefined);
   await assert.rejects(

@@ -61,7 +61,7 @@ test('a process opens the store only when the commits in progress have ended, an
   assert.ok(store.has(sharedThings, 'ws_1', 'a') && store.has(sharedThings, 'ws_1', 'b'));
 });
 
-test('processes that open the store again and again lose no commit of others, and find their way in between them', async (t) => {
+test('processes that open the store repeatedly lose no commit of others, and get their turn', async (t) => {
   const { store, path } = await temporaryStore(t);
   let isOver = false;
   const opening = (async () => {
@@ -85,7 +85,7 @@ test('processes that open the store again and again lose no commit of others, an
   );
 });
 
-test('the gate of a store that cannot be opened is left open', async (t) => {
+test('a store that cannot be opened leaves its gate open', async (t) => {
   const { store, path } = await temporaryStore(t);
   const fail = () => {
     throw new Error('no memory');

@@ -133,7 +133,7 @@ test('lists that notebooks and conversations of an older store shared are split 
   assert.equal(store.get(blobUses, 'ws_1', 'nb_1', 'a'), 1, 'its cell shows it still');
 });
 
-test('a conversion that a crash has interrupted counts no use twice', async (t) => {
+test('a conversion that was interrupted by a crash counts no use twice', async (t) => {
   const path = temporaryDirectory(t);
   const store = await openStore(path, assert.fail, FORMAT_4);
   t.after(() => store[Symbol.asyncDispose]());

@@ -30,7 +30,7 @@ test('keys of two workspaces, of two kinds and of two owners never mix', async (
   assert.deepEqual([...store.list(pets, 'ws_', [], { limit: 100 })], []);
 });
 
-test('a page of a range begins after an id that need not exist, has no more records than asked for, and may go backwards', async (t) => {
+test('a page of a range begins after an id that need not exist, has no more records than requested, and may run backwards', async (t) => {
   const { store } = await temporaryStore(t);
   const ids = ['a', 'ab', 'b', 'c'];
   store.write((tx) => {

@@ -19,7 +19,7 @@ test('a record that is longer, or less than half as long, takes memory of its ow
   assert.ok(recordMemory(4 * MIB).buffer.byteLength > 4 * MIB);
 });
 
-test('reserved memory that nobody took is given back', async () => {
+test('unused reserved memory is given back', async () => {
   const reserved = await reserveMemory(4 * MIB, 8 * MIB);
   const taken = recordMemory(8 * MIB).buffer;
   reserved[Symbol.dispose]();

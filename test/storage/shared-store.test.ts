@@ -41,7 +41,7 @@ test("a read sees another process's commits once the store is refreshed, and a r
   assert.equal(range.next().done, true);
 });
 
-test('a refresh loses nothing that this process has written and not committed', async (t) => {
+test("a refresh loses none of this process's uncommitted writes", async (t) => {
   const { store, path } = await temporaryStore(t);
   store.write((tx) => tx.put(sharedThings, Buffer.from('own'), 'ws_1', 'own'));
   putElsewhere(path, 'other');
@@ -71,7 +71,7 @@ test('pages that a killed process was reading are used again once its reader is 
   assert.ok((await rewrite()) < 1_000_000, 'they are used again');
 });
 
-test('a store that is closed is asked for dead readers in vain', async (t) => {
+test('removing dead readers of a closed store does nothing', async (t) => {
   const { store, path } = await temporaryStore(t);
   const other = await openSharedStore(path, assert.fail, async () => undefined);
   await other[Symbol.asyncDispose]();
@@ -80,7 +80,7 @@ test('a store that is closed is asked for dead readers in vain', async (t) => {
   assert.equal(store.get(sharedThings, 'ws_1', 'a'), undefined);
 });
 
-test('a store that nobody has prepared cannot be shared', async (t) => {
+test('a store that was never prepared cannot be shared', async (t) => {
   const { path } = await temporaryStore(t);
   await assert.rejects(
     openSharedStore(join(path, 'another'), assert.fail, async () => undefined),

@@ -33,7 +33,7 @@ test('no increment is lost that several processes make in shared turns', async (
   assert.equal(read(first, 'n'), 300);
 });
 
-test('a process that dies in a shared turn leaves nothing of it, and others go on', async (t) => {
+test('a process that dies in a shared turn leaves none of its writes, and others go on', async (t) => {
   const { first, path } = await twoStores(t);
   process.env.FAULT_POINT = 'turn.shared:3';
   t.after(() => delete process.env.FAULT_POINT);
@@ -94,7 +94,7 @@ test('the writes of a shared turn are in one commit with those of the turn that 
   assert.equal(first.durable(), undefined);
 });
 
-test('a decision that is asked for within a shared turn is taken in it', async (t) => {
+test('a decision requested within a shared turn is made in that turn', async (t) => {
   const { first } = await twoStores(t);
   const order: string[] = [];
   await decided(first, () => {

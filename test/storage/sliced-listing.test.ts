@@ -22,7 +22,7 @@ function dawdle(): void {
   while (performance.now() < endMs);
 }
 
-test('a page lets the event loop turn between slices, and has every item once', async () => {
+test('a page lets other work run between its slices, and has every item once', async () => {
   const { entriesAfter, read } = numbers(6);
   let turns = 0;
   const count = () => {

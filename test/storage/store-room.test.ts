@@ -52,7 +52,7 @@ async function open(t: TestContext, reserveMb: number) {
   return { disk, path, store, room, states, put, until, close };
 }
 
-test('the disk is looked at once a second only when it is not far from full', async (t) => {
+test('free disk space is measured once a second only when the disk is not far from full', async (t) => {
   const periods = t.mock.method(globalThis, 'setInterval');
   const lastMs = () => periods.mock.calls.at(-1)?.arguments[1];
   const { path, store } = await temporaryStore(t);
@@ -94,7 +94,7 @@ test('a reserve that is larger than the disk takes half of it', { skip: noSmallD
   await put('t', 100_000);
 });
 
-test('a commit that does not fit waits for space, and none of those after it overtakes it', {
+test('a commit without room waits for space, and no later one overtakes it', {
   skip: noSmallDisk,
 }, async (t) => {
   const { disk, path, store, put, until, close } = await open(t, 1);
@@ -149,7 +149,7 @@ test('deletions make room within the store, so writes are accepted again althoug
   assert.ok(room.state.freeBytes < MIB);
 });
 
-test('a failure that is none of space ends the store', { skip: noSmallDisk }, async (t) => {
+test('a failure other than missing space ends the store', { skip: noSmallDisk }, async (t) => {
   const { room } = await open(t, 1);
   assert.equal(room.waitAfter(Object.assign(new Error('Read-only file system'), { code: 30 })), undefined);
   const failed = Object.assign(new Error('Input/output error'), { code: 5 });

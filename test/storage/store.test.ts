@@ -26,7 +26,7 @@ test('a decision that throws discards its own writes and keeps those of others',
   assert.deepEqual(listed(store), { p1: 'cat' });
 });
 
-test('a decision that throws and wrote alone leaves nothing to commit', async (t) => {
+test('a decision that throws and was alone in its turn leaves nothing to commit', async (t) => {
   const { store } = await temporaryStore(t);
   assert.throws(() =>
     store.write((tx) => {
@@ -81,7 +81,7 @@ test('whether there is a record is known before its commit, after it, and once i
   assert.deepEqual(has(), [false, false]);
 });
 
-test('of several writes of one key in one turn the last one counts', async (t) => {
+test('of several writes to one key in one turn the last one counts', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     tx.put(pets, 'cat', 'ws_1', 'p1');
@@ -143,7 +143,7 @@ test('a turn is durable when it is committed, and not before', async (t) => {
   assert.deepEqual([listed(store), store.durable()], [{ p1: 'cat' }, undefined]);
 });
 
-test('a turn in which nothing was written does not overtake the one before it', async (t) => {
+test('a turn without writes does not become durable before the one before it', async (t) => {
   const { store } = await temporaryStore(t);
   const order: string[] = [];
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
@@ -177,7 +177,7 @@ test('closing a store commits all earlier writes', async (t) => {
   assert.deepEqual(listed(store), { p1: 'cat', p2: 'dog' });
 });
 
-test('a key that LMDB could not take is refused where it is written, and spoils no commit', async (t) => {
+test('a key that LMDB could not take is refused when it is written, and harms no commit', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   const long = 'x'.repeat(1_978);

@@ -68,7 +68,7 @@ async function startWorkers(t: TestContext, size: number, max: number | { limit:
   return { workers, living, seen };
 }
 
-test('of fifty that begin at once in three workers as many are accepted as the limit says, however often', async (t) => {
+test('of fifty simultaneous beginnings in three workers as many succeed as the limit allows, in every repetition', async (t) => {
   for (const limit of [1, 2, 10, 45]) {
     const { workers, seen } = await startWorkers(t, 3, limit);
     for (let round = 0; round < 5; round++) {
@@ -100,7 +100,7 @@ test('there are never more than the limit while things begin and end in all work
   assert.ok(refused > 0, 'they came to the limit');
 });
 
-test('far from the limit nobody is asked, and most things need no commit', async (t) => {
+test('far from the limit no other worker is asked, and most beginnings need no commit', async (t) => {
   const { workers, seen } = await startWorkers(t, 3, 1000);
   const [worker] = workers;
   for (let n = 0; n < 100; n++) assert.equal(await worker!.begin(), true);
@@ -109,7 +109,7 @@ test('far from the limit nobody is asked, and most things need no commit', async
   assert.equal(worker!.commits, 1);
 });
 
-test('a permit that no thing has used is to be had again, by whichever worker', async (t) => {
+test('an unused permit becomes available again, to any worker', async (t) => {
   const { workers } = await startWorkers(t, 2, 1);
   const [first, second] = workers;
   await assert.rejects(
@@ -124,7 +124,7 @@ test('a permit that no thing has used is to be had again, by whichever worker', 
   assert.equal(await first!.begin(), true);
 });
 
-test('the permits of a worker that has died are to be had again', async (t) => {
+test('the permits of a dead worker become available again', async (t) => {
   const { workers, living } = await startWorkers(t, 2, 3);
   const [first, second] = workers;
   for (let n = 0; n < 3; n++) await first!.begin();
@@ -133,7 +133,7 @@ test('the permits of a worker that has died are to be had again', async (t) => {
   assert.deepEqual(await Promise.all([1, 2, 3, 4].map(() => second!.begin())), [true, true, true, false]);
 });
 
-test('the permits of a workspace that is deleted are given up without anybody asking', async (t) => {
+test('the permits of a deleted workspace are given up without a request', async (t) => {
   const { workers, seen } = await startWorkers(t, 2, 3);
   const [first, second] = workers;
   for (let n = 0; n < 3; n++) await first!.begin();
@@ -144,7 +144,7 @@ test('the permits of a workspace that is deleted are given up without anybody as
   assert.equal(seen.collections, 0);
 });
 
-test('a limit that is set, lowered and raised while things live holds over all workers from then on, and ends none', async (t) => {
+test('a limit that is set, lowered and raised meanwhile holds over all workers from then on, and ends nothing', async (t) => {
   const max = { limit: 0 };
   const { workers } = await startWorkers(t, 3, max);
   const total = () => workers.reduce((sum, { things }) => sum + things, 0);
@@ -177,7 +177,7 @@ test('a limit that is set, lowered and raised while things live holds over all w
   assert.equal(await fifty(), 5, 'one more than there may be is refused');
 });
 
-test('without a limit nothing is written and nothing is kept of a workspace in which nothing begins', async (t) => {
+test('without a limit nothing is written, and nothing is kept for a workspace without activity', async (t) => {
   const { workers } = await startWorkers(t, 2, 0);
   const [worker] = workers;
   for (let n = 0; n < 20; n++) assert.equal(await worker!.begin(), true);

@@ -7,7 +7,7 @@ const OF_THE_CALLER = /\/dist\/src\/client\//;
 /** Calls by function, such as `src/http/edge/exchange.js #finish`. */
 export type CallCounts = ReadonlyMap<string, number>;
 
-/** Work around each counted piece of work that is not counted. */
+/** Prepares and ends each counted piece of work; these calls are not counted. */
 export interface Around {
   readonly before?: () => unknown;
   readonly after?: () => unknown;

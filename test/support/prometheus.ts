@@ -12,7 +12,7 @@ import { temporaryDirectory } from './store/temporary-store.ts';
 
 const RULES = resolve('deploy/prometheus-alerts.yml');
 const INSTANCE = 'test';
-/** Longer than every `for` of the rules. */
+/** A time longer than every `for` of the rules. */
 const WATCHED_MIN = 90;
 
 /** Why these tests cannot run here, or false. */

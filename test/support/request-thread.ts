@@ -6,7 +6,7 @@ export interface ThreadRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** All of its memory. */
+  /** The body, which must be the whole of its buffer. */
   readonly body?: Uint8Array;
   /** For a stream: the text until which it is read; the client then leaves. */
   readonly until?: string | undefined;

@@ -71,7 +71,7 @@ test('a queue that is full discards and counts, and never grows', async () => {
   await exporter[Symbol.asyncDispose]();
 });
 
-test('a receiver that refuses or is gone costs only the spans, which are counted', async (t) => {
+test('with a receiver that refuses or is gone only spans are lost, and they are counted', async (t) => {
   const receiver = await startOtlpReceiver(t);
   receiver.status = 503;
   const dropped: unknown[] = [];
@@ -93,7 +93,7 @@ test('a receiver that refuses or is gone costs only the spans, which are counted
   assert.deepEqual(changes, [false, false]);
 });
 
-test('a receiver that takes requests and does not reply holds up the end of a server for a moment only', async (t) => {
+test('a receiver that never replies delays the end of a server only for a moment', async (t) => {
   const hanging = createServer(() => {}).listen(0, '127.0.0.1');
   await once(hanging, 'listening');
   t.after(() => hanging.close().closeAllConnections());
@@ -119,7 +119,7 @@ test('a receiver that takes requests and does not reply holds up the end of a se
   assert.equal(dropped, 513);
 });
 
-test('without a trace of the client the share decides, and nothing is begun at zero', () => {
+test('without a trace of the client the sampling share decides, and no trace begins at zero', () => {
   const tracer = new Tracer({ add: () => assert.fail('nothing is recorded') }, 0);
   assert.equal(tracer.start('root'), undefined);
   const passed = tracer.start('child', { parent: { ...PARENT, isSampled: false } });

@@ -11,7 +11,7 @@ import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { checkConvertedStore, placeOfConversion, setFormat, writeOldStore } from './old-store.ts';
 
-test('a rehearsal converts a copy, says how long it took, and leaves the store as it is', async (t) => {
+test('a rehearsal converts a copy, reports its duration, and leaves the store unchanged', async (t) => {
   const dataDir = temporaryDirectory(t);
   const env = { TROUPE_DATA_DIR: dataDir };
   await writeOldStore(dataDir, 500);

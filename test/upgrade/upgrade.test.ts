@@ -9,7 +9,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { killedUpgrade } from './killed-upgrade.ts';
 import { writeOldStore } from './old-store.ts';
 
-test('a conversion that is killed again and again finishes, goes on where it was, and tells how far it is', async (t) => {
+test('a conversion that is killed repeatedly finishes, resumes after its last commit, and reports its progress', async (t) => {
   const lines = await killedUpgrade({ dataDir: temporaryDirectory(t), runs: 20_000, kills: 4 });
   for (const { done, total, percent, recordsPerS } of lines) {
     assert.ok(Number(done) <= Number(total));
@@ -20,7 +20,7 @@ test('a conversion that is killed again and again finishes, goes on where it was
 });
 
 for (const workers of ['1', '2'])
-  test(`the service manager gives a conversion the time that it takes, with TROUPE_WORKERS=${workers}`, async (t) => {
+  test(`the service manager waits as long as a conversion takes, with TROUPE_WORKERS=${workers}`, async (t) => {
     const dataDir = temporaryDirectory(t);
     await writeOldStore(dataDir, 100);
     const { path, notices } = await receiveNotices(t);

@@ -27,7 +27,7 @@ export interface ModelQuestion {
   readonly messages: readonly LanguageModelV3Message[];
   readonly tools: readonly ToolDeclaration[];
   readonly maxOutputTokens: number | undefined;
-  /** Without a byte for so long the call has failed. */
+  /** A call without a byte for this long has failed. */
   readonly silenceMs: number;
   /** `ANSWER_LIMITS` when absent. */
   readonly limits?: AnswerLimits;
@@ -50,9 +50,9 @@ export interface ModelAnswer {
 
 /** The most that an answer may have. A call whose answer has more fails with `model_answer_too_long`. */
 export interface AnswerLimits {
-  /** Characters of text, reasoning and the arguments of calls together. */
+  /** The most characters of text, reasoning and arguments of calls together. */
   readonly chars: number;
-  /** Blocks of text, blocks of reasoning and calls together. */
+  /** The most blocks of text, blocks of reasoning and calls together. */
   readonly blocks: number;
   /**
    * The size of everything received. `chars` alone is not a limit, because events have other members than text, and some have no
@@ -61,7 +61,7 @@ export interface AnswerLimits {
   readonly bytes: number;
 }
 
-/** No useful answer has more. A model that never stops is stopped here. */
+/** No useful answer has more. An endless answer is stopped here. */
 export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, bytes: 64 * 1024 * 1024 };
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
@@ -135,7 +135,7 @@ function declared(tools: readonly ToolDeclaration[]) {
 /** Passes on every piece of an answer once: when it is tapped or when the SDK delivers it, whichever is first. */
 class DeltaDeduplicator {
   readonly #tell: Readonly<Record<PieceKind, (text: string) => void>>;
-  /** Characters that were passed on and that the SDK has still to deliver. */
+  /** Characters that were passed on at once and that the SDK will deliver again. */
   readonly #ahead: Record<PieceKind, number> = { text: 0, reasoning: 0 };
 
   constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>) {

@@ -8,7 +8,7 @@ export interface ModelWireOptions {
   readonly dispatcher: Dispatcher;
   /** Called with the bytes of every piece of an answer, before anything else is done with it. */
   readonly onBytes: (count: number) => void;
-  /** Sent as a header. */
+  /** The value of the header that carries the trace context. */
   readonly traceparent?: string | undefined;
   /** Takes bytes of an event stream. Returns those that the SDK is to get. */
   readonly tap: { push(bytes: Uint8Array): string; end(): string };

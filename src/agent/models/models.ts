@@ -52,7 +52,7 @@ export interface ModelsOptions {
 export interface ChosenModel {
   readonly id: string;
   readonly seesImages: boolean;
-  /** About how much it reads at once. */
+  /** The approximate number of tokens that the model reads at once. */
   readonly windowTokens: number;
   readonly maxOutputTokens: number | undefined;
   target(): Promise<ModelTarget>;

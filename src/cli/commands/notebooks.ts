@@ -128,7 +128,7 @@ export const notebooks: CommandGroup = (program, context) => {
 
   const pull = group
     .command('pull')
-    .description('write the notebook with the title of a file to that file')
+    .description('fetch the notebook that has the title of a file into that file')
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
     .option('--notebook <notebook>', 'id of the notebook, with any title')
     .action(async (file: string, options: { notebook?: string }, command) => {

@@ -17,7 +17,7 @@ interface TopOptions {
 }
 
 const DEFAULT_INTERVAL_S = 2;
-/** Between the two readings of the first sample. */
+/** The pause between the two readings of the first sample. */
 const FIRST_MS = 600;
 const UNBOUNDED = { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
 

@@ -19,11 +19,11 @@ export interface FetchedFile {
   /** The path on this machine. */
   readonly file: string;
   readonly bytes: number;
-  /** When it was last written in the workspace. */
+  /** The time at which it was last written in the workspace. */
   readonly updatedAt: string;
 }
 
-/** Folders that are never meant when the folder around them is named. */
+/** Folders that a command on their parent folder leaves out. */
 const SKIPPED: ReadonlySet<string> = new Set(['.git', '.venv', '__pycache__', 'node_modules', '.troupe']);
 
 /** Stores a file, or a folder with everything in it, as `target`. Rejects with `CommandFailure` when it does not exist. */

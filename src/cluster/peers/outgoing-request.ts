@@ -13,7 +13,7 @@ export type Destination = PeerClient | 'here' | 'nowhere';
 
 export interface OutgoingRequestOptions {
   readonly head: ForwardedHead;
-  /** Whole, or empty when it is streamed. */
+  /** The whole body, or an empty one when it is streamed. */
   readonly body: Uint8Array;
   readonly events: AnswerEvents;
   readonly destination: (slot: number) => Destination;

@@ -18,7 +18,7 @@ const START_DIGITS = 12;
 export interface Membership {
   readonly worker: number;
   readonly size: number;
-  /** Shared by the workers of this start of the server. */
+  /** A secret that the workers of this start of the server share. */
   readonly secret: Uint8Array;
   readonly table: SlotTable;
   readonly isPrimarySilent: boolean;

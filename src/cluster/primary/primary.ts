@@ -89,7 +89,7 @@ export class Primary {
     this.#workers.get(worker)?.send(message);
   }
 
-  /** Drains every worker. Resolves when all have ended, with whether nothing was lost. */
+  /** Drains every worker. Resolves when all have ended, with whether everything was stored. */
   async drain(signal: string): Promise<boolean> {
     clearTimeout(this.#nextStart);
     const { log, sockets } = this.#options;

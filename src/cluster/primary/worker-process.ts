@@ -17,7 +17,7 @@ export interface WorkerEvents {
 }
 
 export interface WorkerEnd {
-  /** Null when a signal has ended it. */
+  /** The exit code; null when a signal has ended the process. */
   readonly code: number | null;
   /** In words. */
   readonly how: string;

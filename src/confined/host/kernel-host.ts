@@ -31,7 +31,7 @@ export type KernelHostState = 'starting' | 'up' | 'silent' | 'restarting' | 'dow
 
 const BOOT_TIMEOUT_MS = 60_000;
 const LAUNCH_TIMEOUT_MS = 30_000;
-/** Between attempts to prove that kernels start. */
+/** The pause between attempts to prove that kernels start. */
 const PROOF_PAUSE_MS = 2500;
 const UNPROVEN = 'No kernel has started yet.';
 const QUIET: KernelHostOptions['log'] = { info: () => {}, warn: () => {}, error: () => {} };

@@ -30,7 +30,7 @@ interface Findings {
   readonly readsRoot: boolean;
 }
 
-/** In addition to the time that every kernel has for its start. */
+/** The time for the proof, in addition to the time that every kernel has for its start. */
 const PATIENCE_MS = 60_000;
 const MARK = 'TROUPE-PROOF';
 const FIND = `

@@ -33,7 +33,7 @@ export class OomWatch {
         const count = /^oom_kill (\d+)$/m.exec(readFileSync(path, 'latin1'))?.[1];
         if (count !== undefined) return Number(count);
       } catch {
-        // This kind of counter does not exist here.
+        // This machine lacks this kind of counter.
       }
     }
     return 0;

@@ -8,7 +8,7 @@ export interface KernelLaunch {
   readonly cwd: string;
   /** The notebook's own file, as `__file__` names it: a place in `cwd`, where no such file need be. */
   readonly fileName?: string;
-  /** Wins over the few variables that every kernel has (PATH, HOME, LANG…). */
+  /** Environment variables. They win over the few that every kernel has (PATH, HOME, LANG…). */
   readonly env: Readonly<Record<string, string>>;
   /** Variables that win over `env` and that only the kernel gets: they do not pass through the kernel host. */
   readonly secrets?: Readonly<Record<string, string>>;

@@ -66,7 +66,7 @@ class Zygote:
         self.poll.register(self.next.reports, select.POLLIN)
 
     def live_on(self):
-        """In the next generation, once it has the libraries."""
+        """Runs in the next generation, once it has the libraries."""
         for descriptor in (self.wake_r, self.wake_w):
             os.close(descriptor)
         shield = self.shield | {os.getpid()}

@@ -5,7 +5,7 @@ import type { ViewProps } from '../view-props.ts';
 export interface View {
   readonly name: string;
   readonly title: string;
-  /** Pressed after `g`, it leads here. */
+  /** The key that leads to the view when it is pressed after `g`. */
   readonly key: string;
   readonly group: 'Now' | 'Work' | 'Administration';
   readonly load: () => Promise<ComponentType<ViewProps>>;

@@ -28,7 +28,7 @@ export function useClient(): Client {
   return client;
 }
 
-/** When the data are loaded again. */
+/** The occasions on which the data are loaded again. */
 export interface Renewal {
   /**
    * Kinds of actors whose changes load the data again. Users who get no changes from the server load at intervals

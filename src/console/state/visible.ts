@@ -10,7 +10,7 @@ document.addEventListener('visibilitychange', () => {
 /** The time of the server, once a second while somebody looks. */
 export const now = signal(Date.now());
 
-/** Below that, the difference may be the time that an answer was under way. */
+/** A smaller difference may be the time that an answer was under way. */
 const MIN_DIFFERENCE_MS = 5_000;
 /** How much the clock of the server is ahead of that of this machine. */
 let aheadMs = 0;

@@ -3,7 +3,7 @@ import { Output } from '../output/output.tsx';
 import { Badge } from '../parts/badge.tsx';
 import type { LiveCell } from '../state/notebook.ts';
 
-/** A cell of an open notebook: read only. */
+/** A cell of an open notebook, read-only. */
 export function NotebookCell({ cell }: { readonly cell: LiveCell }) {
   const { cellId, name, code, status, isStale, output, printed, runId } = cell;
   return (

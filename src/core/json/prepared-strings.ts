@@ -10,7 +10,7 @@ const MAX_SHORT_CHARS = 64 * 1024;
 
 export interface LongString {
   readonly json: EncodedJson;
-  /** SHA-256 of its JSON. */
+  /** The SHA-256 of the string's JSON. */
   readonly digest: string;
 }
 

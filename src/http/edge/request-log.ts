@@ -45,7 +45,7 @@ export interface RequestLogOptions {
   readonly log: Pick<Log, 'debug' | 'info' | 'warn'>;
   /** Whether there is a line for each request. */
   readonly logsAll: boolean;
-  /** 0 means that no request counts as slow. */
+  /** The time beyond which a request counts as slow; 0: none does. */
   readonly slowMs: number;
   /** A clock that never goes back; `performance.now` when absent. */
   readonly nowMs?: () => number;

@@ -26,7 +26,7 @@ export const FILE_OPERATIONS = declareOperations({
         contentType: '*/*',
         headers: {
           ...FILE_HEADERS,
-          'content-range': 'Which bytes these are, and how many there are in total.',
+          'content-range': 'The range of the bytes, and the length of the whole file.',
         },
       },
       304: NOT_MODIFIED,

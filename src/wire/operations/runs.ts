@@ -41,7 +41,7 @@ export const RUN_OPERATIONS = declareOperations({
         contentType: '*/*',
         headers: {
           ...ASSET_HEADERS,
-          'content-range': 'Which bytes these are, and how many there are in total.',
+          'content-range': 'The range of the bytes, and the length of the whole asset.',
         },
       },
       304: { description: 'The caller already has the asset.', headers: ASSET_HEADERS },

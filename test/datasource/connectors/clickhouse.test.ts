@@ -181,7 +181,7 @@ test('a query that ends by itself is not killed', async (t) => {
   assert.equal(requests.length, 2);
 });
 
-test('a packed answer, which was not asked for, is not unpacked', async (t) => {
+test('a compressed answer, which was not requested, is not decompressed', async (t) => {
   const { connection } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);
   for (const sql of ['SELECT packed', 'SELECT packed error'])

@@ -20,7 +20,7 @@ async function answering(owner: Owner, text: string | Buffer) {
 const page = (columns: readonly (readonly [string, string])[], rows: string) =>
   `{"id":"q","columns":${JSON.stringify(columns.map(([name, type]) => ({ name, type })))},"data":${rows}}`;
 
-test('a page that unpacks to more than 64 MiB is refused', async (t) => {
+test('a page that decompresses to more than 64 MiB is refused', async (t) => {
   const session = await answering(t, gzipSync(Buffer.alloc(65 * 1024 * 1024, ' ')));
   await assert.rejects(ask(session, 'SELECT 1'), { category: 'too_much' });
 });

@@ -160,7 +160,7 @@ test('a decimal is exact, or refused with advice', { skip }, async (t) => {
   });
 });
 
-test('of a time the last tenth of a microsecond is cut off, and never carried', () => {
+test('the last tenth of a microsecond of a time is cut off, and never rounded up', () => {
   const last = Object.assign(new Date('9999-12-31T23:59:59.999Z'), { nanosecondsDelta: 0.0009999 });
   const column = { colName: 'until', scale: 7, type: { name: 'DateTime2' } };
   assert.equal(cellOf(last, column), '9999-12-31 23:59:59.999999');

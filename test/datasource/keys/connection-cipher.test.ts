@@ -11,7 +11,7 @@ import { withNewKey } from '#src/datasource/keys/keyring.ts';
 const place = { workspaceId: 'ws1', slug: 'sales', revision: 3 };
 const connection = { kind: 'postgres', connection_string: 'postgres://u:canary@h/d', schema: 'public' };
 
-test('unsealing returns the connection, and the sealed form shows nothing of it', () => {
+test('unsealing returns the connection, and the sealed form reveals nothing of it', () => {
   const ring = withNewKey(undefined);
   const sealed = sealConnection(ring, place, connection);
   assert.deepEqual(openConnection(ring, place, sealed), connection);

@@ -77,7 +77,7 @@ test('a key whose value was changed under the same id is rejected', async (t) =>
   await assert.rejects(KeyringStore.open(store, path), KeyringError);
 });
 
-test('a keyring opens a store in which the check of its key is damaged, and the check is made anew', async (t) => {
+test('a keyring opens a store whose check of the key is damaged, and the check is made anew', async (t) => {
   const { store, path, id } = await openWithDamagedCheck(t);
   store.refresh();
   assert.throws(() => store.get(keyChecks, SYSTEM, id), /is damaged/);
@@ -86,7 +86,7 @@ test('a keyring opens a store in which the check of its key is damaged, and the 
   assert.ok(store.get(keyChecks, SYSTEM, id));
 });
 
-test('where the check of a key is damaged, a key under its id that opens nothing is rejected', async (t) => {
+test('where the check of a key is damaged, a wrong key under its id is rejected', async (t) => {
   const { store, path, id } = await openWithDamagedCheck(t);
   const content = changeKey(path, id);
   await assert.rejects(KeyringStore.open(store, path), /its key key_\w+ is another one/);

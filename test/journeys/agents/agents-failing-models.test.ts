@@ -44,7 +44,7 @@ const fine: Behaviour = (exchange) => exchange.text('Fine.').end();
 const outcome = ({ run, requests }: Prompted) => [run.status, run.error?.code ?? null, requests];
 const reasons = ({ log }: Prompted) => log.dataOf('session.status').flatMap(({ reason }) => reason ?? []);
 
-test('a rate limit with a retry hint is waited for and reported to subscribers', async () => {
+test('a rate limit with a retry hint delays the prompt, and subscribers learn of it', async () => {
   const end = await prompted((exchange) => exchange.refuse(429, {}, soon), fine);
   assert.deepEqual(outcome(end), ['completed', null, 2]);
   assert.deepEqual(reasons(end), ['model_rate_limited']);
@@ -105,7 +105,7 @@ test('nonsense, an answer without an end and an error in mid-stream count as fai
   }
 });
 
-test('a silent model is asked again, whether it stops before or after its first byte', async () => {
+test('a silent model is asked again, whether the silence comes before or after its first byte', async () => {
   const end = await prompted(
     () => {},
     (exchange) => void exchange.text('Well'),
@@ -153,7 +153,7 @@ test('a refusal of the model fails the run; an empty or truncated answer complet
 test('a run names the limit that ended it, and its open calls get results', async () => {
   const call: Behaviour = (exchange) => exchange.calls(['list_datasources', {}]).end('tool_calls');
   const end = await prompted(call, call, call);
-  // Two steps of 110 tokens are below the limit of 300, the third is above it, and the last that may be.
+  // Two steps of 110 tokens are below the limit of 300. The third exceeds it and is the last one allowed.
   assert.deepEqual(outcome(end), ['failed', 'agent_step_limit', 3]);
   const calls = (end.run.output?.parts ?? []).map((part) => part.type === 'tool-call' && part.status);
   assert.deepEqual(calls, ['completed', 'completed', 'cancelled']);

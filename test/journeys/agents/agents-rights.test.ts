@@ -77,11 +77,11 @@ test("a prompt reads no datasource that its sender may not read, in anybody's co
   assert.match((await readPrivate(ann, id))[1] ?? '', NOT_CHOSEN);
   await ann.client.agentSessions.open({ environmentId, id, context });
   assert.doesNotMatch((await readPrivate(ann, id))[1] ?? '', NOT_CHOSEN);
-  // Nor does the choice of the owner lend others a right.
+  // The choice of the owner does not give others a right either.
   assert.match((await readPrivate(bob, id))[1] ?? '', /^not_found/);
 });
 
-test('an environment names the conversations that its reader may know of, and no others', async () => {
+test('an environment names only the conversations that its reader may know of', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId: anns } = await ann.client.agentSessions.open({ environmentId });
   const { sessionId: bobs } = await bob.client.agentSessions.open({ environmentId });

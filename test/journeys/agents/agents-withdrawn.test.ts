@@ -42,7 +42,7 @@ async function askTime(of: Pick<typeof server, 'client'>, sessionId: string): Pr
 }
 
 for (const [model, path] of Object.entries(MODELS)) {
-  test(`${model} never gets a prompt again that was cancelled before it was answered`, async () => {
+  test(`${model} never gets a prompt again that was cancelled before its answer`, async () => {
     const sessionId = await opened(model);
     await using log = await AgentLog.open(client, sessionId);
     const number = vendor.requests.length;
@@ -101,7 +101,7 @@ for (const [model, path] of Object.entries(MODELS)) {
   });
 }
 
-test('a prompt that kill -9 has cut off is stale in the history, and no model gets it again', async () => {
+test('a prompt interrupted by kill -9 is stale in the history, and no model gets it again', async () => {
   const child = await startChildServer(test, settings);
   const { environmentId } = await child.client.executionEnvironments.create();
   const model = 'openai-compatible/anything';
@@ -125,7 +125,7 @@ test('a prompt that kill -9 has cut off is stale in the history, and no model ge
   assert.deepEqual(outcomes((await paged()).items), ['stale', null]);
 });
 
-test('a prompt that stopped at a limit stays as it is, with a note that it is over', async () => {
+test('a prompt that stopped at a limit stays unchanged, with a note that it is over', async () => {
   const sessionId = await opened('openai-compatible/anything');
   vendor.script({ call: ['list', {}] }, { call: ['list', {}] });
   const { runId } = await client.agentSessions.prompt(sessionId, 'List everything.');

@@ -94,7 +94,7 @@ test('an owner of the workspace shares the conversation of a notebook, also with
   assert.equal(await refusalOf(open(bob.client)), '403 conversation_not_shared');
 });
 
-test('a conversation that is handed over belongs to the new owner, and the one before can still use it', async () => {
+test('a conversation that is handed over belongs to the new owner, and the former owner can still use it', async () => {
   const { id, open } = await annsNotebook();
   assert.equal(await refusalOf(bob.client.agentSessions.handOver(id, 'bob')), '404 not_found');
   assert.equal(await refusalOf(ann.client.agentSessions.handOver(id, 'nobody')), '400 invalid_request');

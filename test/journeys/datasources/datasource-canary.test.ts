@@ -8,7 +8,7 @@ import { memoryHas } from '#test/support/process-memory.ts';
 import { processSeenAs } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
-/** In two halves, so that this process is the only one that could be found for its source. */
+/** Written in two halves, so that no other process has the whole text in its source. */
 const CANARY = ['canary', '7d20b6e4'].join('-');
 const server = await startServer(test);
 const answers: string[] = [];

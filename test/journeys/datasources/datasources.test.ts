@@ -38,7 +38,7 @@ test('a datasource is created with revision 1, and its metadata never contains t
   assert.deepEqual(Object(listed.body).items, [detail.body]);
 });
 
-test('the list has every datasource unless a page is asked for', async (t) => {
+test('the list has every datasource unless a page is requested', async (t) => {
   const { client: other } = await startServer(t);
   const slugs = Array.from({ length: 103 }, (_, i) => `s-${String(i).padStart(3, '0')}`);
   await Promise.all(slugs.map((slug) => other.datasources.create({ slug, connection: DATABASE })));
@@ -50,7 +50,7 @@ test('the list has every datasource unless a page is asked for', async (t) => {
   assert.deepEqual([rest.items.map(({ slug }) => slug), rest.nextCursor], [['s-101', 's-102'], null]);
 });
 
-test('a slug that exists is refused, and of fifty creations at once exactly one succeeds', async () => {
+test('an existing slug is refused, and of fifty creations at once exactly one succeeds', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => create('contested')));
   const statuses = answers.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [201, ...Array<number>(49).fill(409)]);

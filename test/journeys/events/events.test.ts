@@ -208,7 +208,7 @@ test('a subscriber that joins after a run gets its outputs, its console and its 
   await notebook.close();
 });
 
-test('the stream of a closed session is 204 and no stream, so that EventSource does not come back', async () => {
+test('the stream of a closed session is a 204, so that EventSource does not reconnect', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { lastEventId } = await openStream(server, eventsPath(notebook.id)).then(async (stream) => {
     await stream.until('session.replayed');

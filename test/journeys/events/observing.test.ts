@@ -33,7 +33,7 @@ async function lookAround({ client, baseUrl }: Looked, id: string): Promise<void
   assert.equal(metrics.status, 200);
 }
 
-test('a session that sleeps stays asleep while somebody looks, and observers see it wake', async () => {
+test('a sleeping session stays asleep while observers look, and they see it wake', async () => {
   const notebook = await openNotebook(server, { a: 'print("hello")\n40 + 2' });
   const { id } = notebook;
   await notebook.run(['a']);
@@ -64,7 +64,7 @@ test('a session that sleeps stays asleep while somebody looks, and observers see
   assert.equal(observer.types.at(-1), 'session.closed');
 });
 
-test('a session that a dead server left is started neither by readers nor to be put to sleep', async (t) => {
+test('reading or hibernating a session of a dead server does not start its kernel', async (t) => {
   const first = await startChildServer(t);
   const notebook = await openNotebook(first, { a: '1' });
   await first.end('SIGKILL');
@@ -83,7 +83,7 @@ test('a session that a dead server left is started neither by readers nor to be 
   await observer.ended;
 });
 
-test('a session that only observers follow goes to sleep, and one that somebody uses does not', async () => {
+test('a session with only observers goes to sleep, and one with a user does not', async () => {
   const [idle, used] = await Promise.all([
     openNotebook(sleepy, { a: '1' }),
     openNotebook(sleepy, { a: '1' }),
@@ -103,7 +103,7 @@ test('a session that only observers follow goes to sleep, and one that somebody 
   await Promise.all([idle.close(), used.close()]);
 });
 
-test('an observer that does not read neither pauses the kernel nor stays', async (t) => {
+test('a stalled observer does not pause the kernel, and is cut off', async (t) => {
   const small = await startServer(t, { TROUPE_SUBSCRIBER_BUFFER_BYTES: '65536' });
   const notebook = await openNotebook(small, {
     a: 'import sys\nfor i in range(4000):\n    sys.stderr.write(f"{i:05d}" + "x" * 2000 + "\\n")',

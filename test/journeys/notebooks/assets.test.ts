@@ -76,7 +76,7 @@ async function part(range: string, more: Readonly<Record<string, string>> = {}) 
 const SIZE = BYTES.length;
 const WHOLE = { status: 200, range: undefined, bytes: BYTES };
 
-test('an asset is served unchanged, with headers that keep it harmless', async () => {
+test('an asset is served unchanged, with headers that prevent harm', async () => {
   const { status, headers, bytes } = await get(text);
   const { date, 'x-request-id': requestId, 'keep-alive': _, connection, uwebsockets, ...rest } = headers;
   assert.ok(requestId !== undefined);

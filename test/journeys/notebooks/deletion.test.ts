@@ -172,7 +172,7 @@ test('the entries of a conversation come in pages, in both orders', async () => 
   assert.equal(await refusalOf(stranger.agentSessions.entries(sessionId)), '404 not_found');
 });
 
-test('a conversation is deleted with its prompts, after it was closed, and not while a prompt runs', async () => {
+test('a conversation is deleted with its prompts once it is closed, and not while a prompt runs', async () => {
   const { sessionId, runIds } = await conversation(client, 2);
   const stream = (async () => {
     const types: string[] = [];
@@ -211,7 +211,7 @@ test('a conversation is deleted with its prompts, after it was closed, and not w
   );
 });
 
-test('the rest of a deletion is removed also when the server is killed right after it', async (t) => {
+test('the rest of a deletion is also removed when the server is killed right after it', async (t) => {
   const env = { TROUPE_OPENAI_COMPATIBLE_URL: model.url };
   const first = await startChildServer(t, env);
   const notebook = await openNotebook(first, { mo: LARGE, a: 'mo.Html("x" * 100_000)' });
@@ -248,7 +248,7 @@ test('the rest of a deletion is removed also when the server is killed right aft
   );
 });
 
-test('a notebook takes its session, its conversation, its runs and their outputs along, also when the server is killed', async (t) => {
+test('deleting a notebook deletes its session, its conversation, its runs and their outputs, also when the server is killed', async (t) => {
   const first = await startChildServer(t, { TROUPE_OPENAI_COMPATIBLE_URL: model.url });
   const notebook = await openNotebook(first, { mo: LARGE, a: 'mo.Html("x" * 100_000)' });
   const runs = [await notebook.run([]), await notebook.run(['a'])];

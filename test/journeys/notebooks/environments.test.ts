@@ -24,7 +24,7 @@ test('an environment is created with an empty object and is vacant', async () =>
   assert.deepEqual(await environments.get(environmentId), body);
 });
 
-test('an environment needs no body, and one other than an empty object creates none', async () => {
+test('an environment needs no body, and a body with members creates none', async () => {
   const post = (body: string | undefined) =>
     server.request('POST', '/api/v3/execution-environments', { body });
   for (const body of ['{"name":"x"}', '[]', 'null', '"{}"', '7']) {
@@ -34,7 +34,7 @@ test('an environment needs no body, and one other than an empty object creates n
   assert.deepEqual([(await post('{')).status, (await post(undefined)).status], [400, 201]);
 });
 
-test('an environment shows the session that occupies it, and is vacant again when that is closed', async () => {
+test('an environment shows the session that occupies it, and is vacant again when the session is closed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const occupied = await environments.get(notebook.environmentId);
   assert.equal(occupied.notebookSessionId, notebook.id);

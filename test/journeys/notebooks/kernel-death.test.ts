@@ -37,7 +37,7 @@ const DEATHS = {
   ],
 } as const;
 
-test('cells that ran before the kernel died or the session closed are in the run with their results', async () => {
+test("cells that ran before the kernel's death or the session's close are in the run with their results", async () => {
   const notebook = await openNotebook(server, {
     first: 'import os\nfirst = os.getpid()\nprint("here")',
     fatal: 'first and os._exit(3)',
@@ -55,7 +55,7 @@ test('cells that ran before the kernel died or the session closed are in the run
   assert.deepEqual(statuses(closed), { first: 'success', endless: 'interrupted' });
 });
 
-test('an execution whose kernel dies while it checks new code is refused as the session is then', async () => {
+test("an execution whose kernel dies while it checks new code gets the refusal of the session's new state", async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const fatal = `from marimo._lint.validate_graph import check_for_errors
 check_for_errors.__code__ = (lambda *_: __import__('os')._exit(3)).__code__`;

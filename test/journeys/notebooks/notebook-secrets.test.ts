@@ -9,7 +9,7 @@ import { eventually, kernelHostOf, kernelsOf } from '#test/support/processes.ts'
 import { refusalOf } from '#test/support/refusal.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
-/** In two halves, so that this process is the only one that could be found for its source. */
+/** Written in two halves, so that no other process has the whole text in its source. */
 const CANARY = ['canary', '5e1f40aa'].join('-');
 const server = await startServer(test);
 const { client } = server;
@@ -25,7 +25,7 @@ async function runOnce(notebookId: string): Promise<string> {
   return results(run).map(printed).join('').trim();
 }
 
-test('a kernel has the secrets of its notebook, which win over variables, survive a rotation and change with its next start', async () => {
+test('a kernel has the secrets of its notebook, which win over variables, survive a rotation, and change with its next start', async () => {
   const code = 'import os\nprint(os.environ.get("TOKEN"), os.environ["REGION"])';
   const { id } = await client.notebooks.create({
     serialization: { cells: cellsOf({ show: code }) },
@@ -43,7 +43,7 @@ test('a kernel has the secrets of its notebook, which win over variables, surviv
   assert.equal(await runOnce(id), 'plain eu');
 });
 
-test('a kernel that takes the place of another one has the secrets as well', async () => {
+test('a kernel that replaces another one has the secrets as well', async () => {
   const notebook = await openNotebook(server, { die: 'import os\nos._exit(1)' });
   await client.notebooks.setSecret(notebook.id, 'LATER', 'here');
   await notebook.run({ type: 'all' });

@@ -36,7 +36,7 @@ test('an empty object creates an empty notebook', async () => {
   assert.deepEqual(await notebooks.get(created.id), created);
 });
 
-test('a notebook is read with the content that it was created with', async () => {
+test('a notebook is read with the content with which it was created', async () => {
   const fields = {
     serialization: {
       version: '7',
@@ -56,7 +56,7 @@ test('a notebook is read with the content that it was created with', async () =>
   assert.deepEqual(await notebooks.get(created.id), created);
 });
 
-test('every Unicode character is returned as it was sent', async () => {
+test('every Unicode character is returned unchanged', async () => {
   const planes = [
     0x20, 0x7f, 0x85, 0x3b1, 0x5d0, 0x2028, 0x2029, 0x4e2d, 0xfeff, 0xfffd, 0xffff, 0x1f600, 0x10ffff,
   ];
@@ -83,7 +83,7 @@ test('members that a serialization omits get their defaults', async () => {
   });
 });
 
-test('the server computes whether a notebook is valid and ignores the word of the client', async () => {
+test("the server computes whether a notebook is valid and ignores the client's statement", async () => {
   const validOf = async (code: string, valid: boolean) =>
     (await notebooks.create({ serialization: { cells: cellsOf({ a: 'x = 1', b: code }), valid } }))
       .serialization.valid;

@@ -51,7 +51,7 @@ function outputOf(cellId: string) {
   return output;
 }
 
-test('a large figure of plt.show() is an asset of the run, where it stands between the prints', async () => {
+test('a large figure of plt.show() is an asset of the run, at its place between the printed texts', async () => {
   const { console } = resultOf('plot');
   assert.deepEqual(
     console.map(({ channel, mimetype }) => [channel, mimetype]),

@@ -38,7 +38,7 @@ async function isRestoring({ id }: OpenNotebook): Promise<void> {
   }
 }
 
-test('executions, code calls and bindings of agents wake a session that sleeps and wait for its kernel', async () => {
+test('executions, code calls and bindings of agents wake a sleeping session and wait for its kernel', async () => {
   const notebook = await sleepingNotebook({ a: 'x = 2\nx' });
   const { id, environmentId } = notebook;
   assert.equal((await notebook.run(['a'])).status, 'completed');
@@ -50,7 +50,7 @@ test('executions, code calls and bindings of agents wake a session that sleeps a
   await notebook.close();
 });
 
-test('of fifty executions of a session that sleeps one is accepted, and the others find it busy', async () => {
+test('of fifty executions of a sleeping session one is accepted, and the others find it busy', async () => {
   const wait = "import os, time\nwhile not os.path.exists('all-are-answered'): time.sleep(0.005)";
   const notebook = await sleepingNotebook({ a: wait });
   const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));
@@ -62,7 +62,7 @@ test('of fifty executions of a session that sleeps one is accepted, and the othe
   await notebook.close();
 });
 
-test('a client that leaves while the kernel of a session is woken has executed and bound nothing', async () => {
+test('when a client leaves while the session wakes, nothing is executed or bound', async () => {
   const notebook = await sleepingNotebook({ a: "open('ran-for-nobody', 'w').close()" });
   const { id, environmentId } = notebook;
   await withoutForks(server, async () => {

@@ -33,7 +33,7 @@ async function storedBytes(dataDir: string, kinds?: readonly string[]): Promise<
   return sum;
 }
 
-test('an output is stored once, however often it is shown, and goes with the last that shows it', async (t) => {
+test('an output is stored once however often it is shown, and deleted with its last use', async (t) => {
   let server = await startServer(t);
   const { dataDir } = server;
   for (const [code, otherBytes] of [

@@ -22,7 +22,7 @@ const OPTIONS = { first: { name: 'one' }, second: { name: 'two' } };
 const text = (run: Parameters<typeof results>[0], cellId: string) =>
   results(run).find((result) => result.cellId === cellId)?.outputs[0]?.text;
 
-test('with structuralErrors skip the cells that can run do, and the others say why they cannot', async () => {
+test('with structuralErrors skip, all cells run that can, and the others have the reason as their output', async () => {
   const notebook = await openNotebook(server, CELLS, { options: OPTIONS });
   const run = await notebook.run({ type: 'all', structuralErrors: 'skip' });
   assert.deepEqual(statuses(run), {
@@ -43,7 +43,7 @@ test('with structuralErrors skip the cells that can run do, and the others say w
   assert.deepEqual([run.status, run.error?.code], ['failed', 'cell_failed']);
 });
 
-test('a request that does not ask for it is refused as before, with the reasons', async () => {
+test('a request without structuralErrors is refused, with the reasons', async () => {
   const notebook = await openNotebook(server, CELLS);
   for (const structuralErrors of [undefined, 'refuse'] as const) {
     const error = await problemOf(

@@ -31,7 +31,7 @@ test('a notebook is sent again only if it has changed', async () => {
   assert.notEqual(second.etag, first.etag);
 });
 
-test('the tag of a compressed notebook is as good as that of the plain one', async () => {
+test('the tag of a compressed notebook names the same state as that of the plain one', async () => {
   const cells = [{ cell_id: 'long', code: `text = '${'x'.repeat(20_000)}'` }];
   const { id, updatedAt } = await client.notebooks.create({ serialization: { cells } });
   const path = `/api/v3/notebooks/${id}`;
@@ -57,7 +57,7 @@ test('creating and changing a notebook return the tag that the next read has', a
   assert.equal(changed.headers.etag, (await client.notebooks.getTagged(id)).etag);
 });
 
-test('with If-Match a notebook is changed and deleted only as it was read', async () => {
+test('with If-Match a notebook is changed and deleted only in the state that was read', async () => {
   const { id, updatedAt } = await client.notebooks.create();
   const { etag } = await client.notebooks.getTagged(id);
   const change = { expectedUpdatedAt: updatedAt, variables: { A: '1' } };
@@ -78,7 +78,7 @@ test('with If-Match a notebook is changed and deleted only as it was read', asyn
   assert.equal(await refusalOf(client.notebooks.delete(id, { ifMatch: etag })), '404 not_found');
 });
 
-test('an open session refuses a change before its conditions are looked at', async () => {
+test('an open session refuses a change before its conditions are checked', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { id } = notebook;
   assert.equal(await refusalOf(client.notebooks.delete(id, { ifMatch: '"old"' })), '409 session_open');
@@ -88,7 +88,7 @@ test('an open session refuses a change before its conditions are looked at', asy
   assert.equal(after.value?.serialization.cells[0]?.code, '2');
 });
 
-test('of ten changes with one tag exactly one is made', async () => {
+test('of ten changes with one tag exactly one succeeds', async () => {
   const { id } = await client.notebooks.create();
   const { etag, value } = await client.notebooks.getTagged(id);
   const outcomes = await Promise.allSettled(
@@ -130,7 +130,7 @@ test('a run that has become stale is sent again', async (t) => {
   assert.equal((await second.runs.getTagged(runId, { ifNoneMatch: stale.etag })).value, undefined);
 });
 
-test('with If-Match a datasource is replaced and deleted only as it was read, and not under a slug used anew', async () => {
+test('with If-Match a datasource is replaced and deleted only in the state that was read, and not under a reused slug', async () => {
   const { datasources } = client;
   await datasources.create({ slug: 'tagged', connection });
   const { etag } = await datasources.getTagged('tagged');
@@ -145,7 +145,7 @@ test('with If-Match a datasource is replaced and deleted only as it was read, an
   assert.equal(await refusalOf(datasources.replace('tagged', { connection }, { ifMatch: etag })), STALE);
 });
 
-test('a conversation is sent again only if it has changed, and closed only as it was read', async () => {
+test('a conversation is sent again only if it has changed, and closed only in the state that was read', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   const first = await client.agentSessions.getTagged(sessionId);
@@ -167,7 +167,7 @@ test('a conversation is sent again only if it has changed, and closed only as it
   );
 });
 
-test('with If-Match a member is changed and removed only as they were read', async () => {
+test('with If-Match a member is changed and removed only in the state that was read', async () => {
   const { members } = client;
   await members.create({ userId: 'ada', role: 'viewer' });
   const { etag } = await members.getTagged('ada');
@@ -181,7 +181,7 @@ test('with If-Match a member is changed and removed only as they were read', asy
   await members.delete('ada', { ifMatch: current });
 });
 
-test('a condition reveals nothing that the caller may not see', async () => {
+test('a condition reveals nothing that is hidden from the caller', async () => {
   const stranger = server.clientOf(await server.stranger());
   const { id } = await client.notebooks.create();
   const { etag } = await client.notebooks.getTagged(id);

@@ -13,9 +13,9 @@ const HEADERS = {
 };
 /** The longest time that a request may take of the event loop at once. */
 const MAX_TURN_MS = 20;
-/** On a slow machine it may take this share of the time that parsing the largest document at once takes there. */
+/** On a slow machine a turn may take this share of the time for parsing the largest document at once. */
 const MAX_TURN_OF_PARSING = 0.7;
-/** Now and then a turn has a collection of garbage in it that is not its own, or waits for memory of the machine's host. */
+/** Now and then a turn includes a garbage collection that it has not caused, or waits for memory of the machine's host. */
 const ATTEMPTS = 5;
 const BYTES_TOUCHED = 256 * 2 ** 20;
 const MAX_PROMPT_CHARS = 500_000;
@@ -56,7 +56,7 @@ async with cm.get_context() as ctx:
     ctx.create_cell("z = 3\\n" + ${JSON.stringify(LINE)} * ${Math.floor(MAX_NEW_CELL_CHARS / LINE.length)})
 `;
 
-/** Returns the limit of this machine as busy as it is now. */
+/** Returns the limit for this machine under its present load. */
 async function limitMs(): Promise<number> {
   const { longestMs } = await watch.during(async () => void JSON.parse(LARGEST));
   return Math.max(MAX_TURN_MS, longestMs * MAX_TURN_OF_PARSING);
@@ -115,7 +115,7 @@ async function newest() {
 const lastUpdate = async () => (await newest()).updatedAt;
 
 for (const [name, cells] of Object.entries(NOTEBOOKS))
-  test(`nobody waits for a request with a notebook of ${name}`, async () => {
+  test(`a request with a notebook of ${name} delays no other request`, async () => {
     await send('POST', '/notebooks', () => ({ body: { serialization: { cells } } }));
     const { id } = await newest();
     const path = `/notebooks/${id}`;
@@ -130,7 +130,7 @@ for (const [name, cells] of Object.entries(NOTEBOOKS))
     await client.notebooks.delete(id);
   });
 
-test('nobody waits for a long conversation', async () => {
+test('a long conversation delays no other request', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   const path = `/agent-sessions/${sessionId}`;
@@ -164,7 +164,7 @@ function isAnswered(sessionId: string) {
   };
 }
 
-test('nobody waits for an agent that uses a large notebook which sleeps', async () => {
+test('an agent that uses a large sleeping notebook delays no other request', async () => {
   const { id } = await client.notebooks.create({ serialization: { cells: cellsOf(500, 6e6) } });
   const { environmentId } = await client.executionEnvironments.create();
   await client.notebookSessions.open({ notebookId: id, environmentId });
@@ -203,7 +203,7 @@ const LIVE_NOTEBOOKS = [
 ];
 
 for (const { name, cells, newChars } of LIVE_NOTEBOOKS)
-  test(`nobody waits for a live notebook of ${name}`, async () => {
+  test(`a live notebook of ${name} delays no other request`, async () => {
     const { id } = await client.notebooks.create({ serialization: { cells } });
     const session = `/notebook-sessions/${id}`;
     const isFree = async () => {
@@ -242,7 +242,7 @@ const MAX_OUTPUT_BYTES = 8e6;
 const HTML = `mo.Html("<p>ä</p>\\n" * ${Math.floor(MAX_OUTPUT_BYTES / 10)})`;
 const IMAGE = `mo.image(os.urandom(${Math.floor(MAX_OUTPUT_BYTES / 2)}))`;
 
-test('nobody waits for a run with outputs of megabytes', async () => {
+test('a run with outputs of megabytes delays no other request', async () => {
   const cells = ['import os, marimo as mo', HTML, IMAGE].map((code, i) => ({ cell_id: `cell-${i}`, code }));
   const { id } = await client.notebooks.create({ serialization: { cells } });
   const { environmentId } = await client.executionEnvironments.create();

@@ -40,7 +40,7 @@ test("the key and body of one member never get another member's recorded answer"
   );
 });
 
-test('a member without access to a conversation any more gets no recorded answer about it', async () => {
+test('a member that has lost access to a conversation gets no recorded answer about it', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   await client.agentSessions.grant(sessionId, 'ann');
@@ -117,7 +117,7 @@ test('a bound token gets no recorded answer of an operation for unbound tokens',
   await client.members.update('ann', { role: 'editor' });
 });
 
-test('a key that a notebook session was sent with stays good for its sender alone', async () => {
+test('a key that was sent with a notebook session works for its sender alone', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
   const body = { type: 'all' };

@@ -101,7 +101,7 @@ test('every POST that is repeated with its key runs once and returns the same re
   }
 });
 
-test('every POST route reads the idempotency key before anything else of the request', async (t) => {
+test('every POST route reads the idempotency key before the rest of the request', async (t) => {
   const server = await startServer(t);
   const { paths } = (await server.client.openapi()) as { paths: Record<string, Record<string, unknown>> };
   const posts = Object.entries(paths).flatMap(([path, operations]) => ('post' in operations ? [path] : []));

@@ -38,7 +38,7 @@ test('an operator sees why an execution was refused', async () => {
   await notebook.close();
 });
 
-test('an actor that there is not, and a cursor of another list, are refused', async () => {
+test('a missing actor, and a cursor of another list, are refused', async () => {
   assert.equal(await refusalOf(client.actor('run', 'run_unknown')), '404 not_found');
   assert.equal(await refusalOf(client.actor('toString', 'x')), '404 not_found');
   assert.equal(await refusalOf(client.chart('constructor')), '404 not_found');

@@ -18,7 +18,7 @@ test('the landing page describes the server, the first steps and the operations'
   }
 });
 
-test('the page may load nothing and run nothing, and its own style is the only one', async (t) => {
+test('the page may load and run nothing, and has only its own style', async (t) => {
   const server = await startServer(t);
   const { headers, text } = await server.request('GET', '/');
   const style = /<style>(.*)<\/style>/s.exec(text)?.[1] ?? '';

@@ -225,7 +225,7 @@ test('a notebook has a title, which is set, changed, removed and searched', asyn
   assert.deepEqual(await found('weather'), []);
 });
 
-test('a list goes on after a cursor whose item was deleted', async () => {
+test('a list continues after a cursor whose item was deleted', async () => {
   const client = await newWorkspace();
   const made: string[] = [];
   for (let i = 0; i < 3; i++) made.push((await client.notebooks.create()).id);
@@ -271,7 +271,7 @@ test('a caller can read its user and its workspaces without naming a workspace',
   assert.equal(await refusalOf(nobody.me()), '401 unauthenticated');
 });
 
-test('lists of a session have the outputs of its runs unless they are left out; the list of the workspace the reverse', async () => {
+test('lists of a session include the outputs of runs by default, and the list of the workspace omits them', async () => {
   const { client } = server;
   const notebook = await openNotebook(server, { a: '7' });
   const run = await notebook.run(['a']);

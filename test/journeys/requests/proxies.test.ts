@@ -63,7 +63,7 @@ for (const name of NAMES) {
       assert.equal(events.types.at(-1), 'session.closed');
     });
 
-    await t.test('a file that is uploaded comes back as it was', async () => {
+    await t.test('a file that is uploaded comes back unchanged', async () => {
       const bytes = randomBytes(UPLOAD_BYTES);
       const path = `${name}/large.bin`;
       assert.equal((await client.files.put(path, bytes)).size, UPLOAD_BYTES);
@@ -77,7 +77,7 @@ for (const name of NAMES) {
       assert.equal(response.status, 200);
     });
 
-    await t.test('http leads to https', async () => {
+    await t.test('http redirects to https', async () => {
       const answer = await fetch(`${plainUrl}/api/v3/me?a=b`, { redirect: 'manual' });
       assert.ok([301, 308].includes(answer.status));
       assert.match(answer.headers.get('location') ?? '', /^https:\/\/127\.0\.0\.1(:\d+)?\/api\/v3\/me\?a=b$/);
@@ -96,7 +96,7 @@ for (const name of NAMES) {
       assert.equal(line.address, CLIENT_ADDRESS);
     });
 
-    await t.test('a page of the address in front may change datasources, and no other page', async () => {
+    await t.test('a page of the public address may change datasources, and no other page may', async () => {
       const create = async (slug: string, origin: string) => {
         const answer = await fetch(`${baseUrl}/api/v3/datasources`, {
           method: 'POST',
@@ -144,7 +144,7 @@ test('through Caddy, a request that arrives while the server restarts waits for 
   assert.equal((await answer).status, 200);
 });
 
-test('every proxy waits longer than a run can be waited for', () => {
+test('every proxy waits longer than the longest wait for a run', () => {
   for (const name of NAMES) {
     const text = readFileSync(join('deploy', PROXIES[name].file), 'utf8');
     const waits = [

@@ -35,7 +35,7 @@ function send(method: string, path: string, body?: unknown): Promise<number> {
   });
 }
 
-test('a GET of a notebook costs no more calls than it needs', async (t) => {
+test('a GET of a notebook stays within its budget of calls', async (t) => {
   const notebook = await server.client.notebooks.create({});
   const get = () => send('GET', `/api/v3/notebooks/${notebook.id}`);
   for (let i = 0; i < 20; i++) assert.equal(await get(), 200);
@@ -44,7 +44,7 @@ test('a GET of a notebook costs no more calls than it needs', async (t) => {
   assert.ok(total(counts) <= MAX_CALLS_OF_A_GET, described(counts));
 });
 
-test('an execution costs no more calls than it needs until it is accepted', async (t) => {
+test('an execution stays within its budget of calls until it is accepted', async (t) => {
   const notebook = await openNotebook(server, { a: '1 + 1' });
   for (let i = 0; i < 10; i++) await notebook.run(['a']);
   const kernels = kernelsOf(server.pid).flatMap((kernel) => [kernel, ...descendants(kernel.pid)]);

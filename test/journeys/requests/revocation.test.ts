@@ -80,7 +80,7 @@ async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
 
 for (const heartbeatS of ['60', '0.05']) {
   const when = heartbeatS === '60' ? 'before its status was sent' : 'after its status was sent';
-  test(`a code call ends when its caller may no longer make it, ${when}`, async (t) => {
+  test(`a code call ends when its caller loses the right to it, ${when}`, async (t) => {
     const server = await startServer(t, { TROUPE_HEARTBEAT_S: heartbeatS });
     const { client } = server;
     const { id } = await openNotebook(server, { a: '1' });
@@ -120,7 +120,7 @@ for (const heartbeatS of ['60', '0.05']) {
   });
 }
 
-test('a change of others does not end a code call', async (t) => {
+test('a change of another user does not end a code call', async (t) => {
   const server = await startServer(t);
   const { client } = server;
   const { id } = await openNotebook(server, { a: '1' });

@@ -98,7 +98,7 @@ for (const { from, method, path, headers = {}, more = {} } of ROUND_TRIPS) {
   });
 }
 
-test('the items of grants are accepted as grants', async () => {
+test('the items of the list of grants are accepted as grants', async () => {
   for (const [path, member] of [
     ['/api/v3/datasources/sales/grants', 'subject'],
     [`/api/v3/agent-sessions/${sessionId}/grants`, 'userId'],

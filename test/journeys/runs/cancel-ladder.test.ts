@@ -151,7 +151,7 @@ test('of fifty cancels at once all are accepted, and the run ends once', async (
 test('of fifty cancels of a run whose kernel must be killed those before its end are accepted, and it ends once', async () => {
   const begun = await begin('sum(range(10**11))');
   const storm = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
-  // On a busy machine some arrive after the kernel was killed.
+  // On a busy machine some cancels arrive after the kernel was killed.
   const { ok = 0, '409 run_finished': late = 0, ...other } = await tally(storm);
   assert.deepEqual([ok + late, ok > 0, other], [50, true, {}]);
   await begun.events.until(({ type, data }) => type === 'run-status' && data.status === 'cancelled');

@@ -50,7 +50,7 @@ async function followers(t: TestContext, count: number): Promise<readonly Stream
   return streams;
 }
 
-test('a request that changes one thing is one commit, and one that reads is none', async () => {
+test('a request that changes one record makes one commit, and one that reads makes none', async () => {
   const cells = [{ cell_id: 'a', code: 'x = 1' }];
   let { id, updatedAt } = await client.notebooks.create();
   const change = async () => {
@@ -68,7 +68,7 @@ test('a request that changes one thing is one commit, and one that reads is none
   for (const [expected, work] of works) assert.equal(await commitsOf(work), expected, String(work));
 });
 
-test('a run is two commits, its beginning and its end, and one transition of each actor for either', async () => {
+test('a run makes two commits, at its beginning and its end, and each actor one transition for either', async () => {
   await notebook.run([]);
   const run = await counted(() => notebook.run([]));
   assert.equal(run.commits, 2);
@@ -93,7 +93,7 @@ test('a call of code makes no commit, and a cancelled run one more than another 
   else assert.equal(ofCancelled, 3);
 });
 
-test('a prompt that is answered at once is two commits', async () => {
+test('a prompt with an immediate answer makes two commits', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   const ask = () => {
@@ -104,7 +104,7 @@ test('a prompt that is answered at once is two commits', async () => {
   assert.equal(await commitsOf(ask), 2);
 });
 
-test('a run of one cell is few frames, and each subscriber gets one write for each turn that has some', async (t) => {
+test('a run of one cell has few frames, and each subscriber gets at most one write in a turn', async (t) => {
   await notebook.run([]);
   const streams = await followers(t, 3);
   const from = streams.map(({ writes }) => writes.length);

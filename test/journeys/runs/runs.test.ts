@@ -32,7 +32,7 @@ function partsOf<T extends OutputPart['type']>(run: Run, type: T): Extract<Outpu
   );
 }
 
-test('a run is first running without output, then terminal with everything it produced, and never changes again', async () => {
+test('a run is first running without output, then ended with all its output, and never changes again', async () => {
   const notebook = await openNotebook(server, {
     a: "import os, time\nwhile not os.path.exists('proceed'): time.sleep(0.005)",
     b: 'print("hello"); "shown"',
@@ -135,7 +135,7 @@ test('an unknown run can be neither read nor cancelled', async () => {
   }
 });
 
-test('values are shown as marimo shows them, each with its media type', async () => {
+test('values are shown as in marimo, each with its media type', async () => {
   assert.deepEqual(await outputsOf('None'), []);
   assert.deepEqual(await outputsOf('41 + 1'), [
     { mimetype: 'text/html', data: "<pre class='text-xs'>42</pre>" },

@@ -41,7 +41,7 @@ async function conversation(): Promise<string> {
   return (await client.agentSessions.open({ environmentId, config: { model: MODEL } })).sessionId;
 }
 
-test('an execution that waits is answered with the run when it has ended, however it ended', async () => {
+test('an execution with a wait is answered with the run once it has ended, in any way', async () => {
   const notebook = await openNotebook(server, { good: '40 + 2', bad: '1 / 0' });
   for (const [cellId, status] of [
     ['good', 'completed'],
@@ -74,7 +74,7 @@ test('an execution that takes longer than the wait is accepted, and can be waite
   await notebook.close();
 });
 
-test('a prompt that waits is answered with the run', async () => {
+test('a prompt with a wait is answered with the run', async () => {
   const sessionId = await conversation();
   model.script((exchange) => exchange.text('Forty-two.').end());
   const run = await client.agentSessions.ask(sessionId, 'What is it?');
@@ -118,7 +118,7 @@ test('a retry with the same idempotency key waits for the same run', async () =>
   await notebook.close();
 });
 
-test('waiting ends at once with the right to it, and the run goes on', async () => {
+test('waiting ends at once when the caller loses its right, and the run goes on', async () => {
   const { notebook, proceed, path } = await gatedNotebook();
   await client.members.create({ userId: 'guest', role: 'editor' });
   const { token, id } = await client.accessTokens.create({
@@ -166,7 +166,7 @@ test('a waiting caller that loses the right to read the conversation does not ge
   assert.equal((await client.runs.get(runId, { wait: 60 })).status, 'completed');
 });
 
-test('a client that leaves while it waits takes nothing with it: the run goes on', async () => {
+test('a client that leaves while it waits does not end the run', async () => {
   const { notebook, proceed, path } = await gatedNotebook();
   const headers = {
     authorization: `Bearer ${OWNER.token}`,
@@ -194,7 +194,7 @@ test('a wait that is not a number of seconds up to 300 is refused, and nothing r
   await notebook.close();
 });
 
-test('after a crash during the wait, a retry finds the run that was begun, and a stale run is neither waited for nor given out as one that has ended', async (t) => {
+test('after a crash during the wait, a retry finds the begun run; a stale run is neither waited for nor returned as ended', async (t) => {
   const first = await startChildServer(t);
   const notebook = await openNotebook(first, { a: 'import time\ntime.sleep(1000)' });
   const path = `/api/v3/notebook-sessions/${notebook.id}/executions?wait=60`;

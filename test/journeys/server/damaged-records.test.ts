@@ -17,7 +17,7 @@ const { client } = await first.again();
 const session = await client.notebookSessions.waitUntilReady(written.id);
 const notebook = new OpenNotebook(client, written.notebook, written.environmentId, session);
 
-test('the stream of a session whose newest run is damaged is that of a session without it', async () => {
+test('the stream of a session whose newest run is damaged leaves that run out', async () => {
   assert.equal(before.status, 'completed');
   const events = await notebook.events();
   assert.deepEqual(events.dataOf('run-status'), []);

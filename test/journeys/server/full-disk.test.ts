@@ -23,7 +23,7 @@ except OSError as error:
     print(error.errno)
 `;
 
-test('a cell that fills the disk stops writes only, and they go on when the disk is freed', {
+test('a cell that fills the disk stops only writes, and they continue when the disk is freed', {
   skip: noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 96);

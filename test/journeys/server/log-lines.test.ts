@@ -5,7 +5,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
-test('the log says when a kernel has started, when it has ended, and why', async (t) => {
+test('the log reports the start and the end of a kernel, and the cause of the end', async (t) => {
   const server = await startServer(t);
   const notebook = await openNotebook(server, { a: 'import os; os._exit(3)' });
   const lines = (msg: string) =>
@@ -24,7 +24,7 @@ test('the log says when a kernel has started, when it has ended, and why', async
   assert.equal(lines('a kernel has ended')[1]?.cause, 'stopped');
 });
 
-test('an error that nobody caught ends the process with a line in the log', async (t) => {
+test('an uncaught error ends the process with a line in the log', async (t) => {
   const script =
     'process.on("SIGUSR2", () => { throw new Error("reached " + process.env.TROUPE_BOOTSTRAP_TOKEN); })';
   const child = await startChildServer(t, {

@@ -107,7 +107,7 @@ test('the load of the server is followed live, until the token is revoked', asyn
   assert.deepEqual((await client.kernels({ sessionId: 'nb_none' })).items, []);
 });
 
-test('an owner of the server whose token is older than the scope can give it to a token of their own', async (t) => {
+test('an owner whose token is older than the scope can give it to a token of their own', async (t) => {
   const server = await startServer(t);
   const scopes = ['workspaceRuntime:connect', 'workspace:manage'] as const;
   const old = await server.client.accessTokens.create({ name: 'old', scopes });
@@ -125,7 +125,7 @@ test('an owner of the server whose token is older than the scope can give it to 
 });
 
 for (const file of ['grafana-dashboard.json', 'prometheus-alerts.yml']) {
-  test(`every metric that deploy/${file} asks for is served`, async (t) => {
+  test(`every metric that deploy/${file} uses is served`, async (t) => {
     const server = await startServer(t, { TROUPE_WORKERS: '2' }); // their common labels are among them
     const response = await fetch(`${server.baseUrl}/metrics`, {
       headers: { authorization: `Bearer ${OWNER.token}` },

@@ -182,7 +182,7 @@ test('a stale run can be cancelled without its session, and stays cancelled afte
   assert.deepEqual([status, stale], ['cancelled', undefined]);
 });
 
-test('a run that a drain ended has failed, and its session accepts the next one', async (t) => {
+test('a run that a drain ended is failed, and its session accepts the next one', async (t) => {
   const before = await startChildServer(t);
   const { notebook, runId } = await runningNotebook(before);
   const after = await restarted(before, 'SIGTERM');

@@ -88,7 +88,7 @@ async function takenPort(t: TestContext): Promise<string> {
   return String(address.port);
 }
 
-test('a port that is in use is named, with the setting to change', async (t) => {
+test('a port in use is named, with the setting to change', async (t) => {
   const port = await takenPort(t);
   const { code, line } = await failToStart(t, copyOfUsed(t), { TROUPE_PORT: port });
   assert.equal(code, 1);
@@ -98,7 +98,7 @@ test('a port that is in use is named, with the setting to change', async (t) => 
   );
 });
 
-test('a server with workers names a port that is in use, too', async (t) => {
+test('a server with workers names a port in use, too', async (t) => {
   const port = await takenPort(t);
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_PORT: port, TROUPE_WORKERS: '2' });
   assert.match(line, new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_PORT to`));

@@ -46,7 +46,7 @@ test('files are stored up to the quota of bytes, and not one byte more', async (
   assert.deepEqual([files.maxBytes, files.maxEntries], [MIB, MAX_ENTRIES]);
 });
 
-test('a file of a full workspace can be replaced by one that is not larger, and deleting one makes room', async () => {
+test('a file of a full workspace can be replaced by one of at most the same size, and deleting one makes room', async () => {
   const { client } = await newWorkspace();
   await client.files.put('all', Buffer.alloc(MIB));
   await client.files.put('all', Buffer.alloc(MIB, 1));
@@ -78,7 +78,7 @@ test('files and folders count up to the quota of entries, and not one more', asy
   assert.equal((await client.usage()).files.entries, MAX_ENTRIES);
 });
 
-test('uploads at the same time cannot pass the quota together', async () => {
+test('simultaneous uploads cannot exceed the quota together', async () => {
   const { client } = await newWorkspace();
   const puts = Array.from({ length: 8 }, (_, i) => client.files.put(`f${i}`, Buffer.alloc(MIB / 4)));
   const { ok = 0, '507 file_quota_exceeded': refused = 0, ...rest } = await tally(puts);
@@ -91,7 +91,7 @@ test('uploads at the same time cannot pass the quota together', async () => {
   });
 });
 
-test('files that notebook code writes count: beyond the quota no session opens, and requests store nothing', async () => {
+test('files of notebook code count: beyond the quota no session opens, and requests store nothing', async () => {
   const { client } = server;
   const notebook = await openNotebook(server, {
     write: 'open("large", "wb").write(bytes(1 << 20)); open("more", "wb").write(b"1")',
@@ -116,7 +116,7 @@ test('files that notebook code writes count: beyond the quota no session opens, 
   await Promise.all([notebook.close(), second?.close()]);
 });
 
-test('a hole in a file takes no room, a second name takes none, and a name that is not text is counted', async () => {
+test('a hole in a file and a second name take no space, and a name that is not text is counted', async () => {
   const { client, local } = await newWorkspace();
   writeFileSync(local('data'), Buffer.alloc(2 * BLOCK));
   linkSync(local('data'), local('second'));
@@ -127,7 +127,7 @@ test('a hole in a file takes no room, a second name takes none, and a name that 
   assert.deepEqual([files.bytes, files.entries], [3 * BLOCK, 4]);
 });
 
-test('a workspace in which a folder is too deep to be counted is full', async () => {
+test('a workspace with a folder too deep to be counted is full', async () => {
   const { client, local } = await newWorkspace();
   mkdirSync(local(Array.from({ length: 65 }, () => 'd').join('/')), { recursive: true });
   assert.equal((await client.usage()).files.complete, false);

@@ -69,7 +69,7 @@ test('a folder is listed by name, in pages, without the contents of its folders'
   );
 });
 
-test('a file is replaced as a whole, and deleted; an empty folder as well', async () => {
+test('a file is replaced as a whole and can be deleted, and so can an empty folder', async () => {
   const first = await client.files.put('dir/one.txt', Buffer.from('long text'));
   assert.deepEqual([first.path, first.type, first.size], ['dir/one.txt', 'file', 9]);
   await client.files.put('dir/one.txt', Buffer.from('short'));
@@ -83,7 +83,7 @@ test('a file is replaced as a whole, and deleted; an empty folder as well', asyn
   assert.equal(existsSync(local('dir')), false);
 });
 
-test('with If-Match a file is replaced only as it was read, and of two such requests one is refused', async () => {
+test('with If-Match a file is replaced only in the state that was read, and of two such requests one is refused', async () => {
   const { etag } = await client.files.put('tagged.txt', Buffer.from('1'));
   const ifMatch = etag ?? '';
   const answers = await tally(
@@ -106,7 +106,7 @@ test('with If-Match a file is replaced only as it was read, and of two such requ
   assert.equal(again.status, 304);
 });
 
-test('a large file arrives whole and in ranges, and HEAD says how large it is', async () => {
+test('a large file arrives whole and in ranges, and HEAD returns its length', async () => {
   const content = Buffer.alloc(5 * 1024 * 1024 + 17, 'A horse, a horse! ');
   await client.files.put('large.bin', content);
   const { bytes } = await client.files.get('large.bin');
@@ -169,7 +169,7 @@ test('a body without a length is stored, one that is too large is refused, and o
   assert.equal(existsSync(local('nine.bin')) || existsSync(local('endless.bin')), false);
 });
 
-test('paths that lead elsewhere or cannot be written by every program are refused', async () => {
+test('paths that lead elsewhere, or that some programs cannot write, are refused', async () => {
   for (const path of [
     '..%2fx',
     '%2e%2e/x',
@@ -262,14 +262,14 @@ test('viewers read and do not write, and other workspaces have files of their ow
   assert.equal(await refusalOf(elsewhere.files.get('seed.txt')), '404 not_found');
 });
 
-test('a page of no other origin can be made of a file: nothing in it runs', async () => {
+test('a file cannot become a page of another site: no script in it runs', async () => {
   await client.files.put('page.html', Buffer.from('<script>alert(1)</script>'));
   const { headers } = await server.request('GET', '/api/v3/files/page.html');
   assert.match(String(headers['content-disposition']), /^attachment; filename="page.html"/);
   assert.equal(headers['content-security-policy'], "sandbox; default-src 'none'");
 });
 
-test('a file that becomes shorter while it is sent does not pass for whole', async () => {
+test('a file that becomes shorter while it is sent does not look complete', async () => {
   await client.files.put('shrinking.bin', Buffer.alloc(7 * 1024 * 1024));
   const socket = ask('GET', 'shrinking.bin');
   await new Promise((resolve) => socket.once('readable', resolve));

@@ -33,7 +33,7 @@ test('a test of a remote database and its use need no folder of the workspace', 
   assert.deepEqual(failed(await request('POST', TEST, { connection: embedded })), [400, FAILURES.failed]);
 });
 
-test('reading files, their use and their absence makes no folder', async () => {
+test('reading files, and requests for missing ones, make no folder', async () => {
   const { id, request } = await newWorkspace('Empty');
   const listed = await request('GET', '/api/v3/files');
   assert.deepEqual([listed.status, Object(listed.body).items], [200, []]);

@@ -24,7 +24,7 @@ const here = (workspaceId: string) => server.clientOf({ token: OWNER.token, work
 const on = ({ baseUrl }: ChildServer, accessToken: string, workspaceId: string) =>
   createClient({ baseUrl, accessToken, workspaceId });
 
-test('a workspace is deleted by its owners alone, and not the last that one owns', async () => {
+test('only its owners delete a workspace, and nobody deletes their last one', async () => {
   const { id, inside } = await workspaceOf(client, here);
   const editor = await addMember(server, 'ed', 'editor');
   assert.equal(await refusalOf(editor.client.workspaces.delete(OWNER.workspaceId)), '403 role_too_low');
@@ -94,7 +94,7 @@ test('a deleted workspace is gone at once for everybody, with the tokens that ar
   );
 });
 
-test('a workspace takes all its records along and none of its files, also when the server is killed', async (t) => {
+test('deleting a workspace deletes all its records and none of its files, also when the server is killed', async (t) => {
   const first = await startChildServer(t, { TROUPE_OPENAI_COMPATIBLE_URL: model.url });
   const { id, inside } = await workspaceOf(first.client, (one) => on(first, OWNER.token, one));
   const notebook = await openNotebook(

@@ -21,7 +21,7 @@ test('a request edits when it brings code or settings, even empty ones', () => {
   );
 });
 
-test('all cells are all that are not disabled, in document order', () => {
+test('all cells means all that are not disabled, in document order', () => {
   assert.deepEqual(requestedCells({ type: 'all' }, viewOf()), ['b', 'a', 'c']);
 });
 
@@ -30,7 +30,7 @@ test('selected cells run in document order, disabled ones too', () => {
   assert.deepEqual(requestedCells({ type: 'cells', cells }, viewOf()), ['b', 'off', 'c']);
 });
 
-test('no cell, an unknown cell and a cell twice are refused, each with its place', () => {
+test('an empty list, an unknown cell and a repeated cell are refused, each with its place', () => {
   assert.deepEqual(
     [refusalOf([]), refusalOf(['x', 'a', 'y']), refusalOf(['a', 'b', 'a'])],
     [

@@ -44,7 +44,7 @@ test('the output has the cells in the order in which they ran, then those that d
   assert.deepEqual([...recorder.ran], ['b', 'a']);
 });
 
-test('every verdict has its word in the result', () => {
+test('every verdict has its status in the result', () => {
   const words = {
     success: 'success',
     exception: 'error',
@@ -65,7 +65,7 @@ test('every verdict has its word in the result', () => {
   assert.deepEqual(statusesOf(recorder, view), ['error']);
 });
 
-test('where no verdict comes any more, cells that finished have their results, and no earlier ones', () => {
+test('when the verdicts are missing, finished cells have their results, and no earlier ones', () => {
   const messages = [
     phase('a', 'running'),
     cellOp('a', { output: output('text/plain', '1') }),
@@ -120,7 +120,7 @@ test('notes about cut, missing and separately stored outputs follow the cells', 
   ]);
 });
 
-test('a run whose output is not to be kept keeps none', () => {
+test('a run whose output is not to be kept stores none', () => {
   const recorder = new RunRecorder(['a'], false);
   const view = viewOf();
   recorder.follow(phase('a', 'running'), view);

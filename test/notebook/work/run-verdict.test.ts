@@ -147,7 +147,7 @@ for (const {
   planned = [],
   end,
 } of VERDICTS) {
-  test(`a run is judged: ${name}`, () => {
+  test(`the result of a run: ${name}`, () => {
     const { recorder, view } = record(
       ['a', 'b'],
       planned.map((id) => phase(id, 'planned')),
@@ -159,7 +159,7 @@ for (const {
   });
 }
 
-test('a run that was cancelled before its cells were asked for ends so, with none of them run', () => {
+test('a run that is cancelled before its cells were requested ends as cancelled, with no cell run', () => {
   const { recorder, view } = record(['a', 'b'], []);
   recorder.isPreparing = true;
   recorder.cancelRequested = true;

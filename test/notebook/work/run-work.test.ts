@@ -6,7 +6,7 @@ import { runWork } from '#src/notebook/work/run-work.ts';
 import type { RunEnd, RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 
-test('a run ends although its output cannot be put together, and the log says why', () => {
+test('a run ends even if its output cannot be assembled, and the log has the reason', () => {
   const ends: RunEnd[] = [];
   const logged: unknown[] = [];
   const view = {

@@ -23,7 +23,7 @@ function warningsOf(messages: readonly KernelMessage[]): string[] {
 
 const missing = (...packages: string[]): KernelMessage => ({ op: 'missing-package-alert', packages });
 
-test('a run names a hundred missing packages, and says when there are more', () => {
+test('a run names a hundred missing packages, and counts the others', () => {
   const names = Array.from({ length: 101 }, (_, n) => `p${n}`);
   const all = warningsOf([missing(...names.slice(0, 60)), missing(...names.slice(50, 100))]);
   assert.deepEqual(all, [`Not installed: ${names.slice(0, 100).join(', ')}.`]);
@@ -60,7 +60,7 @@ test('a run follows twenty thousand cells, also when they are created and delete
   assert.deepEqual([recorder.ran.size, recorder.ran.has('c19999')], [20_000, true]);
 });
 
-test('of the message of an error a run keeps twenty thousand characters', () => {
+test("a run keeps twenty thousand characters of an error's message", () => {
   for (const [length, kept] of [
     [19_997, 'E: '.length + 19_997],
     [19_998, 20_000 + '…'.length],
@@ -95,7 +95,7 @@ function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; sto
 const failing = (cellId: string, ...errors: readonly CellError[]) =>
   cellOp(cellId, { output: errorOutput(...errors) });
 
-test('a call of code has a thousand errors, and says how many were left out', () => {
+test('a call of code has at most a thousand errors, and the number of those left out', () => {
   const errors = Array.from({ length: 1000 }, () => ({ type: 'E', msg: 'no' }));
   const full = resultOf([failing('a', ...errors)]).result.errors;
   assert.deepEqual([full.length, full.at(-1)?.type], [1000, 'E']);
@@ -103,7 +103,7 @@ test('a call of code has a thousand errors, and says how many were left out', ()
   assert.deepEqual([beyond.length, beyond.at(-1)?.message], [1001, '2 more errors were left out.']);
 });
 
-test('of an error a call of code has 64 KiB, and of its type two hundred characters', () => {
+test("a call of code keeps 64 KiB of an error's message, and two hundred characters of its type", () => {
   const [message, type] = ['x'.repeat(64 * 1024), 'E'.repeat(200)];
   const errors = [
     { type, msg: message },

@@ -29,7 +29,7 @@ test('messages belong to work from its first command until its kernel is gone or
   assert.deepEqual(log, ['step 1', 'follow', 'conclude', 'follow', 'ended failed']);
 });
 
-test('the end of a command that is not the work’s own ends nothing', () => {
+test('the end of another command does not end the work', () => {
   const { slot, plan, kernel, log } = slotWithPlan([7]);
   assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined);
   slot.offer(FIRST, plan, () => undefined);
@@ -41,7 +41,7 @@ test('the end of a command that is not the work’s own ends nothing', () => {
   assert.deepEqual(log, ['step 7', 'conclude']);
 });
 
-test('work that fails at one command is given none of the next', () => {
+test('work that fails at one command gets no further command', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1, 2]);
   slot.offer(FIRST, plan, () => undefined);
   assert.equal(slot.begin(FIRST, kernel), undefined);
@@ -49,7 +49,7 @@ test('work that fails at one command is given none of the next', () => {
   assert.deepEqual(log, ['step 1', 'conclude']);
 });
 
-test('work that is refused leaves the work in flight as it is', () => {
+test('work that is refused does not affect the work in flight', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.offer(FIRST, plan, () => slot.begin(FIRST, kernel));
   const refuse = () => {
@@ -63,7 +63,7 @@ test('work that is refused leaves the work in flight as it is', () => {
   assert.deepEqual(log, ['step 1', 'conclude', 'ended completed']);
 });
 
-test('work is ended once, and an end that is for other work does not end it', () => {
+test('work is ended once, and the end of other work does not end it', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.offer(FIRST, plan, () => undefined);
   slot.end(SECOND, LOST);
@@ -85,7 +85,7 @@ test('a cancel reaches only work that its kernel runs', () => {
   assert.deepEqual(log, ['step 1', 'cancel']);
 });
 
-test('work that is held gets its kernel’s first command when it goes on, and none when it was cancelled or has ended', async () => {
+test("held work gets its kernel's first command when it continues, and none when it was cancelled or has ended", async () => {
   const going = slotWithPlan([1]);
   const held = { ...going.plan, heldUntil: () => Promise.resolve() };
   going.slot.offer(FIRST, held, () => undefined);

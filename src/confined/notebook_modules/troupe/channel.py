@@ -4,7 +4,7 @@ _ask = None
 
 
 class NoServer(RuntimeError):
-    """This code does not run in a notebook of a Troupe server."""
+    """Raised because this code does not run in a notebook of a Troupe server."""
 
 
 class TooLarge(ValueError):

@@ -85,7 +85,7 @@ class Confinement:
         return os.fork()
 
     def settle(self):
-        """In the child, before it asks for its ids or opens a file."""
+        """Called in the child, before it asks for its ids or opens a file."""
         if self.found.namespaces:
             namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
 
@@ -133,7 +133,7 @@ class Confinement:
         directory."""
         tmp = self._find_tmp()
         if self.found.namespaces and self.with_user and self.wanted.processes is not None:
-            # Outside of a user namespace it would count every process of this user.
+            # Outside of a user namespace the limit would count every process of this user.
             resource.setrlimit(resource.RLIMIT_NPROC, (self.wanted.processes, self.wanted.processes))
         self.drop_privileges()
         capabilities.forbid_new_privileges()

@@ -136,7 +136,7 @@ def load(launch, folder):
 
 
 class Missing:
-    """In the place of an engine whose package this Python does not have."""
+    """Takes the place of an engine whose package this Python does not have."""
 
     def __init__(self, package):
         self.package = package

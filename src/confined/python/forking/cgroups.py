@@ -32,11 +32,11 @@ class Group:
         self.reopen()
 
     def reopen(self):
-        """In the parent, before another process is forked that joins."""
+        """Called in the parent, before it forks another process that joins."""
         self.procs = os.open(os.path.join(self.path, "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC)
 
     def join(self):
-        """In the child, before it does anything that takes memory."""
+        """Called in the child, before it does anything that takes memory."""
         os.write(self.procs, b"0")
         os.close(self.procs)
 

@@ -181,7 +181,7 @@ def install():
 
 def _execute_unless_due(execute):
     async def execute_cell_async(self, cell, glbls):
-        """Finds an interrupt that came before this function was on the stack. The handler raises a later one."""
+        """Finds an interrupt that came before this function was on the stack; the handler itself raises a later one."""
         STATE.interrupts.raise_if_due()
         return await execute(self, cell, glbls)
 

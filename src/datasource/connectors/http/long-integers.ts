@@ -8,9 +8,9 @@ const MARKED_IN_JSON = /"\\u0000(-?\d+)"/g;
 const OPENING = Buffer.from('"\\u0000');
 const CLOSING = Buffer.from('"');
 
-/** Shorter ones are exact as a double. */
+/** A shorter integer is exact as a double. */
 const MIN_DIGITS = 16;
-/** No database has longer ones. */
+/** No database has longer integers. */
 const MAX_DIGITS = 100;
 const BYTES_AT_ONCE = 128 * 1024;
 const QUOTE = 0x22;

@@ -16,7 +16,7 @@ export interface TdsConnection extends EventEmitter {
   /** Makes the server reset the connection, with the request that sends the usual settings. */
   reset(done: (error?: Error | null) => void): void;
   close(): void;
-  /** Private in the driver. */
+  /** This method is private in the driver. */
   createTokenStreamParser(
     message: unknown,
     handler: unknown,
