@@ -1,0 +1,124 @@
+/** The Python client on connections that break, with servers that refuse, and with servers that are newer than it. */
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import test from 'node:test';
+import { OWNER } from '#test/support/server-fixture.ts';
+import { PACKAGE, PROGRAMS, PYTHON, run } from './python.ts';
+import { sendJson, startScriptedServer } from './scripted-server.ts';
+
+const TIME = '2026-01-31T12:00:00.000Z';
+
+/** Runs a program with a client of the server at `baseUrl`, and resolves with what it printed. */
+async function outcomeOf(program: string, baseUrl: string): Promise<unknown> {
+  const env = {
+    PYTHONPATH: PACKAGE,
+    SERVICE_BASE_URL: baseUrl,
+    SERVICE_ACCESS_TOKEN: OWNER.token,
+    SERVICE_WORKSPACE_ID: OWNER.workspaceId,
+  };
+  return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env }));
+}
+
+test('requests are repeated with the same Idempotency-Key and after Retry-After, code calls are not', async (t) => {
+  const notebook = (id: string) => ({
+    ...{ id, title: null, createdAt: TIME, updatedAt: TIME, datasourceSlugs: [], variables: {} },
+    serialization: { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} },
+  });
+  const problem = (response: ServerResponse, status: number, code: string, headers = {}) =>
+    sendJson(
+      response,
+      status,
+      { code, detail: 'On purpose.', errors: [{ path: '/a', message: 'x' }] },
+      headers,
+    );
+  const server = await startScriptedServer(t, ({ method, url, body }, response, attempt) => {
+    if (method === 'DELETE' && attempt > 1) problem(response, 404, 'not_found');
+    else if (method === 'DELETE' || url === '/api/cee/kernel/execute') response.destroy();
+    else if (url.endsWith('nb_down')) problem(response, 503, 'unavailable');
+    else if (url.endsWith('nb_bad')) problem(response, 400, 'invalid_request');
+    else if (attempt > 1) sendJson(response, 201, notebook(`nb_${attempt}`));
+    else if (body.title === 'cut') response.destroy();
+    else if (body.title === 'in-progress') problem(response, 409, 'idempotency_in_progress');
+    else if (body.title === 'retry-after') problem(response, 429, 'quota_exceeded', { 'retry-after': '1' });
+    else problem(response, 500, 'internal');
+  });
+  assert.deepEqual(await outcomeOf('retries.py', server.baseUrl), {
+    ...{ created: 'nb_2', cut: 'nb_2', busy: 'nb_2', waited: true, progress: 'nb_2' },
+    code: true,
+    down: [503, 'unavailable'],
+    bad: [400, 'invalid_request', '/a'],
+    nowhere: true,
+  });
+  const keys = server.requests
+    .filter(({ method, url }) => method === 'POST' && url === '/api/v3/notebooks')
+    .map(({ headers }) => headers['idempotency-key']);
+  assert.equal(keys.length, 8);
+  assert.equal(new Set(keys).size, 4, 'the attempts of a request have one key');
+  const attempts = (end: string) => server.requests.filter(({ url }) => url.endsWith(end)).length;
+  assert.deepEqual([attempts('execute'), attempts('nb_down'), attempts('nb_bad')], [1, 5, 1]);
+});
+
+test('members, events and parts of outputs that a later server adds are left out', async (t) => {
+  const later = { addedLater: { deep: [1, null] } };
+  const cell = { ...later, mimetype: 'text/plain', data: '6', text: '6' };
+  const runRecord = {
+    ...later,
+    ...{ id: 'run_1', kind: 'notebook', sessionId: 'nb_1', status: 'completed', error: null },
+    ...{ input: { type: 'all', ...later }, createdAt: TIME, startedAt: TIME, finishedAt: TIME },
+    output: {
+      stored: true,
+      parts: [
+        { type: 'hologram', size: 3 },
+        {
+          ...later,
+          type: 'cell-result',
+          cellId: 'a',
+          status: 'success',
+          outputs: [cell],
+          console: [],
+          durationMs: 1,
+        },
+      ],
+    },
+  };
+  const event = (id: number, type: string, data: object) =>
+    `id: e-${id}\ndata: ${JSON.stringify({ ...later, type, sessionId: 'nb_1', runId: 'run_1', time: TIME, missed: true, data })}\n\n`;
+  const snapshot = { ...later, type: 'session.snapshot', sessionId: 'nb_1', time: TIME, resumed: true };
+  const session = {
+    ...later,
+    ...{
+      sessionId: 'nb_1',
+      notebookId: 'nb_1',
+      environmentId: null,
+      mode: 'edit',
+      arguments: [],
+      status: 'busy',
+    },
+    ...{ startup: null, phases: {}, currentRunId: 'run_1', cells: [], kernel: null, error: null },
+    ...{ createdAt: TIME, updatedAt: TIME },
+  };
+  const server = await startScriptedServer(t, ({ method, url }, response) => {
+    if (method === 'POST') sendJson(response, 202, { ...runRecord, runId: 'run_1', lastEventId: 'e-0' });
+    else if (url.startsWith('/api/v3/runs?'))
+      sendJson(response, 200, { ...later, items: [runRecord], nextCursor: null });
+    else if (url.startsWith('/api/v3/runs/')) sendJson(response, 200, runRecord);
+    else {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(
+        `id: e-1\nretry: 5\nlater: yes\ndata: ${JSON.stringify({ ...snapshot, data: session })}\n\n`,
+      );
+      response.write(event(2, 'run-status', { ...later, runId: 'run_1', status: 'running' }));
+      response.write(event(3, 'cell-hologram', { cellId: 'a' }));
+      response.write(event(4, 'cell-op', { ...later, cellId: 'a', status: 'dreaming' }));
+      response.write(event(5, 'console-output', { ...later, cellId: 'a', channel: 'stdout', text: 'x' }));
+      response.write(event(6, 'run-status', { ...later, runId: 'run_1', status: 'completed' }));
+    }
+  });
+  assert.deepEqual(await outcomeOf('later_server.py', server.baseUrl), {
+    types: ['run-status', 'console-output', 'run-status'],
+    status: 'completed',
+    cells: { a: '6' },
+    listed: [1],
+  });
+});
