@@ -110,8 +110,13 @@ class AsyncTroupe:
                 context=None if datasources is None else {"datasourceSlugs": datasources},
             ),
         }
-        opened = await self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
         own = environment if session is None else None
+        try:
+            opened = await self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
+        except BaseException:
+            if own is not None:
+                await _closed(self._transport, f"/api/v3/execution-environments/{own}")
+            raise
         return AsyncConversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
 
     async def me(self) -> OwnAccount:

@@ -1,19 +1,22 @@
 """Submitted runs, and the queue that keeps calls of one session from meeting."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from .._errors import ApiError
 from .._platform import AsyncLock, aclosing
 from .._results import RunOutcome, image_assets
 from ..models import AgentRun, NotebookRun
 from .resources import AsyncRuns
 from .transport import AsyncTransport
 
+Event = TypeVar("Event")
+
 # Within the usual timeouts of proxies.
 _WAIT_S = 50
 
 
-class AsyncRunHandle:
+class AsyncRunHandle(Generic[Event]):
     """
     A run that was submitted. Iterating over it yields its events, from the first to the end; `result()` waits for the end
     without them. Both can be done several times.
@@ -27,7 +30,7 @@ class AsyncRunHandle:
         self._union = union
         self._last_event_id = last_event_id
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncIterator[Event]:
         """Yields the events of the run. What the server does not keep any more is left out."""
         is_state = False  # whether events report the current state, because some were missed
         async with aclosing(self._transport.follow(self._events_path, self._union, self._last_event_id)) as events:
@@ -74,22 +77,24 @@ class AsyncQueue:
 
     def __init__(self) -> None:
         self._lock = AsyncLock()
-        self._last: AsyncRunHandle | None = None
+        self._last: AsyncRunHandle[Any] | None = None
 
     async def __aenter__(self) -> None:
         await self._lock.acquire()
         try:
             if self._last is not None:
                 await self._last._ended()
-                self._last = None
+        except ApiError:
+            pass  # the run cannot be read any more, such as one that was deleted
         except BaseException:
             self._lock.release()
             raise
+        self._last = None
 
     async def __aexit__(self, *failure: object) -> None:
         self._lock.release()
 
-    def runs(self, handle: AsyncRunHandle) -> None:
+    def runs(self, handle: AsyncRunHandle[Any]) -> None:
         """Makes the next call wait for the end of this run."""
         self._last = handle
 

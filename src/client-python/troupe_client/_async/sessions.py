@@ -34,7 +34,7 @@ class AsyncSession:
         code: Mapping[str, str] | None = None,
         cache_mode: Literal["default", "no-cache", "no-store"] | None = None,
         timeout: int | None = None,
-    ) -> AsyncRunHandle:
+    ) -> AsyncRunHandle[NotebookStreamEvent]:
         """
         Starts to run cells, with what they depend on; all cells when none are named. `code` replaces the code of cells by
         their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted. Waits for
@@ -48,6 +48,7 @@ class AsyncSession:
         }
         async with self._queue:
             submitted = await self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body)
+            handle: AsyncRunHandle[NotebookStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
             self._queue.runs(handle)
             return handle
@@ -138,11 +139,12 @@ class AsyncConversation:
         self._environment_id = environment_id
         self._path = f"/api/v3/agent-sessions/{quote(id, safe='')}"
 
-    async def start(self, prompt: str, *, timeout: int | None = None) -> AsyncRunHandle:
+    async def start(self, prompt: str, *, timeout: int | None = None) -> AsyncRunHandle[AgentStreamEvent]:
         """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
         body = {"prompt": prompt, **_given(timeoutS=timeout)}
         async with self._queue:
             submitted = await self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body)
+            handle: AsyncRunHandle[AgentStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
             self._queue.runs(handle)
             return handle
@@ -179,5 +181,5 @@ async def _closed(transport: AsyncTransport, path: str) -> None:
             raise
 
 
-def _handle(transport: AsyncTransport, submitted: Mapping[str, Any], events_path: str, union: Any) -> AsyncRunHandle:
+def _handle(transport: AsyncTransport, submitted: Mapping[str, Any], events_path: str, union: Any) -> AsyncRunHandle[Any]:
     return AsyncRunHandle(transport, submitted["runId"], events_path, union, submitted.get("lastEventId", ""))

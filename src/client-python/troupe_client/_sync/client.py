@@ -111,8 +111,13 @@ class Troupe:
                 context=None if datasources is None else {"datasourceSlugs": datasources},
             ),
         }
-        opened = self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
         own = environment if session is None else None
+        try:
+            opened = self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
+        except BaseException:
+            if own is not None:
+                _closed(self._transport, f"/api/v3/execution-environments/{own}")
+            raise
         return Conversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
 
     def me(self) -> OwnAccount:

@@ -2,19 +2,22 @@
 """Submitted runs, and the queue that keeps calls of one session from meeting."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from .._errors import ApiError
 from .._platform import Lock, closing
 from .._results import RunOutcome, image_assets
 from ..models import AgentRun, NotebookRun
 from .resources import Runs
 from .transport import Transport
 
+Event = TypeVar("Event")
+
 # Within the usual timeouts of proxies.
 _WAIT_S = 50
 
 
-class RunHandle:
+class RunHandle(Generic[Event]):
     """
     A run that was submitted. Iterating over it yields its events, from the first to the end; `result()` waits for the end
     without them. Both can be done several times.
@@ -28,7 +31,7 @@ class RunHandle:
         self._union = union
         self._last_event_id = last_event_id
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Event]:
         """Yields the events of the run. What the server does not keep any more is left out."""
         is_state = False  # whether events report the current state, because some were missed
         with closing(self._transport.follow(self._events_path, self._union, self._last_event_id)) as events:
@@ -75,22 +78,24 @@ class Queue:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._last: RunHandle | None = None
+        self._last: RunHandle[Any] | None = None
 
     def __enter__(self) -> None:
         self._lock.acquire()
         try:
             if self._last is not None:
                 self._last._ended()
-                self._last = None
+        except ApiError:
+            pass  # the run cannot be read any more, such as one that was deleted
         except BaseException:
             self._lock.release()
             raise
+        self._last = None
 
     def __exit__(self, *failure: object) -> None:
         self._lock.release()
 
-    def runs(self, handle: RunHandle) -> None:
+    def runs(self, handle: RunHandle[Any]) -> None:
         """Makes the next call wait for the end of this run."""
         self._last = handle
 

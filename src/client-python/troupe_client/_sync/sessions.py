@@ -35,7 +35,7 @@ class Session:
         code: Mapping[str, str] | None = None,
         cache_mode: Literal["default", "no-cache", "no-store"] | None = None,
         timeout: int | None = None,
-    ) -> RunHandle:
+    ) -> RunHandle[NotebookStreamEvent]:
         """
         Starts to run cells, with what they depend on; all cells when none are named. `code` replaces the code of cells by
         their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted. Waits for
@@ -49,6 +49,7 @@ class Session:
         }
         with self._queue:
             submitted = self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body)
+            handle: RunHandle[NotebookStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
             self._queue.runs(handle)
             return handle
@@ -139,11 +140,12 @@ class Conversation:
         self._environment_id = environment_id
         self._path = f"/api/v3/agent-sessions/{quote(id, safe='')}"
 
-    def start(self, prompt: str, *, timeout: int | None = None) -> RunHandle:
+    def start(self, prompt: str, *, timeout: int | None = None) -> RunHandle[AgentStreamEvent]:
         """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
         body = {"prompt": prompt, **_given(timeoutS=timeout)}
         with self._queue:
             submitted = self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body)
+            handle: RunHandle[AgentStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
             self._queue.runs(handle)
             return handle
@@ -180,5 +182,5 @@ def _closed(transport: Transport, path: str) -> None:
             raise
 
 
-def _handle(transport: Transport, submitted: Mapping[str, Any], events_path: str, union: Any) -> RunHandle:
+def _handle(transport: Transport, submitted: Mapping[str, Any], events_path: str, union: Any) -> RunHandle[Any]:
     return RunHandle(transport, submitted["runId"], events_path, union, submitted.get("lastEventId", ""))

@@ -20,9 +20,12 @@ Query = Mapping[str, str | int | float | bool | None]
 
 # The server sends a heartbeat every 2.5 seconds.
 _SILENCE_S = 16.0
+_CONNECT_S = 10.0
 _GIVE_UP_AFTER_S = 60.0
 _MAX_PAUSE_S = 5.0
-_TIMEOUT_S = 30.0
+# Requests that wake a kernel wait up to 30 seconds for it. While code runs, the server sends white space.
+_TIMEOUT_S = 60.0
+_TIMEOUT = httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S)
 
 
 class Transport:
@@ -79,7 +82,7 @@ class Transport:
         repeated = 0
         while True:
             try:
-                return self._attempt(method, path, _query({**(query or {}), "wait": wait or None}), given, content, wait)
+                return self._attempt(method, path, query, given, content, wait)
             except (ApiError, ConnectionFailed) as error:
                 if method == "DELETE" and unclear and isinstance(error, ApiError) and error.status == 404:
                     return httpx2.Response(204)  # the earlier attempt has deleted it
@@ -132,7 +135,7 @@ class Transport:
             failure: TroupeError = ConnectionFailed(self.base_url + path, "the stream ended")
             is_continuing = False  # whether events that are not marked as missed report a state that the caller has
             headers = {**self._headers, "last-event-id": last_event_id} if last_event_id else self._headers
-            timeout = httpx2.Timeout(_TIMEOUT_S, read=_SILENCE_S)
+            timeout = httpx2.Timeout(_CONNECT_S, read=_SILENCE_S)
             try:
                 with self._http.sse(
                     self.base_url + path, headers=headers, timeout=timeout, max_event_size=None
@@ -182,14 +185,14 @@ class Transport:
             sleep(max(pause, least_pause))
 
     def _attempt(
-        self, method: str, path: str, query: dict[str, str], headers: Mapping[str, str], content: bytes | None, wait: int
+        self, method: str, path: str, query: Query | None, headers: Mapping[str, str], content: bytes | None, wait: int
     ) -> httpx2.Response:
-        # Code may take as long as it likes, because the server sends white space meanwhile.
-        timeout = httpx2.Timeout(_TIMEOUT_S, read=_TIMEOUT_S + wait)
+        params = _query({**(query or {}), "wait": wait or None}) if query or wait else None
+        timeout = _TIMEOUT if wait == 0 else httpx2.Timeout(_TIMEOUT_S + wait, connect=_CONNECT_S)
         url = self.base_url + path
         try:
             response = self._http.request(
-                method, url, params=query or None, headers=headers, content=content, timeout=timeout
+                method, url, params=params, headers=headers, content=content, timeout=timeout
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise ConnectionFailed(url, error, refused=True) from error
