@@ -14,6 +14,7 @@ import { fanOut } from './scenarios/fan-out.ts';
 import { firstSeconds } from './scenarios/first-seconds.ts';
 import { gets } from './scenarios/gets.ts';
 import { kernelDeath } from './scenarios/kernel-death.ts';
+import { mcpCalls } from './scenarios/mcp-calls.ts';
 import { memory } from './scenarios/memory.ts';
 import { mirroredStreams } from './scenarios/mirrored-streams.ts';
 import { output } from './scenarios/output.ts';
@@ -36,6 +37,7 @@ export const SCENARIOS: readonly Scenario[] = [
   firstSeconds,
   execute,
   codeCall,
+  mcpCalls,
   runSubmits,
   chain,
   cancel,

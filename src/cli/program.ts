@@ -22,6 +22,7 @@ import { exitCodes } from './commands/exit-codes.ts';
 import { files } from './commands/files.ts';
 import { help } from './commands/help.ts';
 import { keys } from './commands/keys.ts';
+import { mcp } from './commands/mcp.ts';
 import { members } from './commands/members.ts';
 import { models } from './commands/models.ts';
 import { notebooks } from './commands/notebooks.ts';
@@ -50,6 +51,7 @@ const GROUPS: readonly CommandGroup[] = [
   sessions,
   runs,
   code,
+  mcp,
   agent,
   models,
   datasources,

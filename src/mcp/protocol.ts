@@ -197,8 +197,7 @@ async function outcomeOf(tool: Tool<McpCall>, input: unknown, call: McpCall): Pr
     return await tool.run(input, call);
   } catch (error) {
     if (error instanceof ApiError) {
-      const mistakes = error.errors.map(({ path, message }) => ` ${path} ${message}.`).join('');
-      return { status: 'failed', text: `${error.code}: ${error.message}${mistakes}` };
+      return { status: 'failed', text: `${error.code}: ${error.message}` };
     }
     throw error;
   }

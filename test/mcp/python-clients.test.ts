@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
-import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import type { Caller } from '#test/support/raw-request.ts';
+import { HAS_WORKERS, OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const PYTHON = join(PACKAGE_ROOT, '.setup/generators/venv/bin/python');
 const PROGRAMS = join(PACKAGE_ROOT, 'test/mcp/programs');
@@ -14,12 +15,18 @@ const ERAS = { 'the protocol of 2026': 'auto', 'the protocol of 2025': 'legacy' 
 const execute = promisify(execFile);
 const server = await startServer(test);
 
-/** Runs a program and resolves with the JSON that it prints. Rejects with all its output when it fails. */
-async function run(program: string, ...args: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+/** Runs a program against a server, and resolves with the JSON that it prints. Rejects with all its output when it fails. */
+async function run(
+  program: string,
+  args: readonly string[],
+  { baseUrl = server.baseUrl, caller = OWNER, env = {} }: Situation = {},
+): Promise<Readonly<Record<string, unknown>>> {
   const { PATH, HOME } = process.env;
-  const env = { PATH, HOME, BASE_URL: server.baseUrl, TOKEN: OWNER.token, WORKSPACE: OWNER.workspaceId };
+  const access = { BASE_URL: baseUrl, TOKEN: caller.token, WORKSPACE: caller.workspaceId };
   try {
-    const { stdout } = await execute(PYTHON, [join(PROGRAMS, program), ...args], { env });
+    const { stdout } = await execute(PYTHON, [join(PROGRAMS, program), ...args], {
+      env: { PATH, HOME, ...access, ...env },
+    });
     return JSON.parse(stdout) as Readonly<Record<string, unknown>>;
   } catch (error) {
     const { stdout, stderr } = Object(error) as { stdout: string; stderr: string };
@@ -27,9 +34,39 @@ async function run(program: string, ...args: readonly string[]): Promise<Readonl
   }
 }
 
+interface Situation {
+  readonly baseUrl?: string;
+  readonly caller?: Caller;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** How long after a cancelled call its kernel may take to run another one, in seconds. */
+const MAX_FREED_S = 2;
+
+/** Checks the output of `long_work.py`. */
+function checkLongWork(done: Readonly<Record<string, unknown>>): void {
+  const { steps, freed, late, shown, python, missing, ...rest } = done;
+  assert.deepEqual(rest, {
+    begun: 'running',
+    ended: "'slept'",
+    together: ['0', '2', '4', '6'],
+    templates: 3,
+  });
+  assert.deepEqual(steps, ['step 0', 'step 1', 'step 2', 'step 3']);
+  for (const seconds of [freed].flat()) assert.ok(Number(seconds) < MAX_FREED_S, `${seconds} s`);
+  assert.equal([freed].flat().length, 3);
+  assert.equal(Object(late).status, 'timed_out');
+  assert.deepEqual(shown, [
+    ['text', null],
+    ['image', 'image/png'],
+  ]);
+  assert.match(String(python), /import marimo[\s\S]*time\.sleep\(3\)/);
+  assert.match(JSON.stringify(missing), /^\[true,"not_found: /);
+}
+
 for (const [era, mode] of Object.entries(ERAS)) {
   test(`by ${era}, a notebook is created, code keeps its names, cells run, and a closed notebook is opened again`, async () => {
-    const { tools, python, failed, ran, text, ...done } = await run('tools.py', mode);
+    const { tools, python, failed, ran, text, ...done } = await run('tools.py', [mode]);
     assert.deepEqual(done, { status: 'ready', listed: true, closed: 'closed', again: '42' });
     assert.equal([tools].flat().length, 17);
     const { untrusted, ...result } = Object(python);
@@ -56,3 +93,84 @@ for (const [era, mode] of Object.entries(ERAS)) {
     );
   });
 }
+
+for (const [era, mode] of Object.entries(ERAS)) {
+  test(`by ${era}, progress is told, a cancelled call frees its kernel at once, and long runs are waited for`, async () => {
+    checkLongWork(await run('long_work.py', ['http', mode]));
+  });
+
+  test(`by ${era} on standard input and output, \`troupe mcp\` does the same`, async () => {
+    const COMMAND = JSON.stringify([process.execPath, join(PACKAGE_ROOT, 'dist/src/cli/main.js'), 'mcp']);
+    checkLongWork(await run('long_work.py', ['stdio', mode], { env: { COMMAND } }));
+  });
+}
+
+test('a call is cancelled in whichever worker it runs', { skip: HAS_WORKERS }, async (t) => {
+  const { baseUrl } = await startServer(t, { TROUPE_WORKERS: '3' });
+  checkLongWork(await run('long_work.py', ['http', 'legacy'], { baseUrl }));
+});
+
+test('a notebook of another workspace is not found', async () => {
+  const { id } = await server.client.notebooks.create({});
+  const caller = await server.stranger();
+  const { missing } = await run('long_work.py', ['http', 'auto'], { caller, env: { FOREIGN: id } });
+  assert.match(JSON.stringify(missing), /^\[true,"not_found: /);
+});
+
+test('a request without a token is answered with 401 and the way to authenticate', async () => {
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  const response = await fetch(`${server.baseUrl}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(message),
+  });
+  assert.equal(response.status, 401);
+  assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer /);
+});
+
+test('a page of another origin cannot call the endpoint', async () => {
+  const response = await fetch(`${server.baseUrl}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${OWNER.token}`,
+      'service-workspace-id': OWNER.workspaceId,
+      origin: 'https://elsewhere.example',
+    },
+    body: '{}',
+  });
+  assert.equal(response.status, 403);
+});
+
+test('messages that make no sense are refused, and none is a fault of the server', async () => {
+  const messages = [
+    '',
+    '{',
+    '[]',
+    'null',
+    '1',
+    '{"jsonrpc":"2.0"}',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call"}',
+  ];
+  const calls = [
+    {},
+    { name: 1 },
+    { name: 'run_python' },
+    { name: 'run_python', arguments: { notebookId: '../..', code: '1' } },
+  ];
+  const sent = calls.map((params) => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }));
+  for (const body of [...messages, ...sent]) {
+    const response = await fetch(`${server.baseUrl}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${OWNER.token}`,
+        'service-workspace-id': OWNER.workspaceId,
+      },
+      body,
+    });
+    await response.text();
+    assert.ok(response.status < 500, `${body}: ${response.status}`);
+  }
+});

@@ -1,0 +1,28 @@
+import { resolveAccess } from '../access.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { McpBridge } from '../mcp-bridge.ts';
+
+/** `troupe mcp`: the server's tools for programs that start an MCP server as a process. */
+export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
+  const command = program
+    .command('mcp')
+    .description(
+      'serve the Model Context Protocol on standard input and output, for programs that start their MCP servers.\n' +
+        'It passes messages on to the server, whose /mcp serves the same by HTTP.',
+    )
+    .action(async (_, self) => {
+      const { workspace } = self.optsWithGlobals() as { readonly workspace?: string };
+      const access = resolveAccess({ env, cwd, workspaceId: workspace });
+      const bridge = new McpBridge(access, (line) => terminal.out(`${line}\n`));
+      const open = new Set<Promise<void>>();
+      for await (const line of input.lines(() => {})) {
+        if (line.trim() === '') continue;
+        const carried = bridge.carry(line).finally(() => open.delete(carried));
+        open.add(carried);
+      }
+      bridge.end();
+      await Promise.all(open);
+    });
+  examples(command, ['troupe mcp', 'claude mcp add troupe -- troupe mcp']);
+};
