@@ -56,6 +56,7 @@ export class InnerRequests {
           return;
         }
         const body = bodyOf(init.body);
+        const leave = () => response.abort(signal?.reason);
         const response = new InnerResponse({
           body,
           address: caller.address,
@@ -63,8 +64,9 @@ export class InnerRequests {
             if (settled instanceof Error) reject(signal?.aborted === true ? signal.reason : settled);
             else resolve(settled);
           },
+          over: () => signal?.removeEventListener('abort', leave),
         });
-        signal?.addEventListener('abort', () => response.abort(signal.reason), { once: true });
+        signal?.addEventListener('abort', leave, { once: true });
         const headers = headersOf(caller, init.headers, method, body);
         const req = new PeerRequest({
           method: method.toLowerCase(),

@@ -11,6 +11,8 @@ export interface InnerResponseOptions {
   readonly address: string;
   /** Called once: with the response as soon as its head is complete, or with the reason why there is none. */
   readonly settle: (response: Response | Error) => void;
+  /** Called once, when nothing more is written. */
+  readonly over: () => void;
 }
 
 /** How many bytes of a body may wait to be read before its writer has to wait. */
@@ -81,12 +83,12 @@ export class InnerResponse implements WireResponse {
     if (this.#isOver) return;
     const bytes = body === undefined ? undefined : copyOf(body);
     if (this.#controller === undefined) {
-      this.#isOver = true;
+      this.#finish();
       this.#settle(bytes ?? null);
       return;
     }
     if (bytes !== undefined && bytes.byteLength > 0) this.write(bytes);
-    this.#isOver = true;
+    this.#finish();
     this.#controller.close();
   }
 
@@ -124,9 +126,14 @@ export class InnerResponse implements WireResponse {
     return memoryOf(Buffer.from(this.#options.address));
   }
 
+  #finish(): void {
+    this.#isOver = true;
+    this.#options.over();
+  }
+
   #breakOff(reason: Error): void {
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.#finish();
     if (this.#controller === undefined) this.#options.settle(reason);
     else this.#controller.error(reason);
     this.#onAborted();
@@ -148,7 +155,7 @@ export class InnerResponse implements WireResponse {
         },
         cancel: () => {
           if (this.#isOver) return;
-          this.#isOver = true;
+          this.#finish();
           this.#onAborted();
         },
       },
