@@ -2,11 +2,13 @@
  * Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide which transitions are
  * allowed.
  */
+
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, type SessionId, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { StateCheck } from '#src/core/refusals.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
@@ -205,7 +207,7 @@ export class AgentSessions {
   close(
     principal: Principal,
     sessionId: string,
-    checkState: (record: () => AgentSession) => void = () => {},
+    checkState: StateCheck<() => AgentSession> = () => {},
   ): AgentSession {
     const { access, actors } = this.#options;
     const { workspaceId } = principal;

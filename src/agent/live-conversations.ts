@@ -18,7 +18,7 @@ export interface LiveConversationsOptions {
 }
 
 /** Entries of so many bytes are parsed in one step. */
-const MAX_BYTES_AT_ONCE = 64 * 1024;
+const STEP_BYTES = 64 * 1024;
 /** How long a prepared conversation stays in memory for the requests that needed its preparation. */
 const PREPARED_MS = 1000;
 
@@ -58,7 +58,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     for (const { value } of this.#options.store.list(entryRecords, workspaceId, [id], page)) {
       entries.push(storedEntryOf(value));
       bytes += value.document.byteLength;
-      if (bytes > MAX_BYTES_AT_ONCE) return false;
+      if (bytes > STEP_BYTES) return false;
     }
     return true;
   }

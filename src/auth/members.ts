@@ -1,8 +1,10 @@
 /** The members of a workspace and their roles. A workspace always keeps an owner. */
+
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { StateCheck } from '#src/core/refusals.ts';
 import type { Member, MemberChange, Role } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
@@ -18,9 +20,6 @@ import {
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';
-
-/** Throws unless a member, last changed at `updatedAt`, is in the state that a request requires. */
-export type StateCheck = (updatedAt: string) => void;
 
 export class Members {
   readonly #identity: Identity;
@@ -82,7 +81,7 @@ export class Members {
     workspaceId: WorkspaceId,
     userId: string,
     fields: MemberChange,
-    checkState: StateCheck = () => {},
+    checkState: StateCheck<string> = () => {},
   ): Member {
     return this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);
@@ -105,7 +104,7 @@ export class Members {
    * Removes a member and revokes their tokens that are bound to the workspace. Throws `not_found`, `last_owner`, and
    * the error of `checkState`.
    */
-  remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck = () => {}): void {
+  remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck<string> = () => {}): void {
     // These include tokens that are not committed yet. A token that stayed would be valid again once the user is a
     // member again.
     const bound = this.#identity.store.idsUnder(workspaceTokens, workspaceId);

@@ -1,5 +1,5 @@
 import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { inSlices } from '#src/core/slices.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 
 /** One frame of a kernel's socket. `body` is valid until the next `push`: decode it at once or copy it. */
 export interface Frame {
@@ -14,8 +14,6 @@ export class FrameError extends Error {
 
 const HEADER_BYTES = 5;
 const FIRST_BUFFER_BYTES = 64 * 1024;
-/** A message that is longer, as JSON, is encoded in slices. */
-const MAX_CHARS_AT_ONCE = 256 * 1024;
 
 /** Returns the frame that carries `message`: u32le length of the rest, u8 channel, JSON. */
 export function encodeFrame(channel: number, message: unknown): Buffer {
@@ -30,7 +28,7 @@ export function encodeLongFrame(
   channel: number,
   message: unknown,
 ): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
-  if (isShortJson(message, MAX_CHARS_AT_ONCE)) return [encodeFrame(channel, message)];
+  if (isShortJson(message, MAX_SIZE_AT_ONCE)) return [encodeFrame(channel, message)];
   return inSlices(writeJson(message)).then((parts) => framedParts(channel, parts));
 }
 

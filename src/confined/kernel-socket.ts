@@ -5,7 +5,9 @@
  * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work it yields to other
  * work, and after a slow frame it pauses for as long as that frame took.
  */
+
 import type { Socket } from 'node:net';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { PeerProcess } from '#src/os/peer-process.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
@@ -14,8 +16,6 @@ import { ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
 const FROM_KERNEL = 0;
-/** A larger frame is parsed in steps. */
-const MAX_BYTES_AT_ONCE = 256 * 1024;
 const TURN_MS = 4;
 const LONG_MS = 25;
 /** How many frames are handed over together: at first, and at most when they turn out to be quick. */
@@ -193,7 +193,7 @@ export class KernelSocket {
     }
     const { channel, body } = next.value;
     if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
-    if (body.length > MAX_BYTES_AT_ONCE) this.#parsing = this.#readLarge(body);
+    if (body.length > MAX_SIZE_AT_ONCE) this.#parsing = this.#readLarge(body);
     if (this.#parsing === undefined) values.push(this.#reading.parse(body));
     return true;
   }

@@ -4,3 +4,9 @@ import type { ErrorCode } from './errors.ts';
 export interface Refusals<EventType extends string = string> {
   readonly refuse?: { readonly [Type in EventType]?: ErrorCode };
 }
+
+/**
+ * The condition of a request that changes a thing: called with the state of the thing, in the turn that would change it. It throws when
+ * that is not the state which the request expects.
+ */
+export type StateCheck<State> = (state: State) => void;

@@ -3,6 +3,12 @@
  * turn: however much of it there is, others wait no longer.
  */
 
+/**
+ * Up to this size, in bytes of data or characters of text, JSON is read or written and data is hashed at once, which takes a millisecond
+ * or two. Larger data is worked on in slices.
+ */
+export const MAX_SIZE_AT_ONCE = 256 * 1024;
+
 /** How long one slice may hold the event loop. A step that has begun is finished. */
 const SLICE_MS = 4;
 

@@ -8,6 +8,7 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, newId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { StateCheck } from '#src/core/refusals.ts';
 import type {
   ConnectionTest,
   Datasource,
@@ -42,9 +43,6 @@ export interface Connections {
 export type Saved =
   | { readonly saved: true; readonly metadata: Datasource }
   | { readonly saved: false; readonly probe: ConnectionTest };
-
-/** Throws when a datasource is not in the state that a request asks for. */
-export type StateCheck = (datasource: Pick<DatasourceRecord, 'id' | 'revision'>) => void;
 
 /** The dependencies of `Datasources`. */
 export interface DatasourcesOptions {
@@ -126,7 +124,7 @@ export class Datasources {
     actor: AuditContext,
     slug: string,
     { name, connection, testConnection }: DatasourceReplacement,
-    checkState: StateCheck = () => {},
+    checkState: StateCheck<Pick<DatasourceRecord, 'id' | 'revision'>> = () => {},
   ): Promise<Saved> {
     const { store, connections, onGone } = this.#options;
     const { principal } = actor;
@@ -154,7 +152,11 @@ export class Datasources {
   }
 
   /** Deletes a datasource with its sealed connection and its grants; files stay. Throws `not_found`. */
-  delete(actor: AuditContext, slug: string, checkState: StateCheck = () => {}): void {
+  delete(
+    actor: AuditContext,
+    slug: string,
+    checkState: StateCheck<Pick<DatasourceRecord, 'id' | 'revision'>> = () => {},
+  ): void {
     const { store, onGone } = this.#options;
     const { principal } = actor;
     const { workspaceId } = principal;

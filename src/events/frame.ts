@@ -1,10 +1,8 @@
 import { isShortJson, jsonPieces } from '#src/core/json/json-write.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 
 /** Frames leave together in pieces of at most this size, so that none holds a socket for long. */
 export const PIECE_BYTES = 64 * 1024;
-
-/** An event whose JSON is longer is encoded in pieces. */
-const MAX_CHARS_AT_ONCE = 256 * 1024;
 
 /** A large frame, encoded piece by piece as it is asked for. */
 export type LargeFrame = Iterable<Uint8Array>;
@@ -44,7 +42,7 @@ export function encodeFrame(id: string, event: Frameable): string {
  * meanwhile.
  */
 export function frameOf(id: string, event: Frameable): string | LargeFrame {
-  if (isShortJson(event, MAX_CHARS_AT_ONCE)) return encodeFrame(id, event);
+  if (isShortJson(event, MAX_SIZE_AT_ONCE)) return encodeFrame(id, event);
   return largeFrame(id, { ...event, time: event.time ?? now() });
 }
 

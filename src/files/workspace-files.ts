@@ -2,11 +2,13 @@
  * The files of workspaces, as requests read and write them while notebook code works in the same folder. Nothing is held in
  * memory as a whole, and nothing outside of the folder is reached: see `folder.ts`.
  */
+
 import { randomBytes } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, open, rename, rmdir, unlink } from 'node:fs/promises';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { StateCheck } from '#src/core/refusals.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { countFiles, type FileCount } from './file-count.ts';
 import { fileFailure, notAFile } from './file-failure.ts';
@@ -23,11 +25,11 @@ export interface OpenFile {
   readonly etag: string;
 }
 
-/**
- * Throws to refuse a change. Gets the entity tag of the file, which is undefined when there is none, and whether there is anything
- * at its path: links, pipes and devices have no entity tag.
- */
-export type StateCheck = (etag: string | undefined, isTaken: boolean) => void;
+/** Whether there is anything at a path, and the entity tag if it is a file: links, pipes and devices have none. */
+export interface PathState {
+  readonly etag: string | undefined;
+  readonly isTaken: boolean;
+}
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 const FILE_MODE = 0o644;
@@ -99,7 +101,7 @@ export class WorkspaceFiles {
     workspaceId: WorkspaceId,
     path: string,
     content: AsyncIterable<Uint8Array>,
-    check: StateCheck,
+    check: StateCheck<PathState>,
   ): Promise<{ entry: FileEntry; isNew: boolean }> {
     const [names, name] = split(path);
     try {
@@ -129,14 +131,14 @@ export class WorkspaceFiles {
   }
 
   /** Deletes a file, a link or an empty folder. Rejects with `not_found`, and with `not_a_file` for a folder with content. */
-  async delete(workspaceId: WorkspaceId, path: string, check: StateCheck): Promise<void> {
+  async delete(workspaceId: WorkspaceId, path: string, check: StateCheck<PathState>): Promise<void> {
     const isFolder = path.endsWith('/');
     const [names, name] = split(isFolder ? path.slice(0, -1) : path);
     try {
       await this.#changes.hold(`${workspaceId}/${path}`, async () => {
         await using folder = await this.folder(workspaceId, names);
         const status = await lstat(folder.at(name), { bigint: true });
-        check(status.isFile() ? fileTag(status) : undefined, true);
+        check({ etag: status.isFile() ? fileTag(status) : undefined, isTaken: true });
         if (isFolder) await rmdir(folder.at(name));
         else if (status.isDirectory())
           throw notAFile('This is a folder: a slash at its end deletes it, once it is empty.');
@@ -249,9 +251,12 @@ function freedBytes({ blocks, nlink }: BigIntStats): number {
   return nlink > 1n ? 0 : Number(blocks) * 512;
 }
 
-function requireReplaceable(status: BigIntStats | undefined, check: StateCheck): void {
+function requireReplaceable(status: BigIntStats | undefined, check: StateCheck<PathState>): void {
   if (status?.isDirectory() === true) throw notAFile('There is a folder at this path.');
-  check(status?.isFile() === true ? fileTag(status) : undefined, status !== undefined);
+  check({
+    etag: status?.isFile() === true ? fileTag(status) : undefined,
+    isTaken: status !== undefined,
+  });
 }
 
 /**

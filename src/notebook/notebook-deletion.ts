@@ -2,14 +2,16 @@
  * Deletes notebooks. The commit of a deletion removes the notebook, its session and its conversation, so that nobody finds
  * them or a run of theirs any more. The saved outputs of its cells and its runs with their assets follow in bounded steps.
  */
+
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { StateCheck } from '#src/core/refusals.ts';
 import { cellOutputRecords } from '#storage/records/notebooks.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { NotebookSecrets } from './notebook-secrets.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
-import type { SavedNotebooks, StateCheck } from './saved-notebooks.ts';
+import type { SavedNotebooks } from './saved-notebooks.ts';
 import { removeOutput } from './saved-outputs.ts';
 
 /** Outputs that are removed in one commit at most. */
@@ -42,7 +44,7 @@ export class NotebookDeletion {
    * Deletes a notebook with its runs, outputs and conversation. Throws `not_found`, `session_open`, or the error of
    * `checkState`.
    */
-  delete(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck = () => {}): void {
+  delete(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck<string> = () => {}): void {
     const { store, removals, notebooks, sessions, secrets, prepareConversation } = this.#options;
     notebooks.checkDeletion(workspaceId, notebookId, checkState);
     const eraseConversation = prepareConversation(workspaceId, notebookId);

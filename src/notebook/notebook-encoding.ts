@@ -2,6 +2,7 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { parseTrustedJson } from '#src/core/json/json-parse.ts';
 import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import {
   type NotebookRecord,
@@ -14,8 +15,6 @@ import { jsonOfCells } from './cells-json.ts';
 import { type NotebookDocument, titleOf } from './document.ts';
 
 const NO_BYTES = new Uint8Array();
-/** A larger notebook is read and written in slices. */
-export const MAX_BYTES_AT_ONCE = 256 * 1024;
 
 /** A notebook, and how it is stored and served. */
 export interface EncodedNotebook {
@@ -37,7 +36,7 @@ export function putNotebook(
 export function* encodeNotebook(document: NotebookDocument): Generator<undefined, EncodedNotebook> {
   const { serialization, updatedAt } = document;
   const title = titleOf(serialization);
-  const parts = isShortJson(document, MAX_BYTES_AT_ONCE)
+  const parts = isShortJson(document, MAX_SIZE_AT_ONCE)
     ? [Buffer.from(JSON.stringify({ ...document, title }))]
     : yield* writeJson({
         ...document,
@@ -62,7 +61,7 @@ export function* decodeNotebook(json: Uint8Array): Generator<undefined, Notebook
  */
 export function* decodePrepared(json: Uint8Array): Generator<undefined, NotebookDocument> {
   const document = yield* decodeNotebook(json);
-  if (json.byteLength > MAX_BYTES_AT_ONCE) yield* jsonOfCells(document.serialization.cells);
+  if (json.byteLength > MAX_SIZE_AT_ONCE) yield* jsonOfCells(document.serialization.cells);
   return document;
 }
 

@@ -1,9 +1,11 @@
 /** Saved notebooks: created, read, listed, changed in parts, deleted. A port refuses changes while a session is open. */
+
 import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
-import { atOnce, inSlices } from '#src/core/slices.ts';
+import type { StateCheck } from '#src/core/refusals.ts';
+import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { Cell, NotebookFields } from '#src/wire/notebook.ts';
 import {
   type CreationTimes,
@@ -24,7 +26,6 @@ import {
   decodePrepared,
   type EncodedNotebook,
   encodeNotebook,
-  MAX_BYTES_AT_ONCE,
   putNotebook,
 } from './notebook-encoding.ts';
 import { titleFilter } from './title-filter.ts';
@@ -40,9 +41,6 @@ export type RefuseWhileOpen = (workspaceId: WorkspaceId, notebookId: string) => 
 
 /** Whether all of some code parses; at once when that is known. */
 export type AllParse = (codes: readonly string[]) => boolean | Promise<boolean>;
-
-/** Throws when the notebook, which last changed then, is not in the state that a request asks for. */
-export type StateCheck = (updatedAt: string) => void;
 
 export interface ServedNotebook {
   readonly json: Uint8Array;
@@ -114,7 +112,7 @@ export class SavedNotebooks {
    */
   prepare(workspaceId: WorkspaceId, notebookId: string): Promise<void> | undefined {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
-    if (record === undefined || record.document.byteLength <= MAX_BYTES_AT_ONCE) return undefined;
+    if (record === undefined || record.document.byteLength <= MAX_SIZE_AT_ONCE) return undefined;
     return inSlices(decodePrepared(record.document)).then((document) => {
       const key = placeOf(workspaceId, notebookId);
       this.#prepared.set(key, document);
@@ -170,7 +168,7 @@ export class SavedNotebooks {
     notebookId: string,
     expectedUpdatedAt: string,
     fields: NotebookFields,
-    checkState: StateCheck = () => {},
+    checkState: StateCheck<string> = () => {},
   ): Promise<ServedNotebook> {
     const valid = await this.#parses(fields);
     const before = this.served(workspaceId, notebookId);
@@ -182,7 +180,7 @@ export class SavedNotebooks {
     };
     check(before.updatedAt);
     const steps = changed(before, fields, valid);
-    const isSmallChange = isSmall(fields) && before.json.byteLength <= MAX_BYTES_AT_ONCE;
+    const isSmallChange = isSmall(fields) && before.json.byteLength <= MAX_SIZE_AT_ONCE;
     const encoded = isSmallChange ? atOnce(steps) : await inSlices(steps);
     return this.#store.write((tx) => {
       if (!isSmallChange) {
@@ -206,7 +204,7 @@ export class SavedNotebooks {
   }
 
   /** Throws `not_found`, `session_open`, or the error of `checkState`, when the notebook may not be deleted. */
-  checkDeletion(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck): void {
+  checkDeletion(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck<string>): void {
     const updatedAt = this.#updatedAt(workspaceId, notebookId);
     if (updatedAt === undefined) throw notFound();
     this.#refuseWhileOpen(workspaceId, notebookId);
@@ -236,7 +234,7 @@ export class SavedNotebooks {
 const PREPARED_MS = 1000;
 
 function isSmall(fields: NotebookFields): boolean {
-  return isShortJson(fields, MAX_BYTES_AT_ONCE);
+  return isShortJson(fields, MAX_SIZE_AT_ONCE);
 }
 
 function staleUpdate(updatedAt: string): AppError {

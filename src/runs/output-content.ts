@@ -1,5 +1,6 @@
 /** The bytes of a large output: those of the image in a data URL, and otherwise of its text. */
 import { createHash } from 'node:crypto';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { isHighSurrogate } from '#src/core/utf8.ts';
 import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
@@ -8,8 +9,6 @@ export interface OutputContent extends Blob {
   readonly urlStart: string | null;
 }
 
-/** A shorter text is encoded when it is stored. */
-const MIN_PREPARED_CHARS = 256 * 1024;
 /** A multiple of four, which base64 can be parted at. */
 const STEP_CHARS = 128 * 1024;
 
@@ -31,7 +30,7 @@ interface Output {
  * `holdContent` finds it. Other values are left alone.
  */
 export function* prepareContent(text: unknown): Generator<undefined, Disposable | undefined> {
-  if (typeof text !== 'string' || text.length < MIN_PREPARED_CHARS) return undefined;
+  if (typeof text !== 'string' || text.length < MAX_SIZE_AT_ONCE) return undefined;
   const urlStart = urlStartOf(text);
   const hash = createHash('sha256');
   const parts: Buffer[] = [];

@@ -2,15 +2,13 @@
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId } from '#src/core/ids.ts';
 import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { atOnce } from '#src/core/slices.ts';
+import { atOnce, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { type EncodedRecord, encodeRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type RunRecord, runRecords } from '#storage/records/runs.ts';
 
 /** A run with a larger record has a summary, so that lists without outputs need not read the record. */
 const MAX_BYTES_WITHOUT_SUMMARY = 4096;
-/** Longer JSON is written in pieces, of which some may have been made before. */
-const MAX_CHARS_AT_ONCE = 256 * 1024;
 const NO_BYTES = new Uint8Array();
 const NULL = Buffer.from('null');
 const STALE_END = Buffer.from(',"stale":true}');
@@ -36,7 +34,7 @@ export interface RunDocument {
 
 /** Returns the run with its input encoded when that is long, so that it is encoded once. */
 export function withEncodedInput(run: RunDocument): RunDocument {
-  if (isShortJson(run.input, MAX_CHARS_AT_ONCE)) return run;
+  if (isShortJson(run.input, MAX_SIZE_AT_ONCE)) return run;
   return { ...run, input: new EncodedJson(atOnce(writeJson(run.input))) };
 }
 
@@ -120,7 +118,7 @@ export function asOmitted(document: Uint8Array): Uint8Array {
 }
 
 function partsOf(run: RunDocument): Uint8Array[] {
-  return isShortJson(run, MAX_CHARS_AT_ONCE) ? [Buffer.from(JSON.stringify(run))] : atOnce(writeJson(run));
+  return isShortJson(run, MAX_SIZE_AT_ONCE) ? [Buffer.from(JSON.stringify(run))] : atOnce(writeJson(run));
 }
 
 export function parse(json: Uint8Array): RunDocument {

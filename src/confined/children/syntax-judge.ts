@@ -5,7 +5,7 @@
  * child, and the next host's child is asked again.
  */
 import { isShortJson } from '#src/core/json/json-write.ts';
-import { atOnce, inSlices } from '#src/core/slices.ts';
+import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { ChildEnd, ChildStarter, ConfinedChild } from '../confined-child.ts';
 import { encodeLongFrame } from '../frame-decoder.ts';
 import { asList, asNumber, asRecord } from '../json-shape.ts';
@@ -22,8 +22,6 @@ interface Question {
 const REMEMBERED = 4_096;
 const REMEMBERED_LENGTH = 4_096;
 const QUESTION = 1;
-/** Longer code is looked up among the earlier answers in slices. */
-const MAX_CHARS_AT_ONCE = 256 * 1024;
 const CODES_AT_ONCE = 64;
 /** How long to wait for a kernel host that is starting. Then the code counts as invalid, and nothing is remembered. */
 const PATIENCE_MS = 15_000;
@@ -49,7 +47,7 @@ export class SyntaxJudge implements Disposable {
       if (unknown === 'broken') return false;
       return unknown.length === 0 ? true : this.#ask(unknown);
     };
-    if (isShortJson(codes, MAX_CHARS_AT_ONCE)) return conclude(atOnce(steps));
+    if (isShortJson(codes, MAX_SIZE_AT_ONCE)) return conclude(atOnce(steps));
     return inSlices(steps).then(conclude);
   }
 

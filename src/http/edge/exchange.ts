@@ -20,6 +20,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Home } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { IdempotentAttempt } from '../idempotency/idempotency.ts';
 import {
   type ForwardedEnd,
@@ -47,7 +48,6 @@ import {
   type EncodedReply,
   encodeInSlices,
   encodeReply,
-  MAX_REPLY_AT_ONCE_CHARS,
   MAX_WHOLE_BODY_BYTES,
   writeHead,
   writeInPieces,
@@ -61,7 +61,7 @@ import { claimKey, pathOf } from './key-claim.ts';
 import type { InFlightRequest } from './open-requests.ts';
 import { type ReceivedBody, readBody } from './request-body.ts';
 import { findHome } from './request-home.ts';
-import { MAX_BYTES_AT_ONCE, NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
+import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
 /** The phases of an exchange. */
 type Phase =
@@ -215,7 +215,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     if (!isEnd) request.endsConnection = true;
     try {
       if (body instanceof AppError) throw body;
-      const isTakenNow = !this.#isHandledLater && body.bytes.byteLength <= MAX_BYTES_AT_ONCE;
+      const isTakenNow = !this.#isHandledLater && body.bytes.byteLength <= MAX_SIZE_AT_ONCE;
       const bytes = body.isOwn || isTakenNow ? body.bytes : Buffer.from(body.bytes);
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
       const taken = takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
@@ -483,7 +483,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
         encoded = this.#encode(reply);
         this.#attempt.settle(encoded);
       } else if (reply.kind !== 'json') encoded = reply;
-      else if (isShortJson(reply.value, MAX_REPLY_AT_ONCE_CHARS)) encoded = this.#encode(reply);
+      else if (isShortJson(reply.value, MAX_SIZE_AT_ONCE)) encoded = this.#encode(reply);
       else encoded = encodeInSlices(reply);
       committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;
     } catch (error) {

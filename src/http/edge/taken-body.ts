@@ -1,13 +1,10 @@
 /** The JSON body of a request: parsed, checked and hashed, at once or, when it is large, in slices. */
 import type { Hmac } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { atOnce, inSlices } from '#src/core/slices.ts';
+import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { hashBody } from '../idempotency/idempotency.ts';
 import { parseJsonBody, parseLargeJsonBody } from './json-body.ts';
 import type { Check } from './violations.ts';
-
-/** A larger body is parsed in slices, over several turns, so its bytes must stay unchanged meanwhile. */
-export const MAX_BYTES_AT_ONCE = 256 * 1024;
 
 export interface TakenBody {
   readonly value: unknown;
@@ -30,7 +27,7 @@ export function takeBody(
   check: Check | undefined,
   key: string | undefined,
 ): TakenBody | Promise<TakenBody> {
-  if (bytes.length > MAX_BYTES_AT_ONCE) return takeInSlices(bytes, check, key);
+  if (bytes.length > MAX_SIZE_AT_ONCE) return takeInSlices(bytes, check, key);
   const value = parseJsonBody(bytes);
   check?.(value);
   return { value, hashOf: (name) => atOnce(hashBody(name, bytes)) };

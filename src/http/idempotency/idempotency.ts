@@ -5,6 +5,7 @@
 import { createHmac, type Hmac } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { BytesReply, EmptyReply } from '../reply/reply.ts';
 import type { EncodedReply } from '../reply/write-reply.ts';
 
@@ -78,13 +79,11 @@ export function parseIdempotencyKey(header: string): string {
   });
 }
 
-const HASHED_AT_ONCE_BYTES = 256 * 1024;
-
 /** Returns the hash of a body, to which the headers are still to be added, in steps of up to a millisecond. */
 export function* hashBody(key: string, body: Uint8Array): Generator<undefined, Hmac> {
   const hash = createHmac('sha256', key);
-  for (let at = 0; at < body.byteLength; at += HASHED_AT_ONCE_BYTES) {
-    hash.update(body.subarray(at, at + HASHED_AT_ONCE_BYTES));
+  for (let at = 0; at < body.byteLength; at += MAX_SIZE_AT_ONCE) {
+    hash.update(body.subarray(at, at + MAX_SIZE_AT_ONCE));
     yield;
   }
   return hash;

@@ -83,9 +83,6 @@ export function encodeReply(reply: PlainReply): EncodedReply {
   };
 }
 
-/** A reply whose JSON is about this long, or longer, is encoded in slices. */
-export const MAX_REPLY_AT_ONCE_CHARS = 256 * 1024;
-
 /** Resolves with the reply with its body encoded. The value must not change meanwhile. */
 export async function encodeInSlices({ value, ...reply }: JsonReply): Promise<BytesReply> {
   const bytes = Buffer.concat(await inSlices(writeJson(value)));

@@ -56,8 +56,11 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
         'file_quota_exceeded',
       ],
       async handle({ principal, params: { path }, headers, content }) {
-        const { entry, isNew } = await files.write(principal.workspaceId, path, content, (etag, isTaken) =>
-          requireState(headers, () => etag, isTaken),
+        const { entry, isNew } = await files.write(
+          principal.workspaceId,
+          path,
+          content,
+          ({ etag, isTaken }) => requireState(headers, () => etag, isTaken),
         );
         const location = pathOf('getFile', { path });
         return tagged(json(isNew ? 201 : 200, entry, isNew ? { location } : {}), entry.etag ?? '');
@@ -72,7 +75,7 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       access: { action: 'file.write' },
       errors: ['not_a_file', 'file_inaccessible', 'precondition_failed'],
       async handle({ principal, params, headers }) {
-        await files.delete(principal.workspaceId, params.path, (etag, isTaken) =>
+        await files.delete(principal.workspaceId, params.path, ({ etag, isTaken }) =>
           requireState(headers, () => etag, isTaken),
         );
         return noContent();
