@@ -15,7 +15,7 @@ interface Layer {
 const LAYERS: Readonly<Record<string, Layer>> = {
   'src/core': { values: [] },
   // Calls of the operating system that Node.js lacks. Only this folder uses koffi.
-  'src/os': { values: [], types: ['src/core'] },
+  'src/os': { values: [] },
   machines: { values: [], types: ['src/core'] },
   // Every shape that crosses the API, as a schema. Its types may be imported everywhere, so that no shape is declared twice.
   'src/wire': { values: ['src/wire/paths.ts'] },

@@ -7,12 +7,13 @@ import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
+import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { conversionReporter } from './conversion-progress.ts';
 
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
@@ -177,4 +178,18 @@ function warningsOf(root: string, { level, freeBytes, stalled }: RoomState): Ope
   const waiting = stalled ? ' What was accepted before waits for space.' : '';
   const text = `The disk is full: ${free}. Nothing new is accepted until there is space; reads, cancellations and deletions go on.${waiting}`;
   return [{ kind: 'disk_full', text }];
+}
+
+/** Progress is reported every few seconds, after a commit; a disk may take long for one. */
+const MAX_SILENCE_US = 180_000_000;
+
+/** Returns a function that logs the progress of a conversion. */
+function conversionReporter(log: Log): (progress: MigrationProgress) => void {
+  return (progress) => {
+    log.info(
+      { ...progress, percent: percentOf(progress) },
+      'the store is being converted to the format of this release',
+    );
+    void notifyServiceManager({ STATUS: describeProgress(progress), EXTEND_TIMEOUT_USEC: MAX_SILENCE_US });
+  };
 }

@@ -8,8 +8,15 @@ import './style/chart.css';
 import './style/outputs.css';
 import './style/views.css';
 import { render } from 'preact';
-import { App } from './app.tsx';
-import { resume } from './state/session.ts';
+import { Loading } from './parts/empty.tsx';
+import { Login } from './shell/login.tsx';
+import { Shell } from './shell/shell.tsx';
+import { isResuming, resume, session } from './state/session.ts';
+
+function App() {
+  if (session.value !== undefined) return <Shell />;
+  return isResuming.value ? <Loading /> : <Login />;
+}
 
 const root = document.getElementById('console');
 if (root === null) throw new Error('The page has no place for the console.');

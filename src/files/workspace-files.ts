@@ -16,7 +16,6 @@ import { parseFilePath, UPLOAD_PREFIX } from './file-path.ts';
 import { FileQuota, type FileQuotaOptions } from './file-quota.ts';
 import { entryOf, fileTag } from './file-record.ts';
 import { Folder } from './folder.ts';
-import { KeyedLock } from './keyed-lock.ts';
 
 /** A file that is open for reading. Its holder closes the handle. */
 export interface OpenFile {
@@ -274,4 +273,25 @@ function writeFailure(error: unknown): unknown {
 
 function isMissing(error: unknown): boolean {
   return Object(error).code === 'ENOENT';
+}
+
+/** Does one thing at a time for each key, in the order of the calls. Keeps nothing of a key that nobody uses. */
+class KeyedLock {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Resolves with the result of `work`, which begins when all earlier work for the key has ended. */
+  async hold<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const result = before === undefined ? work() : before.then(work);
+    const ended = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last.set(key, ended);
+    try {
+      return await result;
+    } finally {
+      if (this.#last.get(key) === ended) this.#last.delete(key);
+    }
+  }
 }

@@ -3,6 +3,8 @@
  * Prometheus' spelling where there is one (HTTP 1.27; generative AI 1.36, which are experimental), else they begin with
  * `troupe_`. `src/operators/server-gauges.ts` adds those that are only read when somebody asks.
  */
+
+import type { Histogram } from './instruments.ts';
 import { Registry } from './registry.ts';
 
 const REQUEST_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -101,4 +103,28 @@ export class ServerMetrics {
     'gen_ai_tool_name',
     'outcome',
   );
+}
+
+/** The durations of one operation's requests, by status. */
+export class RouteDurations {
+  readonly #metrics: ServerMetrics;
+  readonly #method: string;
+  readonly #route: string;
+  readonly #byStatus = new Map<number, Histogram>();
+
+  /** `path` has the names of its parameters, never their values. */
+  constructor(metrics: ServerMetrics, method: string, path: string) {
+    this.#metrics = metrics;
+    this.#method = method;
+    this.#route = path;
+  }
+
+  observe(status: number, seconds: number): void {
+    let histogram = this.#byStatus.get(status);
+    if (histogram === undefined) {
+      histogram = this.#metrics.requests.of(this.#method, this.#route, String(status));
+      this.#byStatus.set(status, histogram);
+    }
+    histogram.observe(seconds);
+  }
 }

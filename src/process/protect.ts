@@ -1,10 +1,10 @@
 /** Keeps the secrets of this process, and of its clients, from other programs of this machine. */
 
+import { readFileSync } from 'node:fs';
 import type { Log } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
-import { findExposingLauncher } from '#src/os/launcher.ts';
 import { holdOtherFamily } from '#src/os/listening-socket.ts';
-import { becomeUndumpable } from '#src/os/undumpable.ts';
+import { becomeUndumpable } from '#src/os/prctl.ts';
 
 /** Makes the memory of this process unreadable for other programs, and logs the protections that this machine lacks. */
 export async function protectMemory(log: Log): Promise<void> {
@@ -35,4 +35,31 @@ export async function holdLocalhost(log: Log, host: string, port: number): Promi
       { port, taken },
       'another program has the port of this server at another address of this machine: clients that connect to `localhost` may send it their tokens. Stop that program, or tell clients the address of this server',
     );
+}
+
+/**
+ * Returns the nearest process above this one that has one of `secrets` in an environment which other programs of the
+ * same user can read, as npm has after `npm start`; undefined when there is none or it cannot be known.
+ */
+function findExposingLauncher(
+  secrets: readonly Secret[],
+): { readonly pid: number; readonly name: string } | undefined {
+  const values = secrets.map((secret) => `=${secret.reveal()}`);
+  for (let pid = process.ppid; pid > 0; ) {
+    const environment = read(pid, 'environ')?.split('\0') ?? [];
+    const stat = read(pid, 'stat') ?? '';
+    const nameEnd = stat.lastIndexOf(')');
+    if (environment.some((entry) => values.some((value) => entry.endsWith(value))))
+      return { pid, name: stat.slice(stat.indexOf('(') + 1, nameEnd) };
+    pid = Number(stat.slice(nameEnd + 2).split(' ')[1] ?? 0);
+  }
+  return undefined;
+}
+
+function read(pid: number, file: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return undefined; // it has ended, or is closed to others
+  }
 }

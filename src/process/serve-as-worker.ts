@@ -4,9 +4,9 @@ import { openPrerequisites } from '#src/app/prerequisites.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
-import { sharedModel } from '#src/cluster/worker/shared-model.ts';
+import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import { VERSION } from '#src/core/version.ts';
-import { dieWithParent } from '#src/os/parent-death.ts';
+import { dieWithParent } from '#src/os/prctl.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';
@@ -59,4 +59,13 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
   });
   link.send({ op: 'listening', url: app.url });
   compileEarly();
+}
+
+/** Returns a function that starts the one local model of the server, which is a child of the primary's kernel host. */
+function sharedModel(link: Pick<PrimaryLink, 'ask'>): () => Promise<LocalModelAddress> {
+  return async () => {
+    const found = await link.ask('model');
+    if ('problem' in found) throw new Error(found.problem);
+    return found;
+  };
 }

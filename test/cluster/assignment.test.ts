@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { ToWorker } from '#src/cluster/messages.ts';
-import { Assignment } from '#src/cluster/primary/assignment.ts';
-import { nextMove } from '#src/cluster/primary/balance.ts';
+import { Assignment, nextMove } from '#src/cluster/primary/assignment.ts';
 import { Restarts } from '#src/cluster/primary/restarts.ts';
 import { WorkerWatch } from '#src/cluster/primary/watchdog.ts';
 import type { WorkerProcess } from '#src/cluster/primary/worker-process.ts';

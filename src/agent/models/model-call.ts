@@ -9,7 +9,6 @@ import type { TokenUsage } from '#src/wire/run.ts';
 import { distinctIds, type ProviderData } from '../entry.ts';
 import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';
 import { DeltaTap } from './delta-tap.ts';
-import { IdleTimeout } from './idle-timeout.ts';
 import { ModelFailure, modelFailureOf } from './model-failure.ts';
 import { fetchThrough, sharedDispatcher } from './model-wire.ts';
 import { type ModelTarget, openModel, PROVIDER_OPTIONS } from './providers.ts';
@@ -288,4 +287,24 @@ function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): TokenUsag
     reasoningTokens: outputTokens.reasoning ?? 0,
     cachedInputTokens: inputTokens.cacheRead ?? 0,
   };
+}
+
+/**
+ * A timeout that every sign of life starts again: `onSilence` is called when `heard` was not called for `silenceMs`. It
+ * starts when it is made and ends with `dispose`.
+ */
+class IdleTimeout implements Disposable {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(silenceMs: number, onSilence: () => void) {
+    this.#timer = setTimeout(onSilence, silenceMs);
+  }
+
+  readonly heard = (): void => {
+    this.#timer.refresh();
+  };
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandGroup } from '../command-group.ts';
-import { CommandFailure, EXIT } from '../exit-code.ts';
+import { CommandFailure, EXIT, EXIT_CODES, EXIT_CODES_TEXT } from '../exit-code.ts';
+import { printJson } from '../terminal.ts';
 
 /** `troupe help`: replaces commander's own help command, which does not know commands inside of groups. */
 export const help: CommandGroup = (program) => {
@@ -19,5 +20,17 @@ export const help: CommandGroup = (program) => {
         found = next;
       }
       found.outputHelp();
+    });
+};
+
+/** `troupe exit-codes`: explains the exit codes. */
+export const exitCodes: CommandGroup = (program, { terminal, wantsJson }) => {
+  program
+    .command('exit-codes')
+    .description('explain the exit codes')
+    .addHelpText('after', EXIT_CODES_TEXT)
+    .action((_, command) => {
+      if (wantsJson(command)) printJson(terminal, EXIT_CODES);
+      else terminal.out(`${EXIT_CODES_TEXT.trimStart()}\n`);
     });
 };

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import type { NotebookSessionSummary } from '#src/wire/lists.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -7,8 +8,9 @@ import { CommandFailure } from '../exit-code.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { durationText } from '../show/duration.ts';
 import { eventLine } from '../show/event-line.ts';
-import { sessionText } from '../show/session.ts';
+import { factLines } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
+import { table } from '../table.ts';
 import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
 import { sessionArgument, sessionOf } from './session-argument.ts';
 
@@ -148,3 +150,23 @@ export const sessions: CommandGroup = (program, context) => {
     'troupe sessions events nb_01… --live --json | jq -c \'select(.type == "run-status")\'',
   ]);
 };
+
+/** Returns a session as text: its properties, and the state of its cells. */
+function sessionText(session: NotebookSession, color: boolean): string {
+  const { sessionId, environmentId, mode, status, phases, currentRunId, error, cells, createdAt } = session;
+  const facts = factLines(
+    [
+      ['session', sessionId],
+      ['environment', environmentId ?? '-'],
+      ['mode', mode],
+      ['status', status],
+      ...(currentRunId === null ? [] : [['run', currentRunId]]),
+      ...(error === null ? [] : [['error', `${error.message} (${error.code})`]]),
+      ...(phases.totalMs === undefined ? [] : [['started in', durationText(phases.totalMs)]]),
+      ['opened', createdAt],
+    ],
+    styleOf(color),
+  );
+  const rows = cells.map((cell) => [cell.cellId, cell.name || '-', cell.status, cell.stale ? 'yes' : 'no']);
+  return rows.length === 0 ? facts : `${facts}\n${table(['cell', 'name', 'status', 'stale'], rows, color)}`;
+}

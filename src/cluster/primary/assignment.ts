@@ -2,8 +2,15 @@
  * The home of every slot: the only place in which the table changes. A worker's slots go to others only after it has ended or has
  * given them up, and a worker serves clients only once all others know of it.
  */
-import { dealSlots, type SlotTable, withOnly, withoutWorker, withSlots, withWorker } from '../slots.ts';
-import { nextMove } from './balance.ts';
+import {
+  dealSlots,
+  SLOTS,
+  type SlotTable,
+  withOnly,
+  withoutWorker,
+  withSlots,
+  withWorker,
+} from '../slots.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** How often slots that could not move are asked for again. */
@@ -134,4 +141,31 @@ export class Assignment implements Disposable {
     this.#asked = move;
     this.#workers.get(move.from)?.send({ op: 'release', count: move.count });
   }
+}
+
+export interface Move {
+  readonly from: number;
+  readonly to: number;
+  /** The most slots that are to move. */
+  readonly count: number;
+}
+
+/**
+ * Returns the move that evens out the most, between workers of `among` and from none of `unable`; undefined when every
+ * worker has its share or none can give slots.
+ */
+export function nextMove(
+  { owners }: SlotTable,
+  among: readonly number[],
+  unable: ReadonlySet<number>,
+): Move | undefined {
+  if (among.length < 2) return undefined;
+  const counts = new Map(among.map((worker) => [worker, 0]));
+  for (const owner of owners) if (counts.has(owner)) counts.set(owner, counts.get(owner)! + 1);
+  const ordered = [...counts].sort(([, a], [, b]) => a - b);
+  const [to, fewest] = ordered[0]!;
+  const [from, most] = ordered.findLast(([worker]) => !unable.has(worker)) ?? [to, fewest];
+  const share = Math.floor(SLOTS / among.length);
+  const count = Math.min(share - fewest, most - share);
+  return count > 0 ? { from, to, count } : undefined;
 }

@@ -16,7 +16,6 @@ import {
 } from '../messages.ts';
 import { peerSocketPath } from '../worker/primary-link.ts';
 import { Assignment } from './assignment.ts';
-import { Changes } from './changes.ts';
 import { Restarts } from './restarts.ts';
 import { LOOK_MS, processState } from './watchdog.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
@@ -262,5 +261,28 @@ export class Primary {
       worker.fault = fault;
       worker.kill();
     }
+  }
+}
+
+/** Waits for facts about things that say when they change. */
+class Changes {
+  readonly #checks = new Set<() => void>();
+
+  /** Resolves when `fact` holds, at once or after a change. */
+  until(fact: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (!fact()) return;
+        this.#checks.delete(check);
+        resolve();
+      };
+      this.#checks.add(check);
+      check();
+    });
+  }
+
+  /** Something has changed. */
+  notify(): void {
+    for (const check of this.#checks) check();
   }
 }

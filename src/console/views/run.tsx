@@ -1,5 +1,6 @@
-import type { OutputPart, Run } from '#src/wire/run.ts';
-import { CellResultCard } from '../output/cell-result.tsx';
+import type { CellResult, OutputPart, Run } from '#src/wire/run.ts';
+import { Console } from '../output/console.tsx';
+import { Output } from '../output/output.tsx';
 import { Action } from '../parts/action.tsx';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
@@ -9,7 +10,7 @@ import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { Took } from '../parts/took.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
-import { bytes, dateTime, textOf } from '../parts/words.ts';
+import { bytes, dateTime, duration, textOf } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { useChangesOf } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
@@ -139,4 +140,22 @@ function Part({ part, runId }: { readonly part: OutputPart; readonly runId: stri
         </p>
       );
   }
+}
+
+/** The printed text and outputs of a cell in a run, and its status. */
+function CellResultCard({ result, runId }: { readonly result: CellResult; readonly runId: string }) {
+  const { cellId, status, outputs, console: printed, durationMs } = result;
+  return (
+    <article class="cell">
+      <header>
+        <code>{cellId}</code>
+        <Badge state={status} />
+        {durationMs !== null && <span class="faint">{duration(durationMs)}</span>}
+      </header>
+      <Console entries={printed} runId={runId} />
+      {outputs.map((output, i) => (
+        <Output key={i} output={output} runId={runId} />
+      ))}
+    </article>
+  );
 }

@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { ApiError } from '#src/client/api-error.ts';
 import type { ServerFacts, ServerLoad } from '#src/wire/server.ts';
-import { Sparkline } from '../parts/sparkline.tsx';
 import { ago, bytes, count, counted, duration } from '../parts/words.ts';
 import { useClient, useWhileSeen } from '../state/data.ts';
 import { now } from '../state/visible.ts';
@@ -127,5 +126,29 @@ function Tile({ title, figure, points, children }: TileProps) {
       {points.length > 1 && <Sparkline points={points} label={`${title} since you look`} />}
       <p class="faint">{children}</p>
     </div>
+  );
+}
+
+const WIDTH = 200;
+const HEIGHT = 32;
+
+/** A line of values over time, from zero to the largest. */
+function Sparkline({ points, label }: { readonly points: readonly number[]; readonly label: string }) {
+  const most = points.reduce((largest, point) => Math.max(largest, point), 0) || 1;
+  const step = WIDTH / Math.max(1, points.length - 1);
+  const line = points.map(
+    (point, i) => `${(i * step).toFixed(1)},${(HEIGHT - 1 - (point / most) * (HEIGHT - 3)).toFixed(1)}`,
+  );
+  return (
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      <polygon points={`0,${HEIGHT} ${line.join(' ')} ${WIDTH},${HEIGHT}`} />
+      <polyline points={line.join(' ')} />
+    </svg>
   );
 }

@@ -1,3 +1,5 @@
+import { Console } from '../output/console.tsx';
+import { Output } from '../output/output.tsx';
 import { Action } from '../parts/action.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Loading } from '../parts/empty.tsx';
@@ -5,11 +7,10 @@ import { Problem } from '../parts/problem.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, duration } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
-import { useNotebook } from '../state/notebook.ts';
+import { type LiveCell, useNotebook } from '../state/notebook.ts';
 import { useActor } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
 import { useKernels } from './kernels.tsx';
-import { NotebookCell } from './notebook-cell.tsx';
 
 /** One notebook session, live: its cells with code and outputs, and the actions of the caller. */
 export function SessionView({ id }: { readonly id: string }) {
@@ -76,5 +77,21 @@ export function SessionView({ id }: { readonly id: string }) {
         })}
       </div>
     </section>
+  );
+}
+
+/** A cell of an open notebook: read only. */
+function NotebookCell({ cell }: { readonly cell: LiveCell }) {
+  const { cellId, name, code, status, isStale, output, printed, runId } = cell;
+  return (
+    <article class="cell" aria-label={`Cell ${name || cellId}`}>
+      <header>
+        <code>{name || cellId}</code>
+        <Badge state={isStale && status === 'idle' ? 'stale' : status} />
+      </header>
+      {code !== '' && <pre class="code">{code}</pre>}
+      <Console entries={printed} runId={runId} />
+      {output != null && <Output output={output} runId={runId} />}
+    </article>
   );
 }

@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals';
 import { pathOf } from '#src/wire/paths.ts';
-import { Copy } from '../parts/copy.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
 import { Problem } from '../parts/problem.tsx';
@@ -138,4 +137,29 @@ function beginningOf(text: string): string {
   // Copied, because V8 makes a slice a view of the whole text, which would stay in memory.
   const beginning: string = JSON.parse(JSON.stringify(text.slice(0, MAX_EVENT_CHARS)));
   return `${beginning} … ${count(text.length)} characters in all`;
+}
+
+/** A button that copies a text. */
+function Copy({ label, text }: { readonly label: string; readonly text: string }) {
+  const copied = useSignal('');
+  const copy = async () => {
+    // Browsers have a clipboard only where the page came over TLS or from this machine.
+    if (navigator.clipboard === undefined) copyFromPage(text);
+    else await navigator.clipboard.writeText(text);
+    copied.value = text;
+  };
+  return (
+    <button type="button" title={text} onClick={copy}>
+      {copied.value === text ? 'Copied' : label}
+    </button>
+  );
+}
+
+function copyFromPage(text: string): void {
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
 }

@@ -1,8 +1,22 @@
 import { Type } from 'typebox';
 import type { EngineKind } from '#src/confined/children/engine-process.ts';
+import type { Violation } from '#src/core/errors.ts';
 import { type Connector, defineConnector } from '../connectors/connector.ts';
 import { embeddedSession } from './embedded-session.ts';
-import { checkPath, pathMember } from './workspace-path.ts';
+
+function pathMember(description: string, example: string) {
+  return Type.String({ title: 'Path', description, minLength: 1, maxLength: 1024, examples: [example] });
+}
+
+/** Returns the errors of a path. Links are checked by the engine, when it opens the file. */
+function checkPath(path: string): readonly Violation[] {
+  const parts = path.split('/');
+  const isInside =
+    !path.startsWith('/') && !parts.includes('..') && !/[\\\p{Cc}]/u.test(path) && !/^[a-z]+:/i.test(path);
+  return isInside
+    ? []
+    : [{ path: '/path', message: 'must be a relative path inside the files of the workspace' }];
+}
 
 interface Words {
   readonly title: string;

@@ -8,13 +8,16 @@
  * response is sent, and each seals again the records at home there: connections of its workspaces, and secrets of its
  * notebooks.
  */
+
+import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import nacl from 'tweetnacl';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Key } from '#src/wire/health.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { keyChecks } from '#storage/records/datasources.ts';
+import { type KeyCheck, keyChecks } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import type { SealedRef } from './connection-cipher.ts';
 import {
@@ -28,7 +31,6 @@ import {
   withoutKey,
   writeKeyring,
 } from './keyring.ts';
-import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
 import { canReseal, homeOfSealed, listSealedBy, opensSealedBy, reseal } from './sealed-connections.ts';
 
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
@@ -230,4 +232,18 @@ export class KeyringStore implements KeyringSource {
     });
     await this.#store.durable();
   }
+}
+
+const PHRASE = new Uint8Array(Buffer.from('troupe key check 1'));
+
+/** Returns a sealed phrase that only this key opens: the store recognises a wrong keyring by it. */
+function createKeyCheck(key: Uint8Array): KeyCheck {
+  const nonce = new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
+  return { nonce, box: nacl.secretbox(PHRASE, nonce, key) };
+}
+
+/** Returns whether this is the key that the check was made with. */
+function matchesKeyCheck(key: Uint8Array, { nonce, box }: KeyCheck): boolean {
+  const opened = nacl.secretbox.open(new Uint8Array(box), new Uint8Array(nonce), key);
+  return opened !== null && nacl.verify(opened, PHRASE);
 }

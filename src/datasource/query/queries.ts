@@ -10,9 +10,8 @@ import { mayRead } from '../access.ts';
 import { connectorOf } from '../connectors/connection-schema.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
-import { placeParameters } from './placeholders.ts';
 import type { SessionPool } from './session-pool.ts';
-import { controlsTransaction } from './transactions.ts';
+import { controlsTransaction, placeParameters } from './statements.ts';
 
 const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';

@@ -2,7 +2,7 @@
  * Statements of agents for databases that have no read-only mode. Only their words show whether they write, so when in
  * doubt they are refused. The effects of functions in a statement are unknown: the account's rights limit them.
  */
-import { isReading, statementStart } from './statement-start.ts';
+import { isReading, statementStart } from './statements.ts';
 
 /**
  * Blanks and comments that all databases read in the same way. Some nest comments, end them at a carriage return, or continue

@@ -3,13 +3,17 @@ import type { TSchema } from 'typebox';
 import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
 import type { Auth, Requirements } from '#src/core/principal.ts';
 import type { ResponseSpec } from '#src/wire/operations/operation.ts';
-import type { Route } from '../route.ts';
+import { needsRoom, paramNamesOf, type Route } from '../route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
+import { AGENTS_EXAMPLES } from './examples/agents.ts';
+import { DATASOURCES_EXAMPLES } from './examples/datasources.ts';
+import { IDENTITY_EXAMPLES } from './examples/identity.ts';
+import { NOTEBOOKS_EXAMPLES } from './examples/notebooks.ts';
+import { OPERATIONS_EXAMPLES } from './examples/operations.ts';
+import { PACKAGES_EXAMPLES } from './examples/packages.ts';
 import { usualHeaderName } from './header-names.ts';
-import { errorsByStatus } from './operation-errors.ts';
 import { parametersOf, takesIdempotencyKey } from './parameters.ts';
-import { RESPONSE_EXAMPLES } from './response-examples.ts';
 import { TAGS } from './tags.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -201,3 +205,40 @@ function describeStream(declared: ResponseSpec | undefined): string {
 function describeCodes(codes: readonly ErrorCode[]): string {
   return codes.map((code) => `- \`${code}\`: ${CATALOGUE[code].title}`).join('\n');
 }
+
+/**
+ * Returns every error that an operation can answer with, by status: the codes it declares, and those that admission can
+ * answer with before the handler runs.
+ */
+function errorsByStatus(route: Route): Map<number, ErrorCode[]> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of [...new Set([...admissionErrors(route), ...(route.errors ?? [])])].sort()) {
+    const { status } = CATALOGUE[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return byStatus;
+}
+
+function admissionErrors(route: Route): ErrorCode[] {
+  const codes: ErrorCode[] = ['invalid_request', 'internal', 'record_damaged'];
+  if (route.whileDraining !== true) codes.push('unavailable');
+  if (needsRoom(route)) codes.push('storage_full');
+  if (paramNamesOf(route.path).length > 0) codes.push('not_found');
+  if (route.body !== undefined) codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
+  if (route.sameOrigin === true) codes.push('cross_origin');
+  if (route.access === 'public') return codes;
+  codes.push('unauthenticated', 'too_many_attempts');
+  if (route.access === 'token') return codes;
+  codes.push('missing_workspace', 'not_found', 'missing_scope', 'role_too_low');
+  if (route.method === 'POST') codes.push('idempotency_key_reused', 'idempotency_in_progress');
+  return codes;
+}
+
+const RESPONSE_EXAMPLES: Readonly<Record<string, unknown>> = {
+  ...NOTEBOOKS_EXAMPLES,
+  ...AGENTS_EXAMPLES,
+  ...DATASOURCES_EXAMPLES,
+  ...IDENTITY_EXAMPLES,
+  ...OPERATIONS_EXAMPLES,
+  ...PACKAGES_EXAMPLES,
+};

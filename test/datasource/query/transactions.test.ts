@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { controlsTransaction } from '#src/datasource/query/transactions.ts';
+import { controlsTransaction } from '#src/datasource/query/statements.ts';
 
 for (const [kind, sql, is] of [
   ['postgres', 'BEGIN', true],

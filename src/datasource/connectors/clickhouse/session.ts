@@ -10,9 +10,16 @@ import {
   parseError,
   ResultSet,
 } from '@clickhouse/client';
-import { isReading } from '../../query/statement-start.ts';
-import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
+import { isReading } from '../../query/statements.ts';
+import {
+  type Cell,
+  type Column,
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type QueryOptions,
+  type RowBatch,
+} from '../../rows.ts';
 import type { Session } from '../session.ts';
 import { AS_IT_IS, endingWithNewline, errorIn } from './answer.ts';
 

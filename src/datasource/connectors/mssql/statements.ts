@@ -1,7 +1,7 @@
 /** Statements of agents for SQL Server, which has no read-only mode. */
 import { onlyReads } from '../../query/read-only.ts';
 import { mayContain } from '../../query/sql-words.ts';
-import { statementStart } from '../../query/statement-start.ts';
+import { statementStart } from '../../query/statements.ts';
 
 /** T-SQL needs no separator between statements, so a read-only statement must not contain these words anywhere. */
 const WRITING = new Set(

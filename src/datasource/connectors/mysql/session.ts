@@ -6,9 +6,16 @@ import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts'
 import { DatasourceFailure } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
 import { foldLetters } from '../../query/sql-words.ts';
-import { beginsAsReading } from '../../query/statement-start.ts';
-import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
+import { beginsAsReading } from '../../query/statements.ts';
+import {
+  type Cell,
+  type Column,
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type QueryOptions,
+  type RowBatch,
+} from '../../rows.ts';
 import type { ServerAccount } from '../members.ts';
 import type { Session } from '../session.ts';
 import { lacksTls } from './errors.ts';

@@ -2,7 +2,7 @@
 import type { Client } from 'pg';
 import Cursor from 'pg-cursor';
 import { DatasourceFailure } from '../../failure.ts';
-import { beginsAsReading } from '../../query/statement-start.ts';
+import { beginsAsReading } from '../../query/statements.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { postgresBatch } from './rows.ts';
 import type { PostgresTap } from './tap.ts';

@@ -1,4 +1,4 @@
-/** Reads how a statement begins, for databases that do not tell otherwise whether a statement writes. */
+/** Reads SQL statements as far as their effect and their placeholders must be known without a database. */
 import { mayContain } from './sql-words.ts';
 
 const BLANK = /[\s;(]+|--[^\n]*(?:\n|$)/y;
@@ -54,4 +54,44 @@ export function isReading(sql: string): boolean {
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+const TRANSACTION = new Set('START COMMIT ROLLBACK ABORT END SAVEPOINT RELEASE'.split(' '));
+/** They run several statements as one, which may contain a whole transaction. */
+const TAKE_BATCHES = new Set(['mssql', 'bigquery', 'snowflake', 'databricks']);
+
+/** Returns whether the statement begins or ends a transaction, which is impossible: each has its own connection. */
+export function controlsTransaction(kind: string, sql: string): boolean {
+  if (TAKE_BATCHES.has(kind)) return false;
+  const { word, rest } = statementStart(sql);
+  // `BEGIN NOT ATOMIC` opens a block of MariaDB, which is a single statement.
+  return TRANSACTION.has(word) || (word === 'BEGIN' && statementStart(rest).word !== 'NOT');
+}
+
+/** Where `?` is not a placeholder: quoted text and names, comments, and PostgreSQL's dollar quotes. */
+const OPAQUE =
+  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|\/\*[\s\S]*?\*\/|\$([A-Za-z_]\w*)?\$[\s\S]*?\$\1\$/y;
+
+/**
+ * Returns `sql` with every `?` outside of quotes and comments replaced, in order, and the number of replacements. Do not
+ * call it for a statement without parameters: some databases have operators that contain `?`.
+ */
+export function placeParameters(
+  sql: string,
+  placeholder: (position: number) => string,
+): { readonly sql: string; readonly count: number } {
+  let result = '';
+  let count = 0;
+  for (let at = 0; at < sql.length; ) {
+    OPAQUE.lastIndex = at;
+    const opaque = OPAQUE.exec(sql)?.[0];
+    if (opaque !== undefined) {
+      result += opaque;
+      at += opaque.length;
+    } else if (sql[at] === '?') {
+      result += placeholder(++count);
+      at++;
+    } else result += sql[at++];
+  }
+  return { sql: result, count };
 }
