@@ -5,10 +5,7 @@ import { openOperators } from '#src/operators/open-operators.ts';
 import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
 import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
-import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runs/run-limits.ts';
-import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import { Removals } from '#storage/removals.ts';
-import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import type { App, AppOptions } from './app/app-interface.ts';
@@ -18,31 +15,30 @@ import { joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
 import { openLocalModel } from './app/open-local-model.ts';
-import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
+import { type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
 import { openPackages } from './app/open-packages.ts';
+import { openRuns } from './app/open-runs.ts';
 import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
-import { serverSettings } from './app/server-settings.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
+import type { OperatorWarning } from './core/operator-warning.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { OpenRequests } from './http/edge/open-requests.ts';
+import { RequestLog } from './http/edge/request-log.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { InnerRequests } from './http/inner/inner-requests.ts';
 import { STREAM_LIMIT } from './http/reply/event-stream.ts';
-import { createServer } from './http/server.ts';
+import { createServer, type Server } from './http/server.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
-import { RunDeletion } from './runs/run-deletion.ts';
-import { RunRepository } from './runs/run-repository.ts';
-import { SettledRuns } from './runs/settled-runs.ts';
 import { Environments } from './sessions/environments.ts';
 
 /**
@@ -61,19 +57,77 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** `stack` closes its resources in the opposite order, so the order of the statements matters. */
+/**
+ * Opens everything in this order. `stack` closes it in the opposite order, so a part may use only those that were opened before it;
+ * those that are opened later are reached by functions, which are called once all are open.
+ */
 async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<App> {
+  const phase: ServingPhase = { port: undefined, isLeaving: false, isDraining: false };
+  const ground = await openGround(options, stack);
+  const runs = openRuns(ground);
+  const planes: Planes = await openPlanes(ground, runs, phase, stack);
+  const { workspaceDeletion, auditWarnings } = openUpkeep(ground, runs, planes, stack);
+  const operators = openOperation(ground, planes, auditWarnings, phase, stack);
+  const server = await openServer({ ground, runs, planes, operators, workspaceDeletion, phase }, stack);
+  phase.port = server.port;
+  operators.begin();
+  return {
+    server,
+    url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
+    bootstrapped: ground.identity.bootstrapped,
+    kernelsReady: options.prerequisites.kernelsReady,
+    load: () => ({
+      sessions: planes.notebooks.workspacesWithKernels().length,
+      runs: runs.runs.actors.residents().length,
+      streams: ground.openRequests.load().streams,
+    }),
+    stored: () => ground.store.durable(),
+    async [Symbol.asyncDispose]() {
+      const { drainS } = options.config;
+      phase.isLeaving = true;
+      if (drainS > 0) await new Promise((resolve) => setTimeout(resolve, drainS * 1000));
+      phase.isDraining = true;
+      server.stopListening();
+      await endWork({
+        planes: [planes.agents.plane, planes.notebooks.plane],
+        operatorStreams: [ground.streams.actorEvents, operators],
+        store: ground.store,
+        othersSuspended: () => options.member?.channel.suspended(),
+      });
+      await stack[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** How far the server is in its life, for parts that are opened before it listens. */
+interface ServingPhase {
+  port: number | undefined;
+  /** Load balancers should send nothing new any more; requests that they still send are answered. */
+  isLeaving: boolean;
+  isDraining: boolean;
+}
+
+type Ground = Awaited<ReturnType<typeof openGround>>;
+type Runs = ReturnType<typeof openRuns>;
+type Operators = ReturnType<typeof openOperation>;
+
+interface Planes {
+  readonly audit: AuditTrail;
+  readonly datasources: Awaited<ReturnType<typeof openDatasources>>;
+  readonly environments: Environments;
+  readonly packages: ReturnType<typeof openPackages>;
+  readonly notebooks: NotebookPlane;
+  readonly agents: ReturnType<typeof openAgents>;
+}
+
+/** Opens the parts that all planes share: the store, the callers, the actors and their streams, the kernel host. */
+async function openGround(options: AppOptions, stack: AsyncDisposableStack) {
   const { config, log, prerequisites, onFatal, member } = options;
   const cluster: Cluster = member?.peers ?? ALONE;
   const { directory, host, metrics } = prerequisites;
   const owns = (workspaceId: string, id?: string) => cluster.owns(workspaceId, id);
-  let port: number | undefined;
-  const ownPorts = () => (port === undefined ? [] : [port]);
-  let draining = false;
-  /** Load balancers should send nothing new any more; requests that they still send are answered. */
-  let isLeaving = false;
   stack.use(directory);
-  const { store, condition, ...storage } = await openStorage(
+  const { store, condition, warnings } = await openStorage(
     { config, directory, log, cluster, onFatal },
     stack,
   );
@@ -93,7 +147,6 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       runsPerUser: config.userMaxRuns,
     },
   });
-  const { limits } = identity;
   const openRequests = new OpenRequests(log);
   stack.use(
     identity.onRevocation((isRevoked) => {
@@ -107,8 +160,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     livesElsewhere: (owner) => cluster.livesElsewhere(owner),
     owns,
   });
-  const { makeStream, makeConversationStream, makeMirror, actorEvents, actorReporter, serverStream } =
-    openStreams({ config, cluster, actors, store, metrics }, stack);
+  const streams = openStreams({ config, cluster, actors, store, metrics }, stack);
   stack.use(host);
   // After the server has closed, so that nothing commands an actor any more, and before the kernels that actors write to.
   stack.defer(() => actors.stopAll());
@@ -116,47 +168,51 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed'), owns),
   );
   const permits = new Permits(store, cluster);
-  const runLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runs');
-  const userRunLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runsPerUser');
-  const ofWorkspaces = permits.open({
-    topic: 'run-permits',
-    limit: runLimit,
-    named: RUN_LIMIT,
-    inUse: (workspaceId) => runs.limits.inProgress(workspaceId),
-  });
-  const ofUsers = permits.open({
-    topic: 'user-run-permits',
-    limit: userRunLimit,
-    named: USER_RUN_LIMIT,
-    inUse: (subject) => runs.limits.inProgress(...subjectParts(subject)),
-    subjectsIn: (workspaceId) =>
-      [...runs.limits.usersWithRuns(workspaceId)].map((userId) => permitSubject(workspaceId, userId)),
-  });
-  limits.onChange((workspaceId) => permits.settle(workspaceId));
-  const runs: RunRepository = new RunRepository(store, actors, {
-    limits: {
-      limit: runLimit,
-      userLimit: userRunLimit,
-      permits: ofWorkspaces && ofUsers && { ofWorkspaces, ofUsers },
-    },
+  identity.limits.onChange((workspaceId) => permits.settle(workspaceId));
+  return {
+    config,
+    log,
+    prerequisites,
+    member,
+    cluster,
+    owns,
+    directory,
+    host,
     metrics,
+    store,
+    condition,
+    storageWarnings: warnings,
+    identity,
+    limits: identity.limits,
+    openRequests,
     tracer,
-    isDeleted: (workspaceId, sessionId) =>
-      removals.isPending({ kind: NOTEBOOK, workspaceId, home: sessionId, id: sessionId }),
-    settled: cluster.size > 1 ? new SettledRuns(store, cluster) : undefined,
-  });
-  const runDeletion = new RunDeletion(store, runs, removals);
+    actors,
+    streams,
+    removals,
+    permits,
+  };
+}
+
+/** Opens the planes in which users work: datasources, packages, notebooks and agents. */
+async function openPlanes(
+  ground: Ground,
+  { runs, runDeletion }: Runs,
+  phase: ServingPhase,
+  stack: AsyncDisposableStack,
+): Promise<Planes> {
+  const { config, log, prerequisites, cluster, owns, directory, host, metrics, store } = ground;
+  const { identity, limits, tracer, actors, streams, removals } = ground;
+  const ownPorts = () => (phase.port === undefined ? [] : [phase.port]);
   const audit = new AuditTrail(store, (error) =>
     log.error({ err: error }, 'queries of datasources could not be noted in the audit'),
   );
-  const queryAudit = stack.use(new QueryAudit(audit));
   const datasources = stack.use(
     await openDatasources({
       store,
       cluster,
       announce: identity.announce,
       audit,
-      queryAudit,
+      queryAudit: stack.use(new QueryAudit(audit)),
       metrics,
       tracer,
       keyringFile: config.keyringFile,
@@ -194,7 +250,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       limits,
       queries: datasources.queries,
       vault,
-      makeStream,
+      makeStream: streams.makeStream,
       runDeletion,
       removals,
       onSessionClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
@@ -208,13 +264,23 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     removals,
     removePrompts: (workspaceId, id) => runDeletion.removeRuns('agent', workspaceId, id),
     settings: config,
-    makeStream: makeConversationStream,
+    makeStream: streams.makeConversationStream,
     notebooks: notebooks.forAgents,
     datasources: datasources.forAgents,
     vault,
     owns,
     localModel: openLocalModel({ config, log, host, startElsewhere: prerequisites.startModel }, stack),
   });
+  return { audit, datasources, environments, packages, notebooks, agents };
+}
+
+/** Begins the work that nobody waits for: the removal of deleted workspaces, retention, and the forwarding of the audit. */
+function openUpkeep(
+  { config, cluster, store, log, owns, identity, actors, removals, permits }: Ground,
+  { runDeletion }: Runs,
+  { audit, environments }: Planes,
+  stack: AsyncDisposableStack,
+) {
   const workspaceDeletion = identity.openDeletion(removals, {
     mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
     isActive: (workspaceId) => actors.isActive(workspaceId) || environments.areInUseNow(workspaceId),
@@ -226,31 +292,39 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     unlink: unlinkSealed,
   });
   const auditWarnings = forwardAudit({ config, cluster, store, log, audit }, stack);
-  beginBackgroundWork(
-    { config, cluster, store, log, removals, runs: new RunRetention(store, runDeletion, owns), audit },
-    stack,
-  );
-  const files = openFiles(
-    { limits, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
-    stack,
-  );
-  const connections = new ConnectionLimit(config.maxConnections, cluster.size);
-  const warnings = () => [...storage.warnings(), ...auditWarnings(), ...clusterWarnings(cluster)];
+  const retention = new RunRetention(store, runDeletion, owns);
+  beginBackgroundWork({ config, cluster, store, log, removals, runs: retention, audit }, stack);
+  return { workspaceDeletion, auditWarnings };
+}
+
+/** Opens the views of operators, and says whether the server is ready. */
+function openOperation(
+  ground: Ground,
+  { notebooks }: Planes,
+  auditWarnings: () => readonly OperatorWarning[],
+  phase: ServingPhase,
+  stack: AsyncDisposableStack,
+) {
+  const { config, log, member, cluster, directory, host, metrics, store, actors } = ground;
+  const { condition, openRequests, storageWarnings, streams } = ground;
+  const warnings = () => [...storageWarnings(), ...auditWarnings(), ...clusterWarnings(cluster)];
   const readiness = () => {
     host.attend();
-    return readinessOf({ isLeaving, host, warnings: warnings() });
+    return readinessOf({ isLeaving: phase.isLeaving, host, warnings: warnings() });
   };
-  const operations = openOperators(
+  const operators = openOperators(
     {
-      ...shared,
       config,
       cluster,
+      store,
+      log,
+      metrics,
       actors,
       host,
       storePath: directory.storePath,
       kernels: () => notebooks.kernels(),
       primaryLog: async () => (await member?.channel.ask('log')) ?? [],
-      stream: serverStream,
+      stream: streams.serverStream,
       load: () => openRequests.load(),
       warnings,
       condition,
@@ -258,11 +332,45 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     },
     stack,
   );
+  return { ...operators, readiness };
+}
+
+interface Opened {
+  readonly ground: Ground;
+  readonly runs: Runs;
+  readonly planes: Planes;
+  readonly operators: Operators;
+  readonly workspaceDeletion: ReturnType<typeof openUpkeep>['workspaceDeletion'];
+  readonly phase: ServingPhase;
+}
+
+/** Serves all of it. */
+async function openServer(
+  { ground, runs, planes, operators, workspaceDeletion, phase }: Opened,
+  stack: AsyncDisposableStack,
+): Promise<Server> {
+  const { config, log, member, cluster, directory, metrics, store } = ground;
+  const { identity, limits, openRequests, permits, tracer, actors, streams } = ground;
+  const { audit, datasources, environments, packages, notebooks, agents } = planes;
+  const { actorEvents, actorReporter, makeMirror } = streams;
   const inner = new InnerRequests();
-  const mcp = new McpEndpoint({ cluster, datasources: datasources.forAgents, log });
-  const server = stack.use(
+  const files = openFiles(
+    { limits, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
+    stack,
+  );
+  return stack.use(
     await createServer({
-      ...serverSettings(config, log),
+      listen: { host: config.host, port: config.port },
+      log,
+      requestLog: new RequestLog({
+        log,
+        logsAll: config.logLevel === 'debug' || config.logLevel === 'trace',
+        slowMs: config.slowRequestMs,
+      }),
+      trustedProxies: config.trustedProxies,
+      corsOrigins: config.corsOrigins,
+      publicUrl: config.publicUrl,
+      heartbeatMs: config.heartbeatS * 1000,
       streamsPerWorkspace: (workspaceId) => limits.of(workspaceId, 'streams'),
       open: openRequests,
       metrics,
@@ -273,7 +381,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       decide: (decision) => store.decide(decision),
       observe: (read) => store.observe(read),
       idempotency: stack.use(new IdempotencyStore(store, { cluster })),
-      draining: () => draining,
+      draining: () => phase.isDraining,
       full: () => store.isFull,
       forwarding:
         member &&
@@ -281,7 +389,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
           { member, store, actors, planes: [agents.plane, notebooks.plane, actorReporter], makeMirror },
           stack,
         ),
-      connections,
+      connections: new ConnectionLimit(config.maxConnections, cluster.size),
       inner,
       workers: cluster.size,
       openStreamPermits: (inUse) =>
@@ -297,8 +405,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         config,
         actors: actorsOfAll(actors, store, cluster),
         actorEvents,
-        runs,
-        runDeletion,
+        ...runs,
         environments,
         identity,
         workspaceDeletion,
@@ -306,41 +413,14 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         agents,
         audit,
         datasources,
-        readiness,
+        readiness: operators.readiness,
         files,
         packages: packages.workspaces,
         storedUsage: new StoredUsageCounter(store),
-        observation: operations.observation,
-        mcp,
+        observation: operators.observation,
+        mcp: new McpEndpoint({ cluster, datasources: datasources.forAgents, log }),
         inner,
       }),
     }),
   );
-  port = server.port;
-  operations.begin();
-  return {
-    server,
-    url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
-    bootstrapped: identity.bootstrapped,
-    kernelsReady: prerequisites.kernelsReady,
-    load: () => ({
-      sessions: notebooks.workspacesWithKernels().length,
-      runs: runs.actors.residents().length,
-      streams: openRequests.load().streams,
-    }),
-    stored: () => store.durable(),
-    async [Symbol.asyncDispose]() {
-      isLeaving = true;
-      if (config.drainS > 0) await new Promise((resolve) => setTimeout(resolve, config.drainS * 1000));
-      draining = true;
-      server.stopListening();
-      await endWork({
-        planes: [agents.plane, notebooks.plane],
-        operatorStreams: [actorEvents, operations],
-        store,
-        othersSuspended: () => member?.channel.suspended(),
-      });
-      await stack[Symbol.asyncDispose]();
-    },
-  };
 }

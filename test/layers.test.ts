@@ -142,7 +142,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/audit',
         'src/auth',
         'src/actors',
-        'src/runs',
       ],
       ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
     ],
@@ -156,9 +155,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/audit',
       ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/confined', 'src/metrics'],
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
-      ...['src/cluster', 'src/auth'],
+      ...['src/cluster', 'src/auth', 'src/runs'],
     ],
-    types: [...['src/runs', 'src/sessions', 'src/agent', 'src/mcp'], ...['src/config.ts']],
+    types: ['src/sessions', 'src/agent', 'src/mcp', 'src/config.ts'],
   },
   // The way from settings to a serving process, and to its end.
   'src/process': {

@@ -1,0 +1,69 @@
+/** Opens the runs of notebooks and agents, with their limits. */
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { RunDeletion } from '#src/runs/run-deletion.ts';
+import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runs/run-limits.ts';
+import { RunRepository } from '#src/runs/run-repository.ts';
+import { SettledRuns } from '#src/runs/settled-runs.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
+import type { LimitOf } from '#storage/records/workspace-limits.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Store } from '#storage/store.ts';
+import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
+import { NOTEBOOK } from './open-notebooks.ts';
+import type { Permits } from './permits.ts';
+
+export interface RunsOptions {
+  readonly store: Store;
+  readonly cluster: Cluster;
+  readonly actors: ActorRuntime;
+  readonly removals: Removals;
+  readonly permits: Permits;
+  readonly limits: Pick<WorkspaceLimits, 'of'>;
+  readonly metrics: ServerMetrics;
+  readonly tracer: Tracer | undefined;
+}
+
+/** Returns the runs of this process and their deletion. */
+export function openRuns({
+  store,
+  cluster,
+  actors,
+  removals,
+  permits,
+  limits,
+  metrics,
+  tracer,
+}: RunsOptions) {
+  const runLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runs');
+  const userRunLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runsPerUser');
+  const ofWorkspaces = permits.open({
+    topic: 'run-permits',
+    limit: runLimit,
+    named: RUN_LIMIT,
+    inUse: (workspaceId) => runs.limits.inProgress(workspaceId),
+  });
+  const ofUsers = permits.open({
+    topic: 'user-run-permits',
+    limit: userRunLimit,
+    named: USER_RUN_LIMIT,
+    inUse: (subject) => runs.limits.inProgress(...subjectParts(subject)),
+    subjectsIn: (workspaceId) =>
+      [...runs.limits.usersWithRuns(workspaceId)].map((userId) => permitSubject(workspaceId, userId)),
+  });
+  const runs: RunRepository = new RunRepository(store, actors, {
+    limits: {
+      limit: runLimit,
+      userLimit: userRunLimit,
+      permits: ofWorkspaces && ofUsers && { ofWorkspaces, ofUsers },
+    },
+    metrics,
+    tracer,
+    isDeleted: (workspaceId, sessionId) =>
+      removals.isPending({ kind: NOTEBOOK, workspaceId, home: sessionId, id: sessionId }),
+    settled: cluster.size > 1 ? new SettledRuns(store, cluster) : undefined,
+  });
+  return { runs, runDeletion: new RunDeletion(store, runs, removals) };
+}
