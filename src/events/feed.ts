@@ -63,7 +63,7 @@ export class Feeds implements Iterable<Feed> {
     this.#feedOf.set(member, feed);
   }
 
-  /** Returns the feed that the subscriber was on if it was the last one there. */
+  /** Removes the subscriber. Returns its feed when that has no other subscriber, and undefined otherwise. */
   leave(member: Subscriber): Feed | undefined {
     const feed = this.#feedOf.get(member);
     this.#feedOf.delete(member);

@@ -69,7 +69,7 @@ export class MirroredStream {
     this.#audience.pumpAll();
   }
 
-  /** The chunk before was the last one. Everybody leaves once they have it. */
+  /** Takes no more chunks. Each subscriber leaves once it has the last one. */
   end(): void {
     this.#isEnded = true;
     this.#audience.pumpAll();

@@ -1,10 +1,10 @@
 /**
- * The tool calls that run, so that a notification can cancel one. A client of the 2025 protocol keeps its request open and sends
- * `notifications/cancelled` in another one, which may reach another worker.
+ * The tool calls that are in progress, so that a notification can cancel one. A client of the 2025 protocol keeps its request
+ * open and sends `notifications/cancelled` in another one, which may reach another worker.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 
-/** Which call it is: request ids are unique among the requests of one client only. */
+/** Identifies a call: request ids are unique among the requests of one client only. */
 export interface CallName {
   readonly tokenId: string;
   /** The `Mcp-Session-Id` of the client; empty when it has none. */
@@ -39,7 +39,7 @@ export class CallsInFlight {
     return { signal: abort.signal, end };
   }
 
-  /** Cancels the call in whichever worker it runs. Resolves once all workers have been told. */
+  /** Cancels the call in the worker that runs it. Resolves once all workers have answered. */
   async cancel(name: CallName): Promise<void> {
     const key = keyOf(name);
     this.#abort(key);

@@ -108,7 +108,7 @@ interface CellState {
   console: readonly NotebookOutput[];
 }
 
-/** Resolves with what the cells of a run show: when the run has ended, or as far as it is when the time is over. */
+/** Resolves with the output of the cells of a run: when the run has ended, or the output so far when the time is over. */
 export async function awaitRun(call: McpCall, runId: string, seconds: number): Promise<CellsResult> {
   const { client, signal } = call;
   using deadline = new Deadline(signal, seconds);

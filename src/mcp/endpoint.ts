@@ -52,7 +52,7 @@ export class McpEndpoint {
     const client = createClient({ baseUrl: HERE, fetch: send });
     const response = await protocol.serve(request, body, { principal, client, clientId, trace });
     if (Object(body).method !== 'initialize' || response.status !== 200) return response;
-    // Nothing is kept for it: it only tells the requests of one client from those of others with the same token.
+    // The server keeps nothing under this id: it only distinguishes the requests of clients that use the same token.
     const more = new Headers(response.headers);
     more.set(SESSION_HEADER, randomUUID());
     return new Response(response.body, { status: response.status, headers: more });

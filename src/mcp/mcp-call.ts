@@ -1,9 +1,9 @@
-/** One tool call of a client of MCP: for whom it is made, what it is about, and how long it may take. */
+/** One tool call of an MCP client, with its caller, its notebook and its time limit. */
 import type { ToolCall } from '#src/agent/tools/tool.ts';
 import type { Client } from '#src/client/client.ts';
 import type { Principal } from '#src/core/principal.ts';
 
-/** For whom calls are made. */
+/** The caller of tools. */
 export interface McpCaller {
   readonly principal: Principal;
   /** The API, with the token and the workspace of the caller. */
@@ -22,9 +22,9 @@ export interface McpCall extends ToolCall, McpCaller {
   readonly notebookId: string;
   /** How long code may run, in seconds. */
   readonly timeoutS: number;
-  /** Whether the client wants to hear how the call goes on. */
+  /** Whether the client wants to be informed of the progress of the call. */
   readonly wantsProgress: boolean;
-  /** Tells the client how the call goes on. */
+  /** Informs the client of the progress of the call. */
   readonly report: (message: string) => void;
   /** Collects assets that the result refers to. */
   readonly links: AssetLink[];

@@ -1,7 +1,7 @@
-/** Tells a client how the work on a notebook goes on, from the events of its session. */
+/** Reports the progress of work on a notebook to a client, from the events of its session. */
 import type { McpCall } from './mcp-call.ts';
 
-/** How often a call that has nothing new to tell says that it goes on: clients take a silent server for a dead one. */
+/** How often a call without other news reports that it is still running: clients take a silent server for a dead one. */
 const TICK_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 

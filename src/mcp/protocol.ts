@@ -26,7 +26,7 @@ import { listResources, readResource, TEMPLATES } from './resources.ts';
 import { refusal, toolResult } from './tool-result.ts';
 import { DEFAULT_TIMEOUT_S, LIMITS, TARGET, workspaceTools } from './workspace-tools.ts';
 
-/** What a request of a client brings besides its message. */
+/** The context of a client's message. */
 export interface McpRequest extends McpCaller {
   /** Its `Mcp-Session-Id`; empty when it has none. */
   readonly clientId: string;
@@ -41,7 +41,7 @@ export interface ProtocolOptions {
 
 /** Comments are sent this often while a response is open, so that neither proxies nor clients take it for dead. */
 const KEEP_ALIVE_MS = 2_500;
-/** Progress is told at most this often. */
+/** The shortest time between two reports of progress. */
 const PROGRESS_MS = 250;
 
 const INSTRUCTIONS = [
@@ -74,7 +74,7 @@ export class Protocol {
   readonly #options: ProtocolOptions;
   readonly #tools: ReadonlyMap<string, Tool<McpCall>>;
   readonly #listed: readonly ListedTool[];
-  /** Of which request the SDK asks for a server. */
+  /** The context of each request for which the SDK asks for a server. */
   readonly #requests = new WeakMap<Request, McpRequest>();
   readonly #short: McpHttpHandler;
   readonly #long: McpHttpHandler;
@@ -203,7 +203,7 @@ async function outcomeOf(tool: Tool<McpCall>, input: unknown, call: McpCall): Pr
   }
 }
 
-/** Returns what tells the client about progress: nothing when it has not asked for it. */
+/** Returns the function that reports progress to the client. It does nothing when the client has not asked for progress. */
 function reporter({ _meta, notify }: ServerContext['mcpReq']): (message: string) => void {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return () => {};
@@ -214,7 +214,7 @@ function reporter({ _meta, notify }: ServerContext['mcpReq']): (message: string)
     if (nowMs - lastAtMs < PROGRESS_MS) return;
     lastAtMs = nowMs;
     const params = { progressToken, progress: ++progress, message };
-    // A client that has left is told nothing; its call ends by its signal.
+    // A client that has left gets no report; the signal ends its call.
     notify({ method: 'notifications/progress', params }).catch(() => {});
   };
 }

@@ -7,7 +7,7 @@ import type { Cell } from '#src/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import { outputsOf, type SavedOutput } from './saved-outputs.ts';
 
-/** All together; of a single output the kernel itself allows half of this. */
+/** The limit of all outputs of a notebook together. The kernel allows half of it for a single output. */
 export const RESULTS_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export type Results = NonNullable<Extract<ConvertRequest, { direction: 'write' }>['results']>;

@@ -17,7 +17,7 @@ export interface DrainOptions {
   readonly log: RootLog;
   /** The name of the draining process in the log. */
   readonly subject: 'server' | 'worker';
-  /** For how long it goes on answering while it says that it is not ready. */
+  /** How long the server goes on answering while `readyz` says that it is not ready. */
   readonly leavingMs: number;
 }
 

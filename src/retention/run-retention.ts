@@ -1,6 +1,6 @@
 /**
- * Deletes runs and outputs that are older than they are to be kept. Each step is one small commit. Of several workers each does so
- * with the runs of the notebooks and conversations that are at home there, and passes over the others.
+ * Deletes runs and outputs whose retention time is over. Each step is one small commit. Each of several workers deletes the runs
+ * of the notebooks and conversations that are at home in it, and skips the others.
  */
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';

@@ -156,7 +156,7 @@ test('slots move from the worker with most to the one with fewest until each has
   assert.equal(nextMove(three, [1], new Set()), undefined);
 });
 
-test('an ended worker is replaced at once, then with growing pauses, and at once again after one that was sound', () => {
+test('an ended worker is replaced at once, later ones after growing pauses, and at once again after a healthy one', () => {
   const restarts = new Restarts(() => 0);
   const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true, isAnyServing: true });
   assert.deepEqual([1, 1, 1, 1, 1, 1].map(ended), [0, 250, 1000, 2500, 5000, 5000]);

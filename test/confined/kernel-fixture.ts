@@ -191,7 +191,7 @@ export async function openKernel(
   return kernel;
 }
 
-/** Whether this process exists and is more than an entry that nobody has collected. */
+/** Whether this process exists and is not a zombie, which has ended and waits to be reaped. */
 export function isAlive(pid: number): boolean {
   if (!existsSync(`/proc/${pid}`)) return false;
   return statOf(pid)?.state !== 'Z';

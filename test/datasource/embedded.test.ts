@@ -20,7 +20,7 @@ const SQLITE = [
 const DUCKDB = `CREATE TABLE item AS SELECT 1 AS id, 9007199254740993 AS big, 1.10::DECIMAL(9, 2) AS price, 'é' AS name,
   '\\x00\\xFF'::BLOB AS picture, DATE '2024-02-29' AS day, [1, 2] AS list, {'a': 1} AS pair, NULL::INTEGER AS nothing`;
 
-/** A workspace with one of each, and links that lead out of it. */
+/** Fills a workspace with files of each kind, readable and broken ones, and with links that lead out of it. */
 function workspace(owner: Owner) {
   const [fixture, outside] = [probeFixture(owner), probeFixture(owner).filesDirectory];
   const at = (...path: string[]) => join(fixture.filesDirectory, ...path);

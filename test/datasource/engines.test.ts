@@ -93,7 +93,7 @@ test('at most four of the processes at work are for one kernel, and each kernel 
 test('a process has nothing of the workspace open between two statements on files', async (t) => {
   const { session, started, filesDirectory } = fixture(t);
   await ask(session, 'SELECT * FROM a');
-  // The forked process is the first of its namespaces; the engine is its child, where there are any.
+  // With namespaces, the forked process is the first one in them, and the engine is its child.
   const pid = started[0]?.pid;
   const pids = [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)];
   const open = () => pids.flatMap((one) => [...descriptorsOf(Number(one)).values()]);

@@ -116,7 +116,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(socket:|anon_inode:|.*\/tiny\.gguf$)/,
     most: 24,
   },
-  // Its connection, the folder of the workspace, the database with its journal, and how DuckDB learns of its memory.
+  // It may have open: its connection, the folder of the workspace, the database with its journal, and the file from which DuckDB
+  // reads the limit of memory.
   engine: {
     isConfined: true,
     stdio: [NULL, NULL, UNTIL_WORK],
@@ -313,7 +314,7 @@ for (const [user, without, settings] of TRIES) {
         },
         60_000,
       );
-      void askAgain(server, missing); // a conversion that was seen goes on for a while
+      void askAgain(server, missing); // more conversions follow, so that one is running whenever the test looks
       await work.catch((error: Error) => {
         const names = [...missing].join();
         missing.clear();

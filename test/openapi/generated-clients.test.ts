@@ -120,7 +120,7 @@ test('hey-api makes a client that does the main job and follows events', async (
 
 test('openapi-python-client makes a client of all operations and schemas, which does the main job', async (t) => {
   const folder = workplace(t, 'python_client.py');
-  // The generator knows no text type for metrics. Without that operation users have a client for all others.
+  // The generator does not know that the media type of metrics is text. Without this setting it leaves out that operation only.
   const overrides = 'content_type_overrides:\n  application/openmetrics-text: text/plain\n';
   writeFileSync(join(folder, 'config.yml'), `post_hooks: []\n${overrides}`);
   const generate = ['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json', '--meta', 'none'];

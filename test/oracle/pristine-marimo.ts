@@ -1,4 +1,4 @@
-/** marimo as it is installed, unmodified: its own server, used as its front end and its agents use it. */
+/** marimo as it is installed, unmodified: its own server, called as its front end and its agents call it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 """
-Decoding of what the server sends. A later server may send members, events and parts of outputs that this version does not
+Decodes the data that the server sends. A later server may send members, events and parts of outputs that this version does not
 know: those are left out, and are never an error.
 """
 

@@ -1,4 +1,4 @@
-"""What runs and code calls return, in the forms in which people use it."""
+"""The results of runs and code calls, in the forms in which people use them."""
 
 import html
 import warnings
@@ -27,7 +27,7 @@ class Image:
 
 
 class _Shown:
-    """What is common to the results of cells and of code: a value, and the figures that were shown meanwhile."""
+    """The common part of the results of cells and of code: a value, and the figures that were shown meanwhile."""
 
     def __init__(self, value: Any, figures: list[Any], assets: Mapping[str, bytes] | None = None) -> None:
         self._value = value
@@ -113,12 +113,12 @@ class CellOutcome(_Shown):
 
     @property
     def stdout(self) -> str:
-        """What the cell printed."""
+        """The printed text of the cell."""
         return self._printed("stdout")
 
     @property
     def stderr(self) -> str:
-        """What the cell wrote to its standard error, tracebacks included."""
+        """The text that the cell wrote to its standard error, tracebacks included."""
         return self._printed("stderr")
 
     @property

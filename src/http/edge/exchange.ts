@@ -303,7 +303,9 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
 
   // ── Another worker ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Has the request's home carry it out. `body` is for the case that this worker becomes its home meanwhile. */
+  /**
+   * Lets the worker that is the request's home carry it out. `body` is for the case that this worker becomes its home meanwhile.
+   */
   #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
     const { forwarding, open } = this.#context;
     const exchange = new ForwardedExchange({

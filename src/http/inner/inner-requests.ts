@@ -1,6 +1,6 @@
 /**
- * Requests that the server makes to itself for a client, without a connection. They pass the same admission, checks, limits, audit and
- * forwarding to other workers as requests of clients, so that whatever is offered in another form, such as MCP, has exactly the rights
+ * Requests that the server makes to itself for a client, without a connection. They pass the same admission, checks, limits,
+ * audit and forwarding to other workers as requests of clients. So another form of the API, such as MCP, has exactly the rights
  * and the rules of the API.
  */
 import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
@@ -10,7 +10,7 @@ import { requestIdFor } from '../edge/request-head.ts';
 import { PeerRequest } from '../peer/peer-request.ts';
 import { InnerResponse } from './inner-response.ts';
 
-/** For whom requests are made. */
+/** The client in whose name requests are made. */
 export interface InnerCaller {
   /** The client's IP address, for the audit. */
   readonly address: string;
@@ -28,7 +28,7 @@ export class InnerRequests {
   readonly #routes = new Map<string, InnerRoute[]>();
   #context: HttpContext | undefined;
 
-  /** Tells it the routes; called once, when the server has mounted them. */
+  /** Sets the routes. Called once, when the server has mounted them. */
   attach(routes: Iterable<PreparedRoute>, context: HttpContext): void {
     this.#context = context;
     for (const prepared of routes) {

@@ -9,7 +9,7 @@ export interface InnerResponseOptions {
   readonly body: Buffer;
   /** The address of the client for whom the request is made. */
   readonly address: string;
-  /** Called once: with the response as soon as its head is complete, or with the reason why there is none. */
+  /** Called once: with the response as soon as its head is complete, or with the error that prevents a response. */
   readonly settle: (response: Response | Error) => void;
   /** Called once, when nothing more is written. */
   readonly over: () => void;
@@ -96,12 +96,12 @@ export class InnerResponse implements WireResponse {
     this.end();
   }
 
-  /** Breaks the response off, as a connection that is closed. */
+  /** Breaks the response off, as the close of a connection does. */
   close(): void {
     this.#breakOff(new Error('The response was broken off.'));
   }
 
-  /** Ends the exchange, as a client that leaves. */
+  /** Ends the exchange, as when a client leaves. */
   abort(reason: unknown): void {
     this.#breakOff(reason instanceof Error ? reason : new Error('The request was aborted.'));
   }

@@ -3,14 +3,14 @@ import { OPERATIONS } from '#src/wire/operations/table.ts';
 import type { InnerRequests } from '../inner/inner-requests.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** The endpoint of the Model Context Protocol. What its tools do, they ask of the API, in the name of the caller. */
+/** The endpoint of the Model Context Protocol. Its tools work through the API, in the name of the caller. */
 export function mcpRoutes(endpoint: McpEndpoint, inner: InnerRequests): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.callMcp,
       summary: 'Talk to the server by the Model Context Protocol',
       description:
-        'One message of JSON-RPC. Whether the tools that it calls may do what they do, is checked for each.',
+        'One message of JSON-RPC. Each tool call needs the rights that its requests to the API need.',
       tags: ['Server'],
       access: { action: 'mcp.call' },
       isAlias: true,

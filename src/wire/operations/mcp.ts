@@ -12,7 +12,7 @@ export const MCP_OPERATIONS = declareOperations({
       'mcp-protocol-version': 'The version of the protocol.',
       'mcp-method': 'The method of the message.',
       'mcp-name': 'The tool or the resource that the message names.',
-      'mcp-session-id': 'What an earlier response has told the client to send.',
+      'mcp-session-id': 'The session id of MCP, as the response to `initialize` gave it.',
     },
     body: Type.Unknown(),
     responses: {

@@ -1,4 +1,4 @@
-"""What a workspace has: notebooks, files, datasources, runs, packages."""
+"""The objects of a workspace: notebooks, files, datasources, runs, packages."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar

@@ -36,9 +36,9 @@ class AsyncSession:
         timeout: int | None = None,
     ) -> AsyncRunHandle[NotebookStreamEvent]:
         """
-        Starts to run cells, with what they depend on; all cells when none are named. `code` replaces the code of cells by
-        their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted. Waits for
-        the end of the session's run before.
+        Starts to run cells and the cells that they depend on; all cells when none are named. `code` replaces the code of
+        cells by their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted.
+        Waits for the end of the session's run before.
         """
         codes = dict(code or {})
         named = [{"cellId": id, **_given(code=codes.get(id))} for id in dict.fromkeys([*cells, *codes])]
@@ -85,7 +85,7 @@ class AsyncSession:
         return await self._transport.json("GET", self._path, NotebookSession)
 
     async def interrupt(self) -> None:
-        """Ends what runs in the session, code calls included."""
+        """Interrupts the run or the code call of the session."""
         await self._transport.request("POST", f"{self._path}/interrupt", json={})
 
     async def close(self) -> None:

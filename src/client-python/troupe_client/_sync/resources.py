@@ -1,5 +1,5 @@
 # `npm run python-client` writes this file from `_async/resources.py`: do not edit it.
-"""What a workspace has: notebooks, files, datasources, runs, packages."""
+"""The objects of a workspace: notebooks, files, datasources, runs, packages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar

@@ -37,9 +37,9 @@ class Session:
         timeout: int | None = None,
     ) -> RunHandle[NotebookStreamEvent]:
         """
-        Starts to run cells, with what they depend on; all cells when none are named. `code` replaces the code of cells by
-        their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted. Waits for
-        the end of the session's run before.
+        Starts to run cells and the cells that they depend on; all cells when none are named. `code` replaces the code of
+        cells by their ids, which then run as well. `timeout` is the number of seconds after which the run is interrupted.
+        Waits for the end of the session's run before.
         """
         codes = dict(code or {})
         named = [{"cellId": id, **_given(code=codes.get(id))} for id in dict.fromkeys([*cells, *codes])]
@@ -86,7 +86,7 @@ class Session:
         return self._transport.json("GET", self._path, NotebookSession)
 
     def interrupt(self) -> None:
-        """Ends what runs in the session, code calls included."""
+        """Interrupts the run or the code call of the session."""
         self._transport.request("POST", f"{self._path}/interrupt", json={})
 
     def close(self) -> None:

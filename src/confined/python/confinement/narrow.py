@@ -1,6 +1,6 @@
-"""Confines a process that needs one folder and nothing else further than a kernel: it loses the rest of the disk, new
-sockets, other programs and processes. Binds the calling thread and its children; call it when everything from elsewhere
-is loaded, and after Confinement.finish()."""
+"""Confines a process that needs only one folder. Its confinement is narrower than that of a kernel: it loses the rest
+of the disk, new sockets, other programs and processes. Binds the calling thread and its children; call it when
+everything from elsewhere is loaded, and after Confinement.finish()."""
 
 import errno
 import functools
