@@ -6,7 +6,13 @@ import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids
 import type { Refusals } from '#src/core/refusals.ts';
 import type { AgentStatus } from '#src/wire/agent.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
-import { SESSION_CLOSED, type SessionNotice, unprovided } from './any-session.ts';
+import {
+  NO_DEADLINE_MS,
+  OUT_OF_TIME,
+  SESSION_CLOSED,
+  type SessionNotice,
+  unprovided,
+} from './any-session.ts';
 
 /** The limits of one prompt; `maxTokens` 0 means no limit. */
 export interface PromptBudget {
@@ -23,6 +29,10 @@ export interface PromptRun extends PromptBudget {
   readonly failures: number;
   /** The pause before another attempt. */
   readonly pauseMs: number;
+  /** How many milliseconds its request gives it; null when it has no deadline of its own. */
+  readonly timeoutMs: number | null;
+  /** Whether that deadline has stopped its tools. */
+  readonly isOutOfTime: boolean;
 }
 
 export interface AgentSessionInput {
@@ -44,6 +54,11 @@ interface Opening {
   readonly at: string;
 }
 
+interface Prompt extends PromptBudget {
+  readonly runId: RunId;
+  readonly timeoutMs?: number | null | undefined;
+}
+
 interface StepFailure {
   readonly failure: Failure;
   /** The pause before another attempt; null when another attempt would fail as well. */
@@ -52,8 +67,10 @@ interface StepFailure {
 
 export type AgentSessionEvent =
   | ({ type: 'open' } & Opening)
-  | ({ type: 'prompt'; runId: RunId } & PromptBudget)
+  | ({ type: 'prompt'; runId: RunId; timeoutMs?: number | undefined } & PromptBudget)
   | { type: 'cancel'; runId: RunId }
+  /** The deadline of the prompt's request has passed. */
+  | { type: 'expire' }
   | { type: 'close' }
   | { type: 'suspend'; failure: Failure }
   | { type: 'restored' }
@@ -79,7 +96,8 @@ const failed = (code: FailureCode, message: string): RunEnding => ({
 });
 export const CLOSED: RunEnding = { status: 'cancelled', failure: SESSION_CLOSED };
 export const BROKEN = failed('agent_failed', 'The agent could not go on, through a fault of the server.');
-export const OUT_OF_TIME = failed('agent_time_limit', 'The prompt took more time than one may take.');
+export const EXPIRED: RunEnding = { status: 'failed', failure: OUT_OF_TIME };
+export const OVER_TIME_LIMIT = failed('agent_time_limit', 'The prompt took more time than one may take.');
 export const OUT_OF_STEPS = failed('agent_step_limit', 'The prompt took more steps than one may take.');
 export const OUT_OF_TOKENS = failed('agent_token_limit', 'The prompt used more tokens than one may use.');
 
@@ -100,11 +118,13 @@ export const agentSessionSetup = setup({
   },
   delays: {
     runDeadline: 1_800_000,
+    promptDeadline: ({ context }) => context.run?.timeoutMs ?? NO_DEADLINE_MS,
     cancelGrace: 5_000,
     retryPause: ({ context }) => context.run?.pauseMs ?? 0,
   },
   guards: {
     isCurrent: ({ context }, runId: RunId) => context.run?.id === runId,
+    hasDeadline: ({ context: { run } }) => run?.timeoutMs != null,
     isAnswer: (_, calls: number) => calls === 0,
     isOutOfSteps: ({ context: { run } }) => run !== null && run.steps + 1 >= run.maxSteps,
     isOutOfTokens: ({ context: { run } }, tokens: number) =>
@@ -120,9 +140,20 @@ export const agentSessionSetup = setup({
       openedAt: at,
       run: null,
     })),
-    takeRun: assign((_, { runId, maxSteps, maxTokens }: { runId: RunId } & PromptBudget) => ({
-      run: { id: runId, maxSteps, maxTokens, steps: 0, tokens: 0, failures: 0, pauseMs: 0 },
+    takeRun: assign((_, { runId, maxSteps, maxTokens, timeoutMs = null }: Prompt) => ({
+      run: {
+        id: runId,
+        maxSteps,
+        maxTokens,
+        steps: 0,
+        tokens: 0,
+        failures: 0,
+        pauseMs: 0,
+        timeoutMs,
+        isOutOfTime: false,
+      },
     })),
+    noteOutOfTime: assign(({ context: { run } }) => ({ run: run && { ...run, isOutOfTime: true } })),
     noteStep: assign(({ context: { run } }, tokens: number) => ({
       run: run && { ...run, steps: run.steps + 1, tokens: run.tokens + tokens, failures: 0 },
     })),

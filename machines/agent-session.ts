@@ -11,20 +11,22 @@
  * A1 `run` is set exactly in `open.busy`.  A2 an accepted run is ended exactly once, through `endRun`; only a crash of
  * the server leaves it open.  A3 the model is asked only inside `thinking`, tools run only inside `acting`: leaving the
  * state aborts them.  A4 a prompt is never replayed: one that a dead server left is forgotten, its run stays stale.
- * A5 closed stays closed until `open`: a conversation's id is saved, so it can be opened again.
+ * A5 a prompt whose deadline has passed is stopped as a cancel stops it, and has failed. A6 closed stays closed until `open`: a conversation's id is saved, so it can be opened again.
  * Stored: value and context. A stored `busy` claims work that died with the server: `restored` makes it `ready`.
  */
-import type { SnapshotFrom } from 'xstate';
+import { raise, type SnapshotFrom } from 'xstate';
 import type { AgentStatus } from '#src/wire/agent.ts';
 import {
+  type AgentSessionContext,
   agentSessionSetup,
   BROKEN,
   CANCELLED,
   CLOSED,
   COMPLETED,
+  EXPIRED,
   OUT_OF_STEPS,
-  OUT_OF_TIME,
   OUT_OF_TOKENS,
+  OVER_TIME_LIMIT,
   type RunEnding,
 } from './agent-session-setup.ts';
 
@@ -41,6 +43,19 @@ const over = (ending: RunEnding) => ({
   target: '#agentSession.open.ready' as const,
   actions: [{ type: 'endRun' as const, params: ending }, 'dropRun' as const],
 });
+
+/** The way out of `cancelling`: the tools were stopped by a cancel, or by the deadline of the prompt. */
+const STOPPED = {
+  target: '#agentSession.open.ready',
+  actions: [
+    {
+      type: 'endRun',
+      params: ({ context: { run } }: { readonly context: AgentSessionContext }): RunEnding =>
+        run?.isOutOfTime === true ? EXPIRED : CANCELLED,
+    },
+    'dropRun',
+  ],
+} as const;
 
 export const agentSessionMachine = agentSessionSetup.createMachine({
   id: 'agentSession',
@@ -91,9 +106,11 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
               guard: { type: 'isCurrent', params: ({ event }) => event.runId },
               ...over(CANCELLED),
             },
+            expire: over(EXPIRED),
           },
           after: {
-            runDeadline: over(OUT_OF_TIME),
+            runDeadline: over(OVER_TIME_LIMIT),
+            promptDeadline: { guard: 'hasDeadline', actions: raise({ type: 'expire' }) },
           },
           initial: 'thinking',
           states: {
@@ -158,12 +175,13 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
                       guard: { type: 'isCurrent', params: ({ event }) => event.runId },
                       target: 'cancelling',
                     },
+                    expire: { target: 'cancelling', actions: 'noteOutOfTime' },
                   },
                 },
                 cancelling: {
                   entry: 'stopTools',
-                  on: { 'tools.done': over(CANCELLED), cancel: {} },
-                  after: { cancelGrace: over(CANCELLED) },
+                  on: { 'tools.done': STOPPED, cancel: {}, expire: {} },
+                  after: { cancelGrace: STOPPED },
                 },
               },
             },

@@ -12,6 +12,15 @@ export const SESSION_CLOSED: Failure = {
   message: 'The session was closed while this was running.',
 };
 
+/** The failure of work that has reached the deadline of its request. */
+export const OUT_OF_TIME: Failure = {
+  code: 'timed_out',
+  message: 'This took longer than the `timeoutS` of its request, and was interrupted.',
+};
+
+/** The delay of a deadline that is not set: the longest that a timer of Node.js has, some 24 days. */
+export const NO_DEADLINE_MS = 2 ** 31 - 1;
+
 /** Returns the stand-in of a port, which throws until the port is provided. */
 export function unprovided(name: string): () => never {
   return () => {

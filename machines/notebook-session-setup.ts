@@ -5,7 +5,7 @@ import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
 import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
-import { type SessionNotice, unprovided } from './any-session.ts';
+import { NO_DEADLINE_MS, OUT_OF_TIME, type SessionNotice, unprovided } from './any-session.ts';
 
 /**
  * A piece of work that keeps a session busy: a durable run, a call of the code endpoint, or the check of new code
@@ -14,6 +14,10 @@ import { type SessionNotice, unprovided } from './any-session.ts';
 export interface Work {
   readonly kind: 'run' | 'code' | 'check';
   readonly id: string;
+  /** How many milliseconds it may take, from the moment at which the session takes it. No deadline when absent. */
+  readonly timeoutMs?: number;
+  /** Whether its deadline has interrupted it. */
+  readonly isOutOfTime?: true;
 }
 
 /** The member who opened the session. Its notebook code reads with the rights of this member. */
@@ -131,12 +135,14 @@ export const notebookSessionSetup = setup({
     installDeadline: 20 * 60_000,
     cancelGrace: 3_000,
     killDeadline: 5_000,
+    workDeadline: ({ context }) => context.work?.timeoutMs ?? NO_DEADLINE_MS,
     closeDeadline: 3_000,
     retryPause: 5_000,
   },
   guards: {
     mayEdit: ({ context }, edits: boolean) => context.mode === 'edit' || !edits,
     isCurrent: ({ context }, workId: string) => context.work?.id === workId,
+    hasDeadline: ({ context }) => context.work?.timeoutMs !== undefined,
     isInEnvironment: ({ context }, environmentId: EnvironmentId) => context.environmentId === environmentId,
     isKilled: stateIn({ live: { busy: 'killing' } }),
     isClosing: stateIn({ live: 'closing' }),
@@ -156,6 +162,7 @@ export const notebookSessionSetup = setup({
       earlyDeaths: 0,
     })),
     takeWork: assign((_, work: Work) => ({ work })),
+    noteOutOfTime: assign(({ context: { work } }) => ({ work: work && { ...work, isOutOfTime: true } })),
     dropWork: assign({ work: null }),
     noteReady: assign((_, phases: Readonly<Record<string, number>>) => ({ phases, failure: null })),
     noteFailure: assign((_, failure: Failure) => ({ failure })),
@@ -205,6 +212,27 @@ export const UNTIL_READY = notebookSessionSetup.createStateConfig({
 
 /** Ends the work, if there is any, and forgets it. */
 export const concludeWork = (end: WorkEnd) => [{ type: 'endWork', params: end }, 'dropWork'] as const;
+
+/** Returns how work ends that was to be stopped: work that its deadline has stopped has failed. */
+export function endOfStopped(work: Work | null, { status, failure }: WorkEnd): WorkEnd {
+  if (work?.isOutOfTime !== true || status !== 'cancelled') return { status, failure };
+  if (failure === null) return { status: 'failed', failure: OUT_OF_TIME };
+  return {
+    status: 'failed',
+    failure: { ...OUT_OF_TIME, message: `${OUT_OF_TIME.message} ${failure.message}` },
+  };
+}
+
+/** Ends work whose interrupt did not stop it, for the reason `failure`, and forgets it. */
+export const concludeStopped = (failure: Failure) =>
+  [
+    {
+      type: 'endWork',
+      params: ({ context }: { readonly context: SessionContext }) =>
+        endOfStopped(context.work, { status: 'cancelled', failure }),
+    },
+    'dropWork',
+  ] as const;
 
 interface Failing {
   readonly event: { readonly failure: Failure };

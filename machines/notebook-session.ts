@@ -1,7 +1,7 @@
 /**
  * One open notebook: owns one kernel, does one piece of work at a time, announces each change.
  *
- *   closed ─open─► live.starting ─kernel.ready─► live.ready ⇄ live.busy.running ─cancel─► cancelling ─3 s─► killing
+ *   closed ─open─► live.starting ─kernel.ready─► live.ready ⇄ live.busy.running ─cancel, deadline─► cancelling ─3 s─► killing
  *     ▲               │ deadline                  │    ▲ kernel.ready
  *     │               ▼                           │    └── live.restoring ◄─kernel.exited─ any of live
  *     │            failed.resting ─► .retryable   └─suspend─► dormant          │ third early death, deadline
@@ -14,7 +14,8 @@
  * `open`: a session's id is its notebook's, so it can be opened again. S5 a kernel that is being killed gets no more
  * work: `killing` is left by its exit, never by its last message. S6 once `closing`, a session closes, even if its
  * kernel fails to end. S7 `starting` and `restoring` are `forking`, or `installing` packages, which may take longer
- * than a fork. Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it
+ * than a fork. S8 work with a deadline that has passed is stopped as a cancel stops it, and then has failed instead of being
+ * cancelled. Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it
  * came from. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';
@@ -22,7 +23,9 @@ import type { SessionStatus } from '#src/wire/session.ts';
 import { SESSION_CLOSED } from './any-session.ts';
 import {
   BROKEN,
+  concludeStopped,
   concludeWork,
+  endOfStopped,
   FAIL_WORK,
   KILLED,
   NOTE_FAILURE,
@@ -125,11 +128,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
             guard: 'isKilled',
             target: '.restoring',
             reenter: true,
-            actions: [
-              ...concludeWork({ status: 'cancelled', failure: KILLED }),
-              'forgetDeaths',
-              { type: 'noteFailure', params: KILLED },
-            ],
+            actions: [...concludeStopped(KILLED), 'forgetDeaths', { type: 'noteFailure', params: KILLED }],
           },
           {
             guard: { type: 'mayRestore', params: ({ event }) => event },
@@ -185,7 +184,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
               guard: { type: 'isCurrent', params: ({ event }) => event.workId },
               target: 'ready',
               actions: [
-                { type: 'endWork', params: ({ event: { status, failure } }) => ({ status, failure }) },
+                { type: 'endWork', params: ({ context, event }) => endOfStopped(context.work, event) },
                 'dropWork',
               ],
             },
@@ -199,6 +198,9 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
                   target: 'cancelling',
                 },
               },
+              after: {
+                workDeadline: { guard: 'hasDeadline', target: 'cancelling', actions: 'noteOutOfTime' },
+              },
             },
             cancelling: {
               entry: { type: 'tellKernel', params: { type: 'interrupt' } },
@@ -210,10 +212,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
               after: {
                 killDeadline: {
                   target: '#notebookSession.failed',
-                  actions: [
-                    ...concludeWork({ status: 'cancelled', failure: STUCK }),
-                    { type: 'noteFailure', params: STUCK },
-                  ],
+                  actions: [...concludeStopped(STUCK), { type: 'noteFailure', params: STUCK }],
                 },
               },
             },

@@ -7,7 +7,7 @@ import type { RunQuery } from '#src/runs/run-lists.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import type { SubmittedRun } from '#src/wire/run.ts';
+import type { PromptRequest, SubmittedRun } from '#src/wire/run.ts';
 import type { PageRequest } from '#storage/lists/listing.ts';
 import type { JsonPage } from '#storage/lists/sliced-listing.ts';
 import type { ConversationRecord } from '#storage/records/conversations.ts';
@@ -58,14 +58,14 @@ export class AgentPrompts {
   async submit(
     caller: Principal,
     sessionId: string,
-    prompt: string,
+    request: PromptRequest,
     parent?: TraceContext,
   ): Promise<SubmittedRun> {
     const { access, conversations, notebooks } = this.#options;
     const { workspaceId } = caller;
     const { notebookSessionId } = access.usable(caller, sessionId);
     // The record of the run, the entry and an event all get the prompt.
-    using _prepared = await prepareStrings([prompt]);
+    using _prepared = await prepareStrings([request.prompt]);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
     const { runs } = this.#options;
@@ -75,7 +75,7 @@ export class AgentPrompts {
       () => void this.#check(caller, sessionId),
     );
     using _permit = reserving instanceof Promise ? await reserving : reserving;
-    return this.#submit(caller, sessionId, prompt, parent);
+    return this.#submit(caller, sessionId, request, parent);
   }
 
   /** Checks a prompt and returns its context. Throws the reason when it is refused. */
@@ -90,7 +90,7 @@ export class AgentPrompts {
   #submit(
     caller: Principal,
     sessionId: string,
-    prompt: string,
+    request: PromptRequest,
     parent: TraceContext | undefined,
   ): SubmittedRun {
     const { agentActors, conversations, runs, budget } = this.#options;
@@ -106,7 +106,7 @@ export class AgentPrompts {
       workspaceId,
       sessionId as SessionId,
       'agent',
-      { prompt },
+      request,
       environmentId,
       parent,
       caller.userId,
@@ -114,8 +114,8 @@ export class AgentPrompts {
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     mend(conversation, runId);
     const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
-    turn.ask(prompt);
-    agentActors.start(session, turn, budget);
+    turn.ask(request.prompt);
+    agentActors.start(session, turn, budget, request.timeoutS);
     return { runId, sessionId, status: 'running' };
   }
 

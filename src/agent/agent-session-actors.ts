@@ -78,11 +78,14 @@ export class AgentActors {
     this.actors.check(session, { type: 'prompt', runId: '' as RunId, ...budget });
   }
 
-  /** Gives the session a prompt. The turn is ended exactly once, unless this throws the refusal. */
-  start(session: ActorId, turn: PromptTurn, budget: PromptBudget): void {
+  /**
+   * Gives the session a prompt, which may take `timeoutS` seconds. The turn is ended exactly once, unless this throws the refusal.
+   */
+  start(session: ActorId, turn: PromptTurn, budget: PromptBudget, timeoutS: number | undefined): void {
     this.#turns.set(turn.runId, turn);
+    const timeoutMs = timeoutS === undefined ? undefined : timeoutS * 1000;
     try {
-      this.actors.ask(session, { type: 'prompt', runId: turn.runId, ...budget });
+      this.actors.ask(session, { type: 'prompt', runId: turn.runId, timeoutMs, ...budget });
     } catch (error) {
       this.#turns.delete(turn.runId);
       throw error;

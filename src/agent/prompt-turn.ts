@@ -64,7 +64,7 @@ const SQUEEZES = 3;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
 const MAX_TOUCHED_CELLS = 100;
-const LIMITS: readonly string[] = ['agent_time_limit', 'agent_step_limit', 'agent_token_limit'];
+const LIMITS: readonly string[] = ['agent_time_limit', 'agent_step_limit', 'agent_token_limit', 'timed_out'];
 
 export class PromptTurn {
   readonly runId: RunId;

@@ -15,6 +15,15 @@ import { type FollowOptions, followEvents } from './event-stream.ts';
 import { operation } from './operation.ts';
 import { eachItem, type OrderedPageOptions, type PageOptions } from './paging.ts';
 
+export interface PromptOptions extends PostOptions {
+  /** How many seconds the prompt may take; it is then interrupted, and its run has failed. */
+  readonly timeoutS?: number | undefined;
+}
+
+function promptBody(prompt: string, timeoutS: number | undefined) {
+  return { prompt, ...(timeoutS === undefined ? {} : { timeoutS }) };
+}
+
 /** Conversations with agents. */
 export function agentSessions(connection: Connection) {
   const list = ({ signal, ...query }: PageOptions & AgentSessionFilters = {}) =>
@@ -46,11 +55,11 @@ export function agentSessions(connection: Connection) {
     eachEntry: (sessionId: string, options: OrderedPageOptions = {}) =>
       eachItem((page: OrderedPageOptions) => entries(sessionId, page), options),
     /** Resolves once the prompt is accepted and stored; `waitForRun` tells how it ended. */
-    prompt: (sessionId: string, prompt: string, options: PostOptions = {}) =>
+    prompt: (sessionId: string, prompt: string, { timeoutS, ...options }: PromptOptions = {}) =>
       connection.json(
         operation<'submitPrompt', 202>('submitPrompt', {
           params: { sessionId },
-          body: { prompt },
+          body: promptBody(prompt, timeoutS),
           ...options,
         }),
       ),
@@ -58,10 +67,15 @@ export function agentSessions(connection: Connection) {
     ask: (
       sessionId: string,
       prompt: string,
-      { wait = DEFAULT_WAIT_S, ...options }: PostOptions & WaitOptions = {},
+      { wait = DEFAULT_WAIT_S, timeoutS, ...options }: PromptOptions & WaitOptions = {},
     ) =>
       connection.json(
-        operation('submitPrompt', { params: { sessionId }, query: { wait }, body: { prompt }, ...options }),
+        operation('submitPrompt', {
+          params: { sessionId },
+          query: { wait },
+          body: promptBody(prompt, timeoutS),
+          ...options,
+        }),
       ),
     listRuns,
     eachRun: (sessionId: string, options: PageOptions & SessionRunsFilters = {}) =>

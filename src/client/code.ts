@@ -6,19 +6,22 @@ export interface CodeOptions extends RequestOptions {
   readonly toolCallId?: string | undefined;
   /** Whether the names that the code makes stay for later calls with `keep`. */
   readonly keep?: boolean | undefined;
+  /** How many seconds the code may run; it is then interrupted. */
+  readonly timeoutS?: number | undefined;
 }
 
 /** Python code that runs in a notebook session, outside of its cells. */
 export function code(connection: Connection) {
   return {
     /** Resolves even when the code fails: check `success`. Aborting `signal` interrupts the code. */
-    execute: (sessionId: string, source: string, { toolCallId, keep, signal }: CodeOptions = {}) =>
+    execute: (sessionId: string, source: string, { toolCallId, keep, timeoutS, signal }: CodeOptions = {}) =>
       connection.json(
         operation('executeCode', {
           headers: { 'service-session-id': sessionId },
           body: {
             code: source,
             ...(keep === undefined ? {} : { keep }),
+            ...(timeoutS === undefined ? {} : { timeoutS }),
             ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
           },
           signal,

@@ -9,6 +9,7 @@ const ENTRIES = {
   kernel_stuck: 'The kernel did not end when it was killed.',
   kernel_protocol_error: 'The kernel sent something that the server could not take, and was ended.',
   kernel_host_lost: 'The process that runs all kernels ended.',
+  timed_out: 'It took longer than the `timeoutS` of its request.',
   stopped: 'The kernel was stopped by the server.',
   session_closed: 'The session was closed.',
   server_stopped: 'The server was stopped.',

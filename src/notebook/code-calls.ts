@@ -5,12 +5,14 @@ import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import { codeWork } from './work/code-work.ts';
-import type { SessionWork } from './work/session-work.ts';
+import { deadlineOf, type SessionWork } from './work/session-work.ts';
 
 export interface CodeCall {
   readonly code: string;
   /** Whether the names that the code makes stay for later calls that say so, too. */
   readonly keep: boolean;
+  /** How many seconds the code may run. No deadline when absent. */
+  readonly timeoutS?: number | undefined;
   /** An id that the `execution-completed` event repeats. */
   readonly toolCallId: string | undefined;
   /** The run of the agent that makes the call, which the events then carry. */
@@ -47,7 +49,7 @@ export class CodeCalls {
   }
 
   #execute(
-    ...[workspaceId, sessionId, { code, keep, toolCallId, runId, trace }, signal]: CallArguments
+    ...[workspaceId, sessionId, { code, keep, timeoutS, toolCallId, runId, trace }, signal]: CallArguments
   ): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
@@ -60,8 +62,10 @@ export class CodeCalls {
       return result;
     };
     return work
-      .call<CodeResult>(session, { kind: 'code', edits: true, signal }, (id, resolve) =>
-        codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),
+      .call<CodeResult>(
+        session,
+        { kind: 'code', edits: true, signal, ...deadlineOf({ timeoutS }) },
+        (id, resolve) => codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),
       )
       .then(publish);
   }

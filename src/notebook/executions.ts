@@ -26,7 +26,7 @@ import {
 } from './work/execution-request.ts';
 import type { ErrorHint } from './work/run-recorder.ts';
 import { runWork } from './work/run-work.ts';
-import type { SessionWork } from './work/session-work.ts';
+import { deadlineOf, type SessionWork } from './work/session-work.ts';
 import { type StructuralErrors, structureWork, type UnfinishedCheck } from './work/structure-work.ts';
 
 /**
@@ -174,7 +174,7 @@ export class Executions {
     const { signal } = context;
     const found = await work.call<StructuralErrors | UnfinishedCheck>(
       session,
-      { kind: 'check', edits, limitMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
+      { kind: 'check', edits, timeoutMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
       (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
     );
     if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
@@ -220,7 +220,7 @@ export class Executions {
       hint: (...error) => hint(workspaceId, ...error),
       log,
     });
-    work.start(session, live, { kind: 'run', id: runId }, edits, plan);
+    work.start(session, live, { kind: 'run', id: runId, ...deadlineOf(request) }, edits, plan);
     return { runId, sessionId, status: 'running' };
   }
 

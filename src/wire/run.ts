@@ -10,6 +10,7 @@ import {
   nullable,
   oneOf,
   optionalOrNull,
+  TimeoutSchema,
   Timestamp,
   taggedUnion,
   type Wire,
@@ -52,6 +53,7 @@ export const ExecutionRequestSchema = taggedUnion(
         type: Type.Literal('all'),
         cacheMode: Type.Optional(CacheModeSchema),
         structuralErrors: Type.Optional(StructuralErrorsSchema),
+        timeoutS: TimeoutSchema,
       },
       { $id: 'ExecuteAll', ...closed },
     ),
@@ -73,6 +75,7 @@ export const ExecutionRequestSchema = taggedUnion(
         ),
         cacheMode: Type.Optional(CacheModeSchema),
         structuralErrors: Type.Optional(StructuralErrorsSchema),
+        timeoutS: TimeoutSchema,
       },
       { $id: 'ExecuteCells', ...closed },
     ),
@@ -88,9 +91,11 @@ export const ExecutionRequestSchema = taggedUnion(
 export type ExecutionRequest = Wire<typeof ExecutionRequestSchema>;
 
 export const PromptRequestSchema = Type.Object(
-  { prompt: Type.String({ minLength: 1, maxLength: 500_000 }) },
+  { prompt: Type.String({ minLength: 1, maxLength: 500_000 }), timeoutS: TimeoutSchema },
   { $id: 'PromptRequest', ...closed, examples: [{ prompt: 'Plot the sales of last month.' }] },
 );
+
+export type PromptRequest = Wire<typeof PromptRequestSchema>;
 
 const OutputInRunSchema = Type.Union([
   Type.Object(

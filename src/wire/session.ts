@@ -2,7 +2,16 @@
 import Type from 'typebox';
 import { descriptionOfOutput } from './output.ts';
 import { WITHOUT_NUL } from './patterns.ts';
-import { closed, mapOf, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
+import {
+  closed,
+  mapOf,
+  nullable,
+  oneOf,
+  optionalOrNull,
+  TimeoutSchema,
+  Timestamp,
+  type Wire,
+} from './shape.ts';
 
 /**
  * The OpenAPI document lists the codes in its place. The type is not an enum, because clients must tolerate codes that later
@@ -135,6 +144,7 @@ export const CodeRequestSchema = Type.Object(
           'with the kernel. A cell that defines the same name later takes it back. Default: false.',
       }),
     ),
+    timeoutS: TimeoutSchema,
     tool_call_id: optionalOrNull(
       Type.String({ maxLength: 256, description: 'Returned in the `execution-completed` event.' }),
     ),

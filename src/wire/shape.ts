@@ -56,6 +56,21 @@ export function optionalOrNull<T extends TSchema>(schema: T) {
   return Type.Optional(nullable(schema));
 }
 
+/** The longest deadline that a request may set, in seconds. */
+const MAX_TIMEOUT_S = 86_400;
+
+/** The member of requests that limits how long the work may take. */
+export const TimeoutSchema = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: MAX_TIMEOUT_S,
+    description:
+      'How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, ' +
+      'and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed ' +
+      'with the code `timed_out`. No deadline when omitted.',
+  }),
+);
+
 /** Returns the schema of one of several words. */
 export function oneOf<const Words extends readonly string[]>(
   words: Words,

@@ -31,7 +31,9 @@ export const open: AgentSessionEvent = {
   notebookSessionId: null,
   at: '2026-01-01T00:00:00.000Z',
 };
-export const prompt = (budget: { maxSteps?: number; maxTokens?: number } = {}): AgentSessionEvent => ({
+export const prompt = (
+  budget: { maxSteps?: number; maxTokens?: number; timeoutMs?: number } = {},
+): AgentSessionEvent => ({
   type: 'prompt',
   runId: 'run_1' as RunId,
   maxSteps: 10,

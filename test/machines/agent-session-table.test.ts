@@ -35,6 +35,7 @@ const EVENTS = {
   'step.failed': limited,
   'step.failed for good': refused,
   'tools.done': toolsDone,
+  expire: { type: 'expire' },
   delete: { type: 'delete' },
 } as const satisfies Record<string, AgentSessionEvent>;
 
@@ -45,6 +46,7 @@ const PASSED_OVER = {
   'step.failed': 'ignored',
   'step.failed for good': 'ignored',
   'tools.done': 'ignored',
+  expire: 'ignored',
 } as const;
 const BUSY = {
   ...PASSED_OVER,
@@ -52,6 +54,7 @@ const BUSY = {
   prompt: { refused: 'session_busy' },
   delete: { refused: 'session_busy' },
   cancel: { to: 'open.ready' },
+  expire: { to: 'open.ready' },
   close: { to: 'closed' },
   suspend: { to: 'open.ready' },
   restored: { to: 'open.ready' },
@@ -89,9 +92,15 @@ const TABLE: Table<State, keyof typeof EVENTS> = {
   'open.busy.acting.running': {
     ...BUSY,
     cancel: { to: 'open.busy.acting.cancelling' },
+    expire: { to: 'open.busy.acting.cancelling' },
     'tools.done': { to: 'open.busy.thinking' },
   },
-  'open.busy.acting.cancelling': { ...BUSY, cancel: 'ignored', 'tools.done': { to: 'open.ready' } },
+  'open.busy.acting.cancelling': {
+    ...BUSY,
+    cancel: 'ignored',
+    expire: 'ignored',
+    'tools.done': { to: 'open.ready' },
+  },
 };
 
 for (const state of STATES) {

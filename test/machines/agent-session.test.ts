@@ -124,7 +124,7 @@ test('a wait for the model is announced with its cause', (t) => {
   assert.deepEqual(agent.notices.at(-1), status('busy', 'model_rate_limited'));
 });
 
-test('a prompt ends at its deadline in every state', (t) => {
+test('a prompt ends at the limit of the server in every state', (t) => {
   for (const state of STATES.filter((name) => name.startsWith('open.busy'))) {
     const agent = sessionAt(t, state);
     for (let minute = 0; minute < 31; minute++) agent.clock.increment(60_000);
@@ -137,6 +137,45 @@ test('a prompt ends at its deadline in every state', (t) => {
       state,
     );
   }
+});
+
+const EXPIRED = {
+  status: 'failed',
+  failure: {
+    code: 'timed_out',
+    message: 'This took longer than the `timeoutS` of its request, and was interrupted.',
+  },
+};
+
+test('a prompt that reaches the deadline of its request while the model answers or is waited for fails at once', (t) => {
+  for (const events of [[], [limited]]) {
+    const agent = start(t);
+    agent.send(open, prompt({ timeoutMs: 900 }), ...events);
+    agent.clock.increment(899);
+    assert.deepEqual([agent.state().startsWith('open.busy'), agent.ended], [true, []]);
+    agent.clock.increment(1);
+    assert.deepEqual([agent.state(), agent.ended], ['open.ready', [EXPIRED]]);
+  }
+});
+
+test('a prompt that reaches the deadline of its request while tools run stops them first, and a later cancel changes nothing', (t) => {
+  const agent = start(t);
+  agent.send(open, prompt({ timeoutMs: 900 }), calls);
+  agent.clock.increment(900);
+  assert.equal(agent.work.at(-1), 'act told to stop');
+  agent.send(cancel, toolsDone);
+  assert.deepEqual([agent.state(), agent.ended], ['open.ready', [EXPIRED]]);
+});
+
+test('the deadline of a prompt counts over all of its steps, and a prompt without one has only the limit of the server', (t) => {
+  const agent = start(t);
+  agent.send(open, prompt({ timeoutMs: 900 }), calls);
+  agent.clock.increment(500);
+  agent.send(toolsDone);
+  agent.clock.increment(400);
+  agent.send(prompt());
+  agent.clock.increment(1_799_999);
+  assert.deepEqual([agent.state(), agent.ended], ['open.busy.thinking', [EXPIRED]]);
 });
 
 test('tools that do not stop are abandoned after the grace', (t) => {

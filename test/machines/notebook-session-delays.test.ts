@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
-import { OOM, startSession } from './session-fixture.ts';
+import { executeWithin, OOM, open, ready, type StartedSession, startSession } from './session-fixture.ts';
 import { assertInvariants, STUCK, type State, TIMED_OUT, WAY } from './session-states.ts';
 
 type Delay = keyof typeof notebookSessionMachine.implementations.delays & string;
 
 interface Deadline {
   readonly in: State;
+  /** The way into the state, if not the usual one. */
+  readonly way?: (s: StartedSession) => void;
   readonly ms: number;
   readonly to: State;
   readonly failure: { code: string; message: string } | null;
@@ -22,6 +24,15 @@ const DEADLINES: Record<string, readonly Deadline[]> = {
     { in: 'live.starting.forking', ms: 60_000, to: 'failed.resting', failure: TIMED_OUT },
     { in: 'live.restoring.forking', ms: 60_000, to: 'failed.resting', failure: TIMED_OUT },
   ],
+  workDeadline: [
+    {
+      in: 'live.busy.running',
+      way: (s) => s.send(open, ready, executeWithin(10_000)),
+      ms: 10_000,
+      to: 'live.busy.cancelling',
+      failure: null,
+    },
+  ],
   cancelGrace: [{ in: 'live.busy.cancelling', ms: 3_000, to: 'live.busy.killing', failure: null }],
   killDeadline: [{ in: 'live.busy.killing', ms: 5_000, to: 'failed.resting', failure: STUCK }],
   closeDeadline: [{ in: 'live.closing', ms: 3_000, to: 'closed', failure: null }],
@@ -29,10 +40,10 @@ const DEADLINES: Record<string, readonly Deadline[]> = {
 } satisfies Record<Delay, readonly Deadline[]>;
 
 for (const [name, deadlines] of Object.entries(DEADLINES)) {
-  for (const { in: from, ms, to, failure } of deadlines) {
+  for (const { in: from, way = WAY[from], ms, to, failure } of deadlines) {
     test(`${name} leads from ${from} to ${to} after ${ms} ms and not before`, (t) => {
       const s = startSession(t);
-      WAY[from](s);
+      way(s);
       s.clock.increment(ms - 1);
       assert.equal(s.state(), from);
       s.clock.increment(1);

@@ -9,6 +9,7 @@ import {
   done,
   EARLY_MS,
   execute,
+  executeWithin,
   exited,
   OOM,
   open,
@@ -81,6 +82,85 @@ test('a kernel that finishes within the grace keeps its memory and its answer', 
   assert.deepEqual([s.state(), s.kernel.starts, s.kernel.stops], ['live.ready', 1, 0]);
   s.clock.increment(86_400_000);
   assert.equal(s.state(), 'live.ready', 'the grace of the cancelled work no longer runs');
+});
+
+const INTERRUPTED: SessionEvent = {
+  type: 'kernel.done',
+  workId: 'run_1',
+  status: 'cancelled',
+  failure: null,
+};
+
+test('work that reaches its deadline is interrupted as by a cancel, and has failed', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, executeWithin(10_000));
+  s.clock.increment(10_000);
+  assert.deepEqual(s.kernel.orders.at(-1), { type: 'interrupt' });
+  s.send(cancel(), INTERRUPTED);
+  assert.deepEqual(
+    s.ended.map(({ status, failure }) => [status, failure?.code]),
+    [['failed', 'timed_out']],
+  );
+  assert.equal(s.state(), 'live.ready');
+});
+
+test('work that ends by itself although its deadline has interrupted it keeps its own end', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, executeWithin(10_000));
+  s.clock.increment(10_000);
+  s.send(done());
+  assert.deepEqual(
+    s.ended.map(({ status, failure }) => [status, failure]),
+    [['completed', null]],
+  );
+});
+
+test('work that was cancelled before its deadline stays cancelled after it', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, executeWithin(10_000));
+  s.clock.increment(9_999);
+  s.send(cancel());
+  s.clock.increment(1_000);
+  s.send(INTERRUPTED);
+  assert.deepEqual(
+    s.ended.map(({ status, failure }) => [status, failure]),
+    [['cancelled', null]],
+  );
+});
+
+test('a deadline ends with its work, and the next work has none of it', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, executeWithin(10_000), done(), execute('run_2'));
+  s.clock.increment(86_400_000);
+  assert.equal(s.state(), 'live.busy.running');
+});
+
+test('a kernel that ignores the interrupt of a deadline is killed, and the failure says so', (t) => {
+  for (const end of [exited(EARLY_MS), undefined]) {
+    const s = startSession(t);
+    s.send(open, ready, executeWithin(10_000));
+    s.clock.increment(10_000);
+    s.clock.increment(3_000);
+    assert.equal(s.state(), 'live.busy.killing');
+    if (end === undefined) s.clock.increment(5_000);
+    else s.send(end);
+    const [{ status, failure } = {}] = s.ended;
+    assert.deepEqual([s.ended.length, status, failure?.code], [1, 'failed', 'timed_out']);
+    const cause = end === undefined ? STUCK : KILLED;
+    assert.ok(failure?.message.endsWith(cause.message), failure?.message);
+    assert.equal(s.context().failure?.code, cause.code);
+  }
+});
+
+test('closing a session ends work that is past its deadline as every other work', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, executeWithin(10_000));
+  s.clock.increment(10_000);
+  s.send(close, exited());
+  assert.deepEqual(
+    s.ended.map(({ status, failure }) => [status, failure]),
+    [['cancelled', CLOSED]],
+  );
 });
 
 test('a kernel that dies while it is interrupted fails the work with its cause', (t) => {

@@ -114,6 +114,10 @@ export const suspend: SessionEvent = { type: 'suspend', failure: STOPPED };
 export function execute(id = 'run_1', edits = false): SessionEvent {
   return { type: 'execute', work: { kind: 'run', id }, edits };
 }
+/** Work that may take so many milliseconds. */
+export function executeWithin(timeoutMs: number): SessionEvent {
+  return { type: 'execute', work: { kind: 'run', id: 'run_1', timeoutMs }, edits: false };
+}
 export function cancel(workId = 'run_1'): SessionEvent {
   return { type: 'cancel', workId };
 }

@@ -8,7 +8,12 @@ import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
 import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
+import { timeoutOption } from '../run/timeout-option.ts';
 import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
+
+interface PromptOptions {
+  readonly timeout?: number;
+}
 
 interface NewOptions {
   readonly environment?: string;
@@ -56,10 +61,12 @@ export const agent: CommandGroup = (program, context) => {
     .description('send a prompt and show the answer; Ctrl-C cancels it, a second one leaves at once')
     .argument('<conversation>', 'id of the conversation')
     .argument('[text]', 'text of the prompt; - or no text reads standard input')
-    .action(async (sessionId: string, given: string | undefined, _, command) => {
+    .addOption(timeoutOption())
+    .action(async (sessionId: string, given: string | undefined, { timeout }: PromptOptions, command) => {
       const text = given === undefined || given === '-' ? await input.read() : given;
       if (text.trim() === '') throw new CommandFailure('The prompt is empty.', EXIT.usage);
-      const exitCode = await ask(context, connect(command), sessionId, text, wantsJson(command));
+      const options = { json: wantsJson(command), timeoutS: timeout };
+      const exitCode = await ask(context, connect(command), sessionId, text, options);
       if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
     });
   examples(prompt, [
@@ -79,7 +86,7 @@ export const agent: CommandGroup = (program, context) => {
       const sessionId = given ?? (await openConversation(client, options)).sessionId;
       if (given === undefined) terminal.err(`${sessionId}\n`);
       for await (const line of input.lines(() => terminal.err('> '))) {
-        if (line.trim() !== '') await ask(context, client, sessionId, line, wantsJson(command));
+        if (line.trim() !== '') await ask(context, client, sessionId, line, { json: wantsJson(command) });
       }
     });
   examples(chat, ['troupe agent chat', 'troupe agent chat --notebook nb_01…']);
@@ -188,13 +195,19 @@ async function openConversation(client: Client, options: NewOptions) {
   }
 }
 
-/** Sends one prompt and shows its answer. With `json`, every event is printed as a line, and the run as the last one. */
+interface AskOptions {
+  /** Whether every event is printed as a line, and the run as the last one. */
+  readonly json: boolean;
+  readonly timeoutS?: number | undefined;
+}
+
+/** Sends one prompt and shows its answer. */
 async function ask(
   { terminal, input }: CliContext,
   client: Client,
   sessionId: string,
   text: string,
-  json: boolean,
+  { json, timeoutS }: AskOptions,
 ): Promise<ExitCode> {
   using interruption = new Interruption(input);
   const screen = new ConversationScreen(terminal);
@@ -204,7 +217,8 @@ async function ask(
     signal: interruption.leave,
     submit: async () => {
       interruption.stop.throwIfAborted();
-      const { runId } = await client.agentSessions.prompt(sessionId, text, { signal: interruption.leave });
+      const { leave: signal } = interruption;
+      const { runId } = await client.agentSessions.prompt(sessionId, text, { timeoutS, signal });
       interruption.instead = () => {
         terminal.err('\ncancelling; press Ctrl-C again to leave at once\n');
         client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // the run may have ended

@@ -5,6 +5,7 @@ import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { Interruption } from '../run/interruption.ts';
 import { readTextFile } from '../run/notebook-file.ts';
 import { describe, showOptions } from '../run/run-show.ts';
+import { timeoutOption } from '../run/timeout-option.ts';
 import { outputText } from '../show/output.ts';
 import { OutputFiles } from '../show/output-files.ts';
 import { styleOf } from '../style.ts';
@@ -15,6 +16,7 @@ interface ExecOptions {
   readonly code?: string;
   readonly session?: string;
   readonly keep?: boolean;
+  readonly timeout?: number;
   readonly toolCallId?: string;
   readonly outputDir?: string;
 }
@@ -35,6 +37,7 @@ export const code: CommandGroup = (program, context) => {
     .option('-c, --code <code>', 'the code itself')
     .option('--session <id>', 'id of the session (default: SERVICE_SESSION_ID)')
     .option('--keep', 'keep the names that the code makes for later calls with --keep')
+    .addOption(timeoutOption())
     .option('--tool-call-id <id>', 'id that the execution-completed event repeats')
     .option('--output-dir <directory>', 'directory for images that the code shows or returns')
     .action(async (file: string | undefined, options: ExecOptions, command) => {
@@ -43,10 +46,11 @@ export const code: CommandGroup = (program, context) => {
       const source = await sourceFrom(file, options.code, context);
       const interruption = new Interruption(context.input);
       try {
-        const { toolCallId, keep } = options;
+        const { toolCallId, keep, timeout: timeoutS } = options;
         const result = await client.code.execute(sessionId, source, {
           toolCallId,
           keep,
+          timeoutS,
           signal: interruption.stop,
         });
         if (wantsJson(command)) printJson(terminal, result);

@@ -8,6 +8,7 @@ import { Interruption } from '../run/interruption.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { type FrontEnd, frontEndOption } from '../run/report.ts';
 import { runNotebook } from '../run/run-notebook.ts';
+import { timeoutOption } from '../run/timeout-option.ts';
 import { printJson } from '../terminal.ts';
 
 interface RunOptions {
@@ -16,6 +17,7 @@ interface RunOptions {
   readonly cacheMode: CacheMode;
   readonly parameter: readonly string[];
   readonly strict?: boolean;
+  readonly timeout?: number;
   readonly keep?: boolean;
   readonly rm?: boolean;
   readonly outputDir?: string;
@@ -56,6 +58,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
       '--strict',
       'run nothing if cells define the same name or form a cycle (default: run the cells that can)',
     )
+    .addOption(timeoutOption())
     .option('--keep', 'leave the session and its environment open')
     .option('--rm', 'delete the imported notebook at the end, with its run')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
@@ -101,6 +104,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
             cacheMode: options.cacheMode,
             arguments: argumentsOf(options.parameter, passedOn),
             strict: options.strict === true,
+            timeoutS: options.timeout,
             keep: options.keep === true,
             remove: options.rm === true,
             outputDir: options.outputDir,

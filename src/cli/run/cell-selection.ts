@@ -7,6 +7,7 @@ export interface ExecutionModes {
   readonly cacheMode: CacheMode;
   /** How cells that cannot run are treated. */
   readonly structuralErrors: 'refuse' | 'skip';
+  readonly timeoutS?: number;
 }
 
 /** Returns a request to run the cells with these ids or names, or all. Throws `CommandFailure` for an unknown cell. */

@@ -34,6 +34,8 @@ export interface RunNotebookOptions extends ResultOptions {
   readonly arguments: readonly string[] | undefined;
   /** Run nothing when cells have structural errors. */
   readonly strict: boolean;
+  /** How many seconds the run may take; undefined for no deadline. */
+  readonly timeoutS: number | undefined;
   /** Leave the session and its environment open. */
   readonly keep: boolean;
   /** Delete an imported notebook at the end. */
@@ -81,6 +83,7 @@ async function runFound(
       requestFor(notebook, options.cells, {
         cacheMode: options.cacheMode,
         structuralErrors: options.strict ? 'refuse' : 'skip',
+        ...(options.timeoutS === undefined ? {} : { timeoutS: options.timeoutS }),
       }),
     // The notebook has never run, so nobody needs the imported copy.
     async () => (isImported && !options.remove ? client.notebooks.delete(notebook.id) : undefined),

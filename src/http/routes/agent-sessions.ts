@@ -148,7 +148,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       checkAccess: ({ principal, params }) => sessions.checkUse(principal, params.sessionId),
       async handle(request) {
         const { principal, params, body } = request;
-        const submitted = await prompts.submit(principal, params.sessionId, body.prompt, request.trace);
+        const submitted = await prompts.submit(principal, params.sessionId, body, request.trace);
         const { runId } = submitted;
         return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
       },

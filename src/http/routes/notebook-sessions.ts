@@ -271,8 +271,8 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
         sessions.whenAwake(request.principal.workspaceId, namedSession(request), () => request.signal),
       async handle({ principal, headers, body, signal, trace }) {
         const sessionId = namedSession({ headers });
-        const { code, keep = false } = body;
-        const call = { code, keep, toolCallId: body.tool_call_id ?? undefined, trace };
+        const { code, keep = false, timeoutS } = body;
+        const call = { code, keep, timeoutS, toolCallId: body.tool_call_id ?? undefined, trace };
         const { result } = await calls.begin(principal.workspaceId, sessionId, call, signal);
         return defer(result, unfinished);
       },

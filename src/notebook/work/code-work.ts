@@ -83,6 +83,7 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
     conclude: (done) => {
       if (done.error !== null)
         errors.push({ type: 'kernel_command_failed', message: done.error, cellId: null });
+      if (done.interrupted) return { status: 'cancelled', failure: null };
       return { status: errors.length > 0 ? 'failed' : 'completed', failure: null };
     },
     cancelRequested: () => undefined,

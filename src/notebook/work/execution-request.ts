@@ -17,6 +17,7 @@ interface ExecutionModes {
   readonly cacheMode?: CacheMode;
   /** `skip`: cells with structural errors do not run, and the others do. */
   readonly structuralErrors?: 'refuse' | 'skip';
+  readonly timeoutS?: number;
 }
 
 export type ExecutionRequest = ExecutionModes &

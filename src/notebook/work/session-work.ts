@@ -12,8 +12,17 @@ export interface CallOptions {
   readonly edits: boolean;
   /** When it aborts, the work is interrupted; the call settles once the work has ended. */
   readonly signal?: AbortSignal;
-  /** The work is interrupted when it takes more than so many milliseconds. No limit when absent. */
-  readonly limitMs?: number;
+  /** The work is interrupted when it takes more than so many milliseconds. No deadline when absent. */
+  readonly timeoutMs?: number;
+}
+
+/** Returns the deadline that a request sets for its work. */
+export function deadlineOf({
+  timeoutS,
+}: {
+  readonly timeoutS?: number | undefined;
+}): Pick<Work, 'timeoutMs'> {
+  return timeoutS === undefined ? {} : { timeoutMs: timeoutS * 1000 };
 }
 
 /** Returns the plan of a call. It calls one of `resolve` and `reject` when the work is ended. */
@@ -49,21 +58,20 @@ export class SessionWork {
   /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with the plan's error. */
   async call<Result>(
     session: ActorId,
-    { kind, edits, signal, limitMs }: CallOptions,
+    { kind, edits, signal, timeoutMs }: CallOptions,
     planOf: CallPlan<Result>,
   ): Promise<Result> {
     const id = newId<string>('request');
     const interrupt = () => this.cancel(session, id);
-    const limit = limitMs === undefined ? undefined : setTimeout(interrupt, limitMs);
+    const work = { kind, id, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
     try {
       return await new Promise<Result>((resolve, reject) => {
         const live = this.#liveNotebooks.of(session);
-        this.start(session, live, { kind, id }, edits, planOf(id, resolve, reject));
+        this.start(session, live, work, edits, planOf(id, resolve, reject));
         if (signal?.aborted === true) interrupt();
         else signal?.addEventListener('abort', interrupt, { once: true });
       });
     } finally {
-      clearTimeout(limit);
       signal?.removeEventListener('abort', interrupt);
     }
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { Work } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
@@ -9,10 +10,15 @@ import { WorkSlot } from '#src/notebook/work/work-slot.ts';
 
 const SESSION: ActorId = { workspaceId: 'ws_1' as WorkspaceId, id: 'nb_1' };
 
+interface Asked {
+  readonly type: string;
+  readonly work?: Work;
+}
+
 /** Returns the events that a session gets for a call that never ends. */
-function eventsOf(options: Pick<CallOptions, 'signal' | 'limitMs'>): string[] {
-  const events: string[] = [];
-  const note = (_: unknown, { type }: { readonly type: string }) => void events.push(type);
+function askedBy(options: Pick<CallOptions, 'signal' | 'timeoutMs'>): Asked[] {
+  const events: Asked[] = [];
+  const note = (_: unknown, event: Asked) => void events.push(event);
   const actors = { ask: note, tell: note } as unknown as NotebookSessionActors;
   const live = { of: () => ({ work: new WorkSlot() }) } as unknown as LiveNotebooks;
   const plan = {
@@ -27,20 +33,26 @@ function eventsOf(options: Pick<CallOptions, 'signal' | 'limitMs'>): string[] {
   return events;
 }
 
+function eventsOf(options: Pick<CallOptions, 'signal'>): string[] {
+  return askedBy(options).map(({ type }) => type);
+}
+
 test('work is interrupted when its caller leaves, also when the caller has left before it begins', () => {
   const caller = new AbortController();
-  const events = eventsOf({ signal: caller.signal });
-  assert.deepEqual(events, ['execute']);
+  const events = askedBy({ signal: caller.signal });
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['execute'],
+  );
   caller.abort();
-  assert.deepEqual(events, ['execute', 'cancel']);
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['execute', 'cancel'],
+  );
   assert.deepEqual(eventsOf({ signal: AbortSignal.abort() }), ['execute', 'cancel']);
 });
 
-test('work with a limit of time is interrupted at that limit', (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  const events = eventsOf({ limitMs: 60_000 });
-  t.mock.timers.tick(59_999);
-  assert.deepEqual(events, ['execute']);
-  t.mock.timers.tick(1);
-  assert.deepEqual(events, ['execute', 'cancel']);
+test('the chart of the session gets the deadline of the work, and keeps it', () => {
+  const deadlines = [{ timeoutMs: 60_000 }, {}].map((options) => askedBy(options)[0]?.work?.timeoutMs);
+  assert.deepEqual(deadlines, [60_000, undefined]);
 });

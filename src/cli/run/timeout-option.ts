@@ -1,0 +1,12 @@
+import { InvalidArgumentError, Option } from 'commander';
+
+/** Returns the option `--timeout`, the deadline of what a command asks for. */
+export function timeoutOption(): Option {
+  const description = 'interrupt it after so many seconds; it has then failed (default: no deadline)';
+  return new Option('--timeout <seconds>', description).argParser(secondsOf);
+}
+
+function secondsOf(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds, at least 1.');
+}
