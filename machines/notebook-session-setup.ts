@@ -61,12 +61,14 @@ interface Opening {
 export type SessionEvent =
   | ({ type: 'open' } & Opening)
   | { type: 'execute'; work: Work; edits: boolean }
-  /** Asks whether the session is in this environment. Changes nothing, nor do the two that follow. */
+  /** Asks whether the session is in this environment. Changes nothing, nor do the three that follow. */
   | { type: 'shareEnvironment'; environmentId: EnvironmentId }
   /** Asks whether an agent can be bound to the session now. */
   | { type: 'bindAgent' }
   /** Asks whether the saved notebook can be changed: not while the session is open and owns the document. */
   | { type: 'changeSaved' }
+  /** Asks whether the work of the session, if it has any, can be interrupted. */
+  | { type: 'interrupt' }
   | { type: 'cancel'; workId: string }
   | { type: 'close' }
   | { type: 'wake' }

@@ -71,6 +71,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       guard: { type: 'isInEnvironment', params: ({ event }) => event.environmentId },
       actions: 'permit',
     },
+    interrupt: { actions: 'permit' },
   },
   initial: 'closed',
   states: {
@@ -78,6 +79,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       meta: {
         refuse: {
           execute: 'session_closed',
+          interrupt: 'session_closed',
           close: 'session_closed',
           wake: 'session_closed',
           hibernate: 'session_closed',
@@ -87,6 +89,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       on: {
         open: { target: 'live', actions: { type: 'begin', params: ({ event }) => event } },
         shareEnvironment: {},
+        interrupt: {},
         changeSaved: { actions: 'permit' },
       },
     },
@@ -228,6 +231,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
           meta: {
             refuse: {
               execute: 'session_closed',
+              interrupt: 'session_closed',
               wake: 'session_closed',
               hibernate: 'session_closed',
               shareEnvironment: 'notebook_not_ready',
@@ -236,6 +240,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
           on: {
             close: 'closing',
             shareEnvironment: {},
+            interrupt: {},
             restored: '#notebookSession.closing',
             suspend: '#notebookSession.closing',
             'kernel.exited': '#notebookSession.closing',

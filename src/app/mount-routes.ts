@@ -118,6 +118,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...notebookSessionRoutes({
       sessions,
       list: notebooks.sessionList,
+      interruptions: notebooks.interruptions,
       tickets: identity.tickets,
       admit: (workspaceId) => planes.files.quota.admitSession(workspaceId),
     }),

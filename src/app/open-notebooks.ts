@@ -27,6 +27,7 @@ import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts'
 import { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebooksForAgents } from '#src/notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
@@ -191,6 +192,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       }
     },
     codeCalls,
+    interruptions: new SessionInterruptions({ actors, sessions, runs, work }),
     executions: new Executions({
       log,
       store,

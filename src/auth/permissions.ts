@@ -20,6 +20,7 @@ const PERMISSIONS = {
   'session.read': { role: 'viewer', scopes: RUNTIME },
   'session.open': { role: 'editor', scopes: RUNTIME },
   'session.close': { role: 'editor', scopes: RUNTIME },
+  'session.interrupt': { role: 'editor', scopes: RUNTIME },
   'run.read': { role: 'viewer', scopes: RUNTIME },
   'run.submit': { role: 'editor', scopes: RUNTIME },
   'run.cancel': { role: 'editor', scopes: RUNTIME },

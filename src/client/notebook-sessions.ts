@@ -29,6 +29,9 @@ export function notebookSessions(connection: Connection) {
     /** Puts the session to sleep: its kernel ends. */
     hibernate: (sessionId: string, options: PostOptions = {}) =>
       connection.json(operation('hibernateNotebookSession', { params: { sessionId }, ...options })),
+    /** Ends the run or the code call that keeps the session busy. Resolves when that has begun, or when nothing runs. */
+    interrupt: (sessionId: string, options: PostOptions = {}) =>
+      connection.json(operation('interruptNotebookSession', { params: { sessionId }, ...options })),
     /** Starts the kernel of a session that sleeps. */
     wake: (sessionId: string, options: PostOptions = {}) =>
       connection.json(operation('wakeNotebookSession', { params: { sessionId }, ...options })),

@@ -35,7 +35,8 @@ import { type StructuralErrors, structureWork, type UnfinishedCheck } from './wo
  */
 const CHECK_LIMIT_MS = 60_000;
 const CHECK_INTERRUPTED =
-  'The kernel has not checked the new code in time: code that a cell has started keeps the kernel busy. Close the session to end it.';
+  'The check of the new code was interrupted: by a request, or because it took more than a minute. If something that a cell has ' +
+  'left behind keeps the kernel busy, close the session to end that.';
 
 /** The submitter of a run: the run counts among this user's runs in progress. */
 type Submitter = Pick<Principal, 'workspaceId' | 'userId'>;

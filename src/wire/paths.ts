@@ -27,6 +27,7 @@ export const PATHS = {
   listExecutions: 'GET /api/v3/notebook-sessions/:sessionId/executions',
   submitExecution: 'POST /api/v3/notebook-sessions/:sessionId/executions',
   hibernateNotebookSession: 'POST /api/v3/notebook-sessions/:sessionId/hibernate',
+  interruptNotebookSession: 'POST /api/v3/notebook-sessions/:sessionId/interrupt',
   wakeNotebookSession: 'POST /api/v3/notebook-sessions/:sessionId/wake',
 
   listExecutionEnvironments: 'GET /api/v3/execution-environments',

@@ -134,6 +134,21 @@ export const OpenNotebookSessionSchema = Type.Object(
 );
 export type OpenNotebookSession = Wire<typeof OpenNotebookSessionSchema>;
 
+export const SessionInterruptionSchema = Type.Object(
+  {
+    sessionId: Type.String(),
+    status: oneOf(['interrupting', 'idle'], {
+      description:
+        'Not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.',
+    }),
+    runId: nullable(
+      Type.String({ description: 'The run that is cancelled. Null when nothing ran, and for a code call.' }),
+    ),
+  },
+  { $id: 'SessionInterruption', ...closed },
+);
+export type SessionInterruption = Wire<typeof SessionInterruptionSchema>;
+
 export const CodeRequestSchema = Type.Object(
   {
     code: Type.String({ description: 'Python; `await` is allowed at the top level.' }),

@@ -76,6 +76,7 @@ export const EVENTS: Record<SessionEvent['type'], SessionEvent> = {
   shareEnvironment: shareEnvironment(),
   bindAgent: { type: 'bindAgent' },
   changeSaved: { type: 'changeSaved' },
+  interrupt: { type: 'interrupt' },
   open,
   execute: execute('run_2'),
   cancel: cancel(),

@@ -116,6 +116,19 @@ export const sessions: CommandGroup = (program, context) => {
     });
   examples(close, ['troupe sessions close nb_01… --with-environment']);
 
+  const interrupt = group
+    .command('interrupt')
+    .description('end the run or the code that keeps a session busy; its variables stay')
+    .addArgument(sessionArgument())
+    .action(async (id: string | undefined, _, command) => {
+      const interruption = await connect(command).notebookSessions.interrupt(sessionOf(id, context));
+      const { sessionId, status, runId } = interruption;
+      if (wantsJson(command)) printJson(terminal, interruption);
+      else if (status === 'idle') terminal.out(`Nothing runs in ${sessionId}.\n`);
+      else terminal.out(`${runId === null ? 'The code is interrupted' : `${runId} is cancelled`}.\n`);
+    });
+  examples(interrupt, ['troupe sessions interrupt nb_01…']);
+
   const events = group
     .command('events')
     .description('print the events of a session until it closes: first its state, then live events')

@@ -40,6 +40,14 @@ const CHANGES: Readonly<Record<string, EntryOf>> = {
   rotateKeys: ({ answer }) => ({ action: 'keyring.rotate', target: activeKey(answer) }),
   deleteKey: ({ params }) => ({ action: 'keyring.delete', target: text(params.keyId) }),
   hibernateNotebookSession: ({ params }) => ({ action: 'session.hibernate', target: text(params.sessionId) }),
+  interruptNotebookSession: ({ params, answer }) =>
+    answer.status === 'idle'
+      ? []
+      : {
+          action: 'session.interrupt',
+          target: text(params.sessionId),
+          detail: answer.runId === null ? 'code' : text(answer.runId),
+        },
   wakeNotebookSession: ({ params }) => ({ action: 'session.wake', target: text(params.sessionId) }),
   closeNotebookSession: ({ params }) => ({ action: 'session.close', target: text(params.sessionId) }),
   closeAgentSession: ({ params }) => ({ action: 'conversation.close', target: text(params.sessionId) }),

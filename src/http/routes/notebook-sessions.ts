@@ -4,6 +4,7 @@ import type { CodeCalls } from '#src/notebook/code-calls.ts';
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
+import type { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
@@ -18,6 +19,7 @@ import { defineRoute, type Route } from '../route.ts';
 export interface NotebookSessionRoutesOptions {
   readonly sessions: NotebookSessions;
   readonly list: NotebookSessionList;
+  readonly interruptions: SessionInterruptions;
   readonly tickets: TicketIssuer;
   /** Rejects when the workspace may open no session, because its files have reached their quota. */
   readonly admit: (workspaceId: WorkspaceId) => Promise<void>;
@@ -25,7 +27,7 @@ export interface NotebookSessionRoutesOptions {
 
 /** Notebook sessions. */
 export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): readonly Route[] {
-  const { sessions, list, tickets, admit } = options;
+  const { sessions, list, interruptions, tickets, admit } = options;
   return [
     defineRoute({
       ...OPERATIONS.openNotebookSession,
@@ -111,6 +113,26 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       errors: ['session_busy', 'session_not_ready', 'session_failed', 'session_closed'],
       handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
         sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.hibernate(workspaceId, sessionId))),
+    }),
+    defineRoute({
+      ...OPERATIONS.interruptNotebookSession,
+      whileFull: true,
+      summary: 'Interrupt what runs in a notebook session',
+      description:
+        'Ends the run or the code call that keeps the session busy. A run is cancelled, as `POST /api/v3/runs/{runId}/cancel` ' +
+        'does it; a code call is interrupted, and its caller gets a result with `success: false`. Returns 202 when the ' +
+        'interruption has begun: the session is `ready` again once it is over. When nothing runs, the response is 200, ' +
+        'nothing changes, and a session that sleeps stays asleep. The prompt of an agent that works in the notebook goes on: ' +
+        'cancel its run to end it.',
+      tags: ['Notebook sessions'],
+      access: { action: 'session.interrupt' },
+      errors: ['session_closed'],
+      handle({ principal: { workspaceId }, params: { sessionId } }) {
+        const interruption = interruptions.interrupt(workspaceId, sessionId);
+        return interruption.status === 'idle'
+          ? ok(interruption)
+          : accepted(interruption, pathOf('getNotebookSession', { sessionId }));
+      },
     }),
     defineRoute({
       ...OPERATIONS.wakeNotebookSession,

@@ -6,6 +6,7 @@ import {
   CodeResultSchema,
   NotebookSessionSchema,
   OpenNotebookSessionSchema,
+  SessionInterruptionSchema,
 } from '../session.ts';
 import { EmptyBodySchema, pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
@@ -67,6 +68,18 @@ export const NOTEBOOK_SESSION_OPERATIONS = declareOperations({
     body: EmptyBodySchema,
     optionalBody: true,
     responses: { 200: { description: 'The session, without a kernel.', schema: NotebookSessionSchema } },
+  },
+  interruptNotebookSession: {
+    body: EmptyBodySchema,
+    optionalBody: true,
+    responses: {
+      200: { description: 'Nothing ran in the session.', schema: SessionInterruptionSchema },
+      202: {
+        description: 'The interruption has begun.',
+        schema: SessionInterruptionSchema,
+        headers: { location: 'The path of the session.' },
+      },
+    },
   },
   wakeNotebookSession: {
     body: EmptyBodySchema,

@@ -10,7 +10,7 @@ import type {
   RunCancellationResult,
   SubmittedRun,
 } from '#src/wire/run.ts';
-import type { CodeResult, Environment, NotebookSession } from '#src/wire/session.ts';
+import type { CodeResult, Environment, NotebookSession, SessionInterruption } from '#src/wire/session.ts';
 import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
@@ -66,6 +66,7 @@ const sessionSummary: NotebookSessionSummary = {
 };
 const submitted: SubmittedRun = { runId: RUN, sessionId: NOTEBOOK, status: 'running' };
 const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
+const interruption: SessionInterruption = { sessionId: NOTEBOOK, status: 'interrupting', runId: RUN };
 const cancelled: RunCancellationResult = { runId: RUN, status: 'cancelling', error: null };
 const run: NotebookRun = {
   id: RUN,
@@ -131,6 +132,7 @@ export const NOTEBOOKS_EXAMPLES = {
   AgentRun: prompt,
   AgentRunPage: page(prompt),
   CancellationAccepted: cancellation,
+  SessionInterruption: interruption,
   RunCancellationResults: { items: [cancelled] },
   CodeResult: codeResult,
   Environment: environment,
