@@ -5,9 +5,10 @@ import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { Submission } from '#src/runs/submission.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import type { PromptRequest, SubmittedRun } from '#src/wire/run.ts';
+import type { PromptRequest } from '#src/wire/run.ts';
 import type { PageRequest } from '#storage/lists/listing.ts';
 import type { JsonPage } from '#storage/lists/sliced-listing.ts';
 import type { ConversationRecord } from '#storage/records/conversations.ts';
@@ -60,7 +61,7 @@ export class AgentPrompts {
     sessionId: string,
     request: PromptRequest,
     parent?: TraceContext,
-  ): Promise<SubmittedRun> {
+  ): Promise<Submission> {
     const { access, conversations, notebooks } = this.#options;
     const { workspaceId } = caller;
     const { notebookSessionId } = access.usable(caller, sessionId);
@@ -92,7 +93,7 @@ export class AgentPrompts {
     sessionId: string,
     request: PromptRequest,
     parent: TraceContext | undefined,
-  ): SubmittedRun {
+  ): Submission {
     const { agentActors, conversations, runs, budget } = this.#options;
     const { workspaceId } = caller;
     const session = { workspaceId, id: sessionId };
@@ -101,8 +102,9 @@ export class AgentPrompts {
 
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
+    const { lastEventId } = conversation.stream;
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
-    const runId = runs.begin(
+    const { runId, json } = runs.begin(
       workspaceId,
       sessionId as SessionId,
       'agent',
@@ -116,7 +118,7 @@ export class AgentPrompts {
     const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
     turn.ask(request.prompt);
     agentActors.start(session, turn, budget, request.timeoutS);
-    return { runId, sessionId, status: 'running' };
+    return { runId, lastEventId, json };
   }
 
   /** Resolves with the prompts of a conversation as runs. Rejects with `not_found` or `invalid_cursor`. */

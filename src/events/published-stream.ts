@@ -156,6 +156,11 @@ export class PublishedStream<Event extends Frameable> {
     if (this.#closing === undefined) this.#enqueue(event, after, false);
   }
 
+  /** The id of the last event that was published, from which a subscriber can continue. */
+  get lastEventId(): string {
+    return `${this.#epoch}-${this.#seq}`;
+  }
+
   /** Sends the last event, then ends every subscriber. Idempotent. */
   end(event: Event, after?: Promise<unknown>): void {
     if (this.#closing !== undefined) return;

@@ -115,8 +115,8 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly sharedTurn?: boolean;
   /** Whether people open it in a browser by a link: it has no query, and ignores the parameters that a link may have. */
   readonly isPage?: boolean;
-  /** Whether the OpenAPI document leaves it out: the route redirects to another one, or speaks a protocol of its own. */
-  readonly isAlias?: boolean;
+  /** Whether the OpenAPI document leaves the route out: it is a page or a file of a page, or speaks a protocol of its own. */
+  readonly isUndocumented?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**

@@ -8,7 +8,8 @@ import type {
 } from '#src/agent/tools/notebook-access.ts';
 import { preferred } from '#src/outputs/representation.ts';
 import type { RegisteredCell } from '#src/wire/events.ts';
-import type { NotebookRun, OutputInRun } from '#src/wire/run.ts';
+import type { Output } from '#src/wire/output.ts';
+import type { NotebookRun } from '#src/wire/run.ts';
 import { Deadline } from './deadline.ts';
 import type { McpCall } from './mcp-call.ts';
 import type { NotebookLines } from './notebook-lines.ts';
@@ -133,9 +134,9 @@ async function cellsOf(call: McpCall, { id, output }: NotebookRun): Promise<Cell
     parts.flatMap((part) => (part.type === 'asset' ? [[part.assetId, part.bytes] as const] : [])),
   );
   let shown = 0;
-  const read = async (value: OutputInRun): Promise<NotebookOutput> => {
-    if (!('assetId' in value)) return value;
+  const read = async (value: Output): Promise<NotebookOutput> => {
     const { mimetype, assetId, text, table } = value;
+    if (assetId === undefined) return value;
     const described = { ...(text === undefined ? {} : { text }), ...(table === undefined ? {} : { table }) };
     const isPicture = /^image\/(png|jpeg|gif|webp)$/.test(mimetype);
     if (isPicture && (sizes.get(assetId) ?? 0) <= MAX_SHOWN_ASSET_BYTES && shown++ < SHOWN_ASSETS) {
@@ -151,7 +152,8 @@ async function cellsOf(call: McpCall, { id, output }: NotebookRun): Promise<Cell
     if (part.type !== 'cell-result') continue;
     const [first] = part.outputs.length > 1 ? [preferred(part.outputs, 'model')] : part.outputs;
     const console: NotebookOutput[] = [];
-    for (const { channel, ...value } of part.console) console.push({ channel, ...(await read(value)) });
+    for (const { channel = 'stdout', ...value } of part.console)
+      console.push({ channel, ...(await read(value)) });
     cells.push({
       cellId: part.cellId,
       status: part.status,

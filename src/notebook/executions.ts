@@ -6,8 +6,9 @@ import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { Submission } from '#src/runs/submission.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
-import type { ExecutionRequest, SubmittedRun } from '#src/wire/run.ts';
+import type { ExecutionRequest } from '#src/wire/run.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
 import type { Permit } from '#storage/workspace-permits.ts';
@@ -104,7 +105,7 @@ export class Executions {
     sessionId: string,
     sent: ExecutionRequest,
     context: ExecutionContext = {},
-  ): SubmittedRun | Promise<SubmittedRun> {
+  ): Submission | Promise<Submission> {
     const request = executionOf(sent);
     const edits = editsNotebook(request);
     const order = { caller, sessionId, request, edits, context };
@@ -112,7 +113,7 @@ export class Executions {
   }
 
   /** Submits a run that changes the notebook. The code goes into its record, the notebook, an event and the kernel. */
-  async #prepareAndSubmit(order: Order): Promise<SubmittedRun> {
+  async #prepareAndSubmit(order: Order): Promise<Submission> {
     const { caller, sessionId, request } = order;
     const { workspaceId } = caller;
     const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
@@ -129,7 +130,7 @@ export class Executions {
     return reserveMemory(codeBytes, cellBytes + codeBytes);
   }
 
-  #submit(order: Order): SubmittedRun | Promise<SubmittedRun> {
+  #submit(order: Order): Submission | Promise<Submission> {
     const { caller, sessionId, edits } = order;
     const { sessions, work, runs } = this.#options;
     const { workspaceId, userId } = caller;
@@ -138,13 +139,13 @@ export class Executions {
     return permit === undefined ? this.#begin(order) : this.#beginWith(permit, order);
   }
 
-  async #beginWith(reserved: Permit | Promise<Permit>, order: Order): Promise<SubmittedRun> {
+  async #beginWith(reserved: Permit | Promise<Permit>, order: Order): Promise<Submission> {
     using _permit = await reserved;
     return await this.#begin(order);
   }
 
   /** Begins the run, or has new code checked before that. */
-  #begin(order: Order): SubmittedRun | Promise<SubmittedRun> {
+  #begin(order: Order): Submission | Promise<Submission> {
     const { caller, sessionId, request, edits } = order;
     const { sessions, work, liveNotebooks } = this.#options;
     const { session, live: known, environmentId } = sessions.use(caller.workspaceId, sessionId);
@@ -168,7 +169,7 @@ export class Executions {
     order: Order,
     target: Target,
     codes: ReadonlyMap<string, string>,
-  ): Promise<SubmittedRun> {
+  ): Promise<Submission> {
     const { caller, sessionId, request, edits, context } = order;
     const { sessions, work, liveNotebooks } = this.#options;
     const { session, live, cellIds } = target;
@@ -190,7 +191,7 @@ export class Executions {
   }
 
   /** Changes the notebook, begins the run and gives it to the session, which takes it: its state was just checked. */
-  #start(order: Order, { session, live, environmentId, cellIds }: Target): SubmittedRun {
+  #start(order: Order, { session, live, environmentId, cellIds }: Target): Submission {
     const { caller, sessionId, request, edits, context } = order;
     const { work, runs, store, hint, log } = this.#options;
     const { workspaceId, userId } = caller;
@@ -198,7 +199,8 @@ export class Executions {
     runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
-    const runId = runs.begin(
+    const { lastEventId } = live.stream;
+    const { runId, json } = runs.begin(
       workspaceId,
       sessionId as SessionId,
       'notebook',
@@ -222,7 +224,7 @@ export class Executions {
       log,
     });
     work.start(session, live, { kind: 'run', id: runId, ...deadlineOf(request) }, edits, plan);
-    return { runId, sessionId, status: 'running' };
+    return { runId, lastEventId, json };
   }
 
   /** Asks for a run's cancellation: its kernel is interrupted at once. */

@@ -40,6 +40,8 @@ export function withEncodedInput(run: RunDocument): RunDocument {
 
 /** A run as it is stored. */
 interface EncodedRun {
+  /** The JSON of the run, in parts. */
+  readonly parts: readonly Uint8Array[];
   readonly record: EncodedRecord<RunRecord>;
   /** The form of an ended run in lists without outputs; undefined when it can be made without parsing the record. */
   readonly summary: Uint8Array | undefined;
@@ -70,7 +72,7 @@ export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFact
       : atOnce(encodeRecordOfParts(runRecords, fields, 'document', parts));
   const hasSummary = length > MAX_BYTES_WITHOUT_SUMMARY && run.output !== null && !isInputLarge;
   const summary = hasSummary ? Buffer.concat(partsOf({ ...run, output: null })) : undefined;
-  return { record: { kind: runRecords, bytes }, summary };
+  return { parts, record: { kind: runRecords, bytes }, summary };
 }
 
 /** Returns the places of the input and the output in the JSON of a run, from the lengths of its other parts. */

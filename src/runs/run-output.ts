@@ -1,6 +1,7 @@
 /** The output of a run as it is stored: parts in the record, and assets for outputs that are too large for it. */
 import { type AssetId, newId } from '#src/core/ids.ts';
-import type { ConsoleEntry, OutputInRun, OutputPart } from '#src/wire/run.ts';
+import type { Output } from '#src/wire/output.ts';
+import type { OutputPart } from '#src/wire/run.ts';
 import type { Asset } from '#storage/records/assets.ts';
 import { OutputContents } from './output-content.ts';
 
@@ -13,7 +14,7 @@ export const MAX_INLINE_TOTAL_BYTES = 1024 * 1024;
 export const MAX_DESCRIBED_TOTAL_BYTES = 1024 * 1024;
 
 /** A value as a kernel or a tool returns it: text, or an object for types like JSON. */
-export type RawOutput = Extract<OutputInRun, { data: unknown }>;
+export type RawOutput = Omit<Output, 'channel' | 'assetId'> & { readonly data: unknown };
 
 const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 
@@ -32,7 +33,7 @@ export class OutputShelf {
   }
 
   /** Returns a cell's output as a list: empty when it has no value, one entry for each type of a bundle. */
-  shelve(output: RawOutput | null): OutputInRun[] {
+  shelve(output: RawOutput | null): Output[] {
     if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return [];
     const description = this.#describe(output);
     this.contents.take(output);
@@ -43,7 +44,7 @@ export class OutputShelf {
   }
 
   /** Returns an entry of a cell's console: text unchanged, because it is bounded already, and a figure like an output. */
-  shelveConsole({ channel, ...output }: RawOutput & { readonly channel: string }): ConsoleEntry[] {
+  shelveConsole({ channel, ...output }: RawOutput & { readonly channel: string }): Output[] {
     const { mimetype, data } = output;
     if (channel !== 'media') return [{ channel, mimetype, data, ...this.#describe(output) }];
     return this.shelve(output).map((shown) => ({ channel, ...shown }));
@@ -74,7 +75,7 @@ export class OutputShelf {
     return [{ type: 'warning', code: 'storage_full', message }];
   }
 
-  #place(mimetype: string, data: unknown): OutputInRun | undefined {
+  #place(mimetype: string, data: unknown): Output | undefined {
     const text = typeof data === 'string' ? data : JSON.stringify(data);
     const size = this.contents.known(text)?.bytes.byteLength ?? Buffer.byteLength(text);
     if (size <= MAX_INLINE_BYTES && this.#inlineTotal + size <= MAX_INLINE_TOTAL_BYTES) {

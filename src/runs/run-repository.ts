@@ -25,6 +25,10 @@ import { addToIndex, noteStatus } from './run-lists.ts';
 import { RunReader, type RunReaderOptions } from './run-reader.ts';
 import { recordSpan, traceFrom } from './run-trace.ts';
 import { RUN_VERSION, storedRun } from './stored-run.ts';
+import type { Submission } from './submission.ts';
+
+/** A run that was just begun. */
+export type BegunRun = Pick<Submission, 'runId' | 'json'>;
 
 /** How a run ended. */
 export interface RunEnd {
@@ -96,6 +100,7 @@ export class RunRepository {
 
   /**
    * Begins a run that was admitted (`limits`) in this turn: writes its record, lists it in its session and starts its actor.
+   * Returns its id, and its JSON in parts.
    */
   begin(
     workspaceId: WorkspaceId,
@@ -105,7 +110,7 @@ export class RunRepository {
     environmentId: string | null = null,
     parent?: TraceContext,
     createdBy?: string,
-  ): RunId {
+  ): BegunRun {
     const runId = newId<RunId>('run');
     const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
     const run = withEncodedInput({
@@ -124,14 +129,14 @@ export class RunRepository {
     if (run.input !== input) this.#large.set(runId, run);
     if (createdBy !== undefined) this.#users.set(runId, createdBy);
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
+    const { record, parts } = encodeRun(run, { trace: traceFrom(parent), owner: this.actors.owner });
     this.#store.write((tx) => {
-      const { record } = encodeRun(run, { trace: traceFrom(parent), owner: this.actors.owner });
       tx.putEncoded(record, workspaceId, runId);
       const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now } as const;
       addToIndex(tx, workspaceId, runId, entry);
     });
     faultPoint('run.begun');
-    return runId;
+    return { runId, json: parts };
   }
 
   /** Ends a run: its actor announces the status, and its record gets the output. A run that has ended stays as it is. */

@@ -1,7 +1,7 @@
 /** The events of the sessions' streams: one envelope per event, with `type` as discriminator. */
 import Type, { type TSchema } from 'typebox';
 import { AgentEntrySchema, AgentSessionSchema, AgentSessionStatusSchema, ToolStatusSchema } from './agent.ts';
-import { descriptionOfOutput } from './output.ts';
+import { OutputSchema } from './output.ts';
 import { RunStatusSchema } from './run.ts';
 import {
   CellStatusSchema,
@@ -15,6 +15,7 @@ import {
   closed,
   type EventsOf,
   inPascalCase,
+  namedData,
   nullable,
   oneOf,
   ResyncReasonSchema,
@@ -22,20 +23,6 @@ import {
   taggedUnion,
   type Wire,
 } from './shape.ts';
-
-const OutputSchema = Type.Object(
-  {
-    channel: Type.Optional(
-      Type.Unsafe<string>(oneOf(['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error'])),
-    ),
-    mimetype: Type.String(),
-    data: Type.Optional(Type.Unknown({ description: 'Text, or JSON when the media type says so.' })),
-    assetId: Type.Optional(Type.String({ description: 'Instead of `data` when it is large.' })),
-    ...descriptionOfOutput,
-  },
-  { $id: 'StreamedOutput', ...closed },
-);
-export type StreamedOutput = Wire<typeof OutputSchema>;
 
 const RegisteredCellSchema = Type.Object(
   {
@@ -84,8 +71,6 @@ const REASON = Type.Optional(
   Type.String({ description: 'A code in snake_case, when there is more to say.' }),
 );
 
-const TOOL_CALL_ID = Type.Optional(Type.String({ description: 'As the request gave it.' }));
-
 const NOTEBOOK_EVENTS = {
   ...SESSION_EVENTS,
   'session.snapshot': NotebookSessionSchema,
@@ -120,9 +105,13 @@ const NOTEBOOK_EVENTS = {
     closed,
   ),
   variables: Type.Object({ variables: Type.Array(VariableSchema) }, closed),
+  // Generators make one name of `tool_call_id` and `toolCallId`, so the latter is sent without being declared.
   'execution-completed': Type.Object(
-    { ...CodeResultSchema.properties, tool_call_id: TOOL_CALL_ID, toolCallId: TOOL_CALL_ID },
-    closed,
+    {
+      ...CodeResultSchema.properties,
+      tool_call_id: Type.Optional(Type.String({ description: 'As the request gave it.' })),
+    },
+    { additionalProperties: true },
   ),
   'notebook.saved': Type.Object({ updatedAt: Timestamp }, closed),
 } as const;
@@ -215,11 +204,15 @@ const eventSchemas = (stream: string, events: Readonly<Record<string, TSchema>>)
         runId: Type.Optional(Type.String()),
         time: Timestamp,
         ...(type === 'session.snapshot' ? { resumed: RESUMED } : { missed: MISSED }),
-        data,
+        data: namedData(data, nameOf(stream, type)),
       },
-      { ...closed, $id: `${OWN.includes(type) ? stream : ''}${inPascalCase(type)}Event` },
+      { ...closed, $id: `${nameOf(stream, type)}Event` },
     ),
   );
+
+function nameOf(stream: string, type: string): string {
+  return (OWN.includes(type) ? stream : '') + inPascalCase(type);
+}
 
 /** The JSON of each `data:` line of a notebook session's stream. */
 export const NotebookStreamEventSchema = taggedUnion('type', eventSchemas('Notebook', NOTEBOOK_EVENTS), {

@@ -1,6 +1,6 @@
-/** The members that every output has in addition to its value: the same in runs, events and results of code. */
+/** Outputs: their shape in runs and events, and the members that every output has in addition to its value. */
 import Type from 'typebox';
-import { closed, type Wire } from './shape.ts';
+import { closed, oneOf, type Wire } from './shape.ts';
 
 const OutputTableSchema = Type.Object(
   {
@@ -36,3 +36,31 @@ export const descriptionOfOutput = {
   ),
   table: Type.Optional(OutputTableSchema),
 } as const;
+
+/** An output of a cell, or an entry of its console, in a run and in an event. */
+export const OutputSchema = Type.Object(
+  {
+    channel: Type.Optional(
+      Type.Unsafe<string>({
+        ...oneOf(['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error']),
+        description:
+          'Where the kernel wrote it. Entries of a console have one: text that was printed, or a figure.',
+      }),
+    ),
+    mimetype: Type.String(),
+    data: Type.Optional(
+      Type.Unknown({
+        description:
+          'The value: text, or JSON when the media type says so. Absent when there is an `assetId`.',
+      }),
+    ),
+    assetId: Type.Optional(
+      Type.String({
+        description: 'The asset of the run that holds the value, which is large, in place of `data`.',
+      }),
+    ),
+    ...descriptionOfOutput,
+  },
+  { $id: 'Output', ...closed },
+);
+export type Output = Wire<typeof OutputSchema>;

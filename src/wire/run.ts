@@ -1,7 +1,7 @@
 /** Executions of cells, prompts of agents, and the runs that record both. */
 import Type from 'typebox';
 import { CellIdSchema } from './notebook.ts';
-import { descriptionOfOutput } from './output.ts';
+import { OutputSchema } from './output.ts';
 import { CELL_NAME } from './patterns.ts';
 import { FailureSchema } from './session.ts';
 import {
@@ -97,49 +97,22 @@ export const PromptRequestSchema = Type.Object(
 
 export type PromptRequest = Wire<typeof PromptRequestSchema>;
 
-const OutputInRunSchema = Type.Union([
-  Type.Object(
-    { mimetype: Type.String(), data: Type.Unknown(), ...descriptionOfOutput },
-    { $id: 'InlineOutput', ...closed },
-  ),
-  Type.Object(
-    { mimetype: Type.String(), assetId: Type.String(), ...descriptionOfOutput },
-    { $id: 'AssetOutput', ...closed },
-  ),
-]);
-
 const CellResultSchema = Type.Object(
   {
     type: Type.Literal('cell-result'),
     cellId: Type.String(),
     status: oneOf(['success', 'error', 'stopped', 'cancelled', 'interrupted', 'disabled']),
-    outputs: Type.Array(OutputInRunSchema),
-    console: Type.Array(
-      Type.Union([
-        Type.Object(
-          { channel: Type.String(), mimetype: Type.String(), data: Type.Unknown(), ...descriptionOfOutput },
-          { $id: 'ConsoleOutput', ...closed },
-        ),
-        Type.Object(
-          { channel: Type.String(), mimetype: Type.String(), assetId: Type.String(), ...descriptionOfOutput },
-          { $id: 'ConsoleAsset', ...closed },
-        ),
-      ]),
-      {
-        description:
-          'The text that the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. ' +
-          'A figure that is large is an asset.',
-      },
-    ),
+    outputs: Type.Array(OutputSchema),
+    console: Type.Array(OutputSchema, {
+      description:
+        'The text that the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. ' +
+        'A figure that is large is an asset.',
+    }),
     durationMs: nullable(Type.Number()),
   },
   { $id: 'CellResult', ...closed },
 );
 export type CellResult = Wire<typeof CellResultSchema>;
-/** An output: its value, or the asset that holds it. */
-export type OutputInRun = CellResult['outputs'][number];
-/** Text that a cell printed, or a figure that it showed meanwhile. */
-export type ConsoleEntry = CellResult['console'][number];
 
 const OutputPartSchema = taggedUnion(
   'type',
@@ -283,11 +256,27 @@ export const WaitQuery = Type.Object(
   closed,
 );
 
-export const SubmittedRunSchema = Type.Object(
-  { runId: Type.String(), sessionId: Type.String(), status: Type.Literal('running') },
-  { $id: 'SubmittedRun', ...closed },
+/** The members that the reply to a submission has in addition to those of the run. */
+const submission = {
+  runId: Type.String({ description: 'The `id` of the run.' }),
+  lastEventId: Type.String({
+    description:
+      'An event stream of the session that is opened with this as `Last-Event-ID` sends the events of the run from the ' +
+      'first on, as long as the server keeps them.',
+  }),
+};
+
+export const SubmittedNotebookRunSchema = Type.Object(
+  { ...submission, ...NotebookRunSchema.properties },
+  { $id: 'SubmittedNotebookRun', ...closed },
 );
-export type SubmittedRun = Wire<typeof SubmittedRunSchema>;
+export type SubmittedNotebookRun = Wire<typeof SubmittedNotebookRunSchema>;
+
+export const SubmittedAgentRunSchema = Type.Object(
+  { ...submission, ...AgentRunSchema.properties },
+  { $id: 'SubmittedAgentRun', ...closed },
+);
+export type SubmittedAgentRun = Wire<typeof SubmittedAgentRunSchema>;
 
 export const CancellationSchema = Type.Object(
   {

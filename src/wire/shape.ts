@@ -147,6 +147,11 @@ const RESUMED = Type.Optional(
   Type.Literal(true, { description: 'The events that you have missed follow, marked with `missed`.' }),
 );
 
+/** Returns the schema of an event's data with a name, such as `CellOpData`, unless it has one. */
+export function namedData(data: TSchema, event: string): TSchema {
+  return '$id' in data ? data : { ...data, $id: `${event}Data` };
+}
+
 /** Returns the schema of the JSON in the `data:` lines of a stream, from the schema of each event's data by its type. */
 export function eventUnion($id: string, events: Readonly<Record<string, TObject>>) {
   return taggedUnion(
@@ -157,7 +162,7 @@ export function eventUnion($id: string, events: Readonly<Record<string, TObject>
           type: Type.Literal(type),
           time: Timestamp,
           ...(type.endsWith('.snapshot') ? { resumed: RESUMED } : { missed: MISSED }),
-          data,
+          data: namedData(data, inPascalCase(type)),
         },
         { ...closed, $id: `${inPascalCase(type)}Event` },
       ),

@@ -1,6 +1,6 @@
 /** Our server, used through its public interface: a notebook is imported, opened, and run from top to bottom. */
 import { readFileSync } from 'node:fs';
-import type { CellResult } from '#src/wire/run.ts';
+import type { Output } from '#src/wire/output.ts';
 import { results } from '#test/support/notebook-fixture.ts';
 import type { TestServer } from '#test/support/server-fixture.ts';
 import type { CorpusNotebook } from './corpus.ts';
@@ -12,10 +12,10 @@ const STATUS_IN_MARIMO: Readonly<Record<string, string>> = { stopped: 'success',
 
 /** Returns a function that runs notebooks on this server. */
 export function troupeRunner({ client, filesDir }: TestServer): Runner {
-  const withBytes = async (runId: string, shown: CellResult['outputs'][number]): Promise<Shown> => {
-    const { mimetype } = shown;
-    if ('data' in shown) return { mimetype, data: shown.data };
-    const { bytes } = await client.runs.asset(runId, shown.assetId);
+  const withBytes = async (runId: string, shown: Output): Promise<Shown> => {
+    const { mimetype, assetId, data } = shown;
+    if (assetId === undefined) return { mimetype, data };
+    const { bytes } = await client.runs.asset(runId, assetId);
     const isPicture = /^(image|audio|video)\/(?!svg)/.test(mimetype);
     const text = Buffer.from(bytes);
     return {
@@ -40,7 +40,7 @@ export function troupeRunner({ client, filesDir }: TestServer): Runner {
         const outputs = await Promise.all((result?.outputs ?? []).map((shown) => withBytes(runId, shown)));
         const console = await Promise.all(
           (result?.console ?? []).map(async (entry) => ({
-            channel: entry.channel,
+            channel: entry.channel ?? '',
             ...(await withBytes(runId, entry)),
           })),
         );

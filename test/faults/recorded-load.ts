@@ -193,9 +193,9 @@ export class RecordedLoad {
           idempotencyKey: key,
           wait,
         });
-        const runId = 'runId' in answer ? answer.runId : answer.id;
+        const { runId } = answer;
         this.#options.history.add({ ...submission, answer: { runId }, ...span() });
-        if (!('runId' in answer)) this.#note(answer, span());
+        if (answer.status !== 'running') this.#note(answer, span());
         return runId;
       } catch (error) {
         if (error instanceof ApiError && error.status === 409) {

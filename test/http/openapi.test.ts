@@ -108,19 +108,19 @@ test('a header without which the handler refuses the request is required, others
   assert.deepEqual([required('Thing-Session'), required('Thing-Hint')], [true, undefined]);
 });
 
-test('a route that only leads to another one is not in the document', () => {
-  const alias = defineRoute({
+test('pages and their files are not in the document', () => {
+  const page = defineRoute({
     method: 'GET',
     path: '/things/',
-    operationId: 'leadToThings',
+    operationId: 'getThingsPage',
     summary: 's',
     tags,
     access: 'public',
-    isAlias: true,
-    responses: { 308: { description: 'd' } },
+    isUndocumented: true,
+    responses: { 200: { description: 'd', contentType: 'text/html' } },
     handle: () => noContent(),
   });
-  const made = createOpenApi([...things, alias], { version: '1', requirements: auth.requirements });
+  const made = createOpenApi([...things, page], { version: '1', requirements: auth.requirements });
   assert.equal(made.paths['/things/'], undefined);
   assert.ok(made.paths['/things']);
 });

@@ -7,7 +7,10 @@ import addFormats from 'ajv-formats';
 import { CATALOGUE } from '#src/core/errors.ts';
 import { FAILURES } from '#src/core/failures.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { withClosedSchemas } from '#test/support/openapi-check.ts';
+import type { RawRequest } from '#test/support/raw-request.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import {
   asObject,
@@ -192,22 +195,90 @@ test('a header that a route cannot do without is required', () => {
   assert.equal(named.find(({ name }) => name === 'Service-Session-Id')?.required, true);
 });
 
-test('the body of a request that needs none may be omitted, and every other one is required', () => {
-  const bodies = operations.flatMap((one) => {
-    const { $ref } = bodySchemaOf(one) ?? {};
-    const isEmpty = $ref === '#/components/schemas/EmptyBody';
-    const isRequired = asObject(one.operation.requestBody).required === true;
-    return $ref === undefined ? [] : [{ at: `${one.method} ${one.path}`, isEmpty, isRequired }];
+/** The operations of the table that need no body. */
+const BODILESS = Object.values(OPERATIONS).filter((one) => 'body' in one && one.body === EmptyBodySchema);
+
+test('an operation that needs no body has none in the document, and every other one requires its body', () => {
+  assert.ok(BODILESS.length >= 8);
+  const ids = new Set<unknown>(BODILESS.map(({ operationId }) => operationId));
+  for (const { operation } of operations) {
+    const { operationId, requestBody } = operation;
+    if (ids.has(operationId)) assert.equal(requestBody, undefined, String(operationId));
+    else if (requestBody !== undefined)
+      assert.equal(asObject(requestBody).required, true, String(operationId));
+  }
+  assert.equal(schemas.EmptyBody, undefined);
+});
+
+test('an operation that needs no body takes an empty object or none, with any content type, and checks any other', async () => {
+  for (const { method, path } of BODILESS) {
+    const refusalOf = async (request: RawRequest) => {
+      const { status, body } = await server.request(method, path.replace(/:\w+/g, 'placeholder'), request);
+      return status < 400 ? undefined : asObject(body).code;
+    };
+    const OF_BODY = ['invalid_request', 'malformed_json', 'unsupported_media_type'];
+    for (const request of [
+      {},
+      { headers: { 'content-length': '0' } },
+      { headers: { 'content-type': 'application/json' } },
+      { headers: { 'content-type': 'text/plain;charset=UTF-8' } },
+      { headers: { 'transfer-encoding': 'chunked' } },
+      { body: {} },
+    ])
+      assert.ok(!OF_BODY.includes(String(await refusalOf(request))), `${path} ${JSON.stringify(request)}`);
+    assert.equal(await refusalOf({ body: { other: 1 } }), 'invalid_request', path);
+    assert.equal(
+      await refusalOf({ body: 'x', headers: { 'content-type': 'text/plain' } }),
+      'unsupported_media_type',
+    );
+  }
+});
+
+test('no parameter is X-Request-Id, and If-None-Match is one only to read and to create', () => {
+  const having = (wanted: string) =>
+    operations.flatMap(({ method, path, operation }) =>
+      (Array.isArray(operation.parameters) ? operation.parameters : []).some(({ name }) => name === wanted)
+        ? [`${method} ${path}`]
+        : [],
+    );
+  assert.deepEqual(having('X-Request-Id'), []);
+  const writes = having('If-None-Match').filter((operation) => !operation.startsWith('get '));
+  assert.deepEqual(writes, ['put /api/v3/files/{path}']);
+});
+
+test('the data of every event is a named component, and no boolean is a constant', () => {
+  let events = 0;
+  for (const [name, schema] of Object.entries(schemas)) {
+    const { type, data } = asObject(asObject(schema).properties);
+    if (!name.endsWith('Event') || !('const' in asObject(type))) continue;
+    events++;
+    assert.match(String(asObject(data).$ref), /^#\/components\/schemas\/[A-Z]\w+$/, name);
+  }
+  assert.ok(events > 20);
+  everyObject(document, ({ const: constant }, pointer) => {
+    assert.notEqual(typeof constant, 'boolean', pointer);
   });
-  assert.ok(bodies.filter(({ isEmpty }) => isEmpty).length >= 8);
-  const odd = bodies.filter(({ isEmpty, isRequired }) => isEmpty === isRequired);
-  assert.deepEqual(odd, []);
+});
+
+test('outputs of runs, of consoles and of events have one schema, with data or assetId', () => {
+  const Output = { $ref: '#/components/schemas/Output' };
+  const { outputs, console } = asObject(asObject(schemas.CellResult).properties);
+  assert.deepEqual([asObject(outputs).items, asObject(console).items], [Output, Output]);
+  const { output } = asObject(asObject(schemas.CellOpData).properties);
+  assert.deepEqual(output, { anyOf: [Output, { type: 'null' }] });
+});
+
+test('no two members of a schema are one name in the generators of other languages', () => {
+  everyObject(document, ({ properties }, pointer) => {
+    const names = Object.keys(asObject(properties)).map((name) => name.replaceAll('_', '').toLowerCase());
+    assert.equal(new Set(names).size, names.length, pointer);
+  });
 });
 
 test('the documentation names every path outside of /api/v3', () => {
   const text = readFileSync('docs/api.md', 'utf8');
-  const outside = operations
-    .map(({ path }) => path.replace(/\{.*/, ''))
+  const outside = Object.values(OPERATIONS)
+    .map(({ path }): string => path.replace(/:.*/, ''))
     .filter((path) => !path.startsWith('/api/v3'));
   assert.deepEqual(
     outside.filter((path) => !text.includes(`${path}\``)),

@@ -29,7 +29,7 @@ async function open(t: TestContext) {
   const deletion = new RunDeletion(store, runs, removals);
   /** Adds a run that has ended with this text. */
   const add = (text: string) => {
-    const runId = runs.begin(HOME, SESSION, 'notebook', {});
+    const { runId } = runs.begin(HOME, SESSION, 'notebook', {});
     const output = { stored: true, parts: [{ type: 'final-answer', markdown: text }] };
     runs.finish(HOME, runId, { status: 'completed', error: null, output, assets: new Map() });
     return runId;
@@ -68,7 +68,7 @@ test('runs that are too old are deleted with their outputs, also after a damaged
 
 test('a run in progress is not deleted while its record is damaged', async (t) => {
   const { store, runs, damageText, sweep } = await open(t);
-  const runId = runs.begin(HOME, SESSION, 'notebook', { code: 'the code of the damaged run' });
+  const { runId } = runs.begin(HOME, SESSION, 'notebook', { code: 'the code of the damaged run' });
   await store.durable();
   damageText('the code of the damaged run');
   await sweep({ keepRunsDays: 1 });

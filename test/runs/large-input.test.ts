@@ -27,7 +27,7 @@ async function listed(runs: RunRepository, include: 'output' | 'none') {
 async function begun(t: TestContext) {
   const stores = await temporaryStore(t);
   const { runs, runtime } = openRuns(stores.store);
-  const id = runs.begin(WORKSPACE, SESSION, 'notebook', INPUT, null, undefined, 'ada');
+  const { runId: id } = runs.begin(WORKSPACE, SESSION, 'notebook', INPUT, null, undefined, 'ada');
   await stores.store.durable();
   return { ...stores, runs, runtime, id };
 }

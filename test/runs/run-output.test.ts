@@ -8,7 +8,7 @@ import {
   OutputShelf,
   type RawOutput,
 } from '#src/runs/run-output.ts';
-import type { OutputInRun } from '#src/wire/run.ts';
+import type { Output } from '#src/wire/output.ts';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -111,10 +111,10 @@ function text(data: string): RawOutput {
 }
 
 /** Returns the asset of the only output in `placed`. */
-function assetOf(shelf: OutputShelf, placed: readonly OutputInRun[]) {
+function assetOf(shelf: OutputShelf, placed: readonly Output[]) {
   const [output, ...others] = placed;
   assert.deepEqual(others, []);
-  assert.ok(output !== undefined && 'assetId' in output);
+  assert.ok(output?.assetId !== undefined);
   const { assetId } = output;
   const [, asset] = [...shelf.assets].find(([id]) => id === assetId) ?? [];
   assert.ok(asset !== undefined);

@@ -30,7 +30,7 @@ const FAILED: RunEnd = {
 test('a run has a running record at once, and its output when it has finished', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const runId = book.begin(WORKSPACE, SESSION, 'notebook', { type: 'all' });
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', { type: 'all' });
   const { createdAt, ...begun } = shown(book, runId);
   assert.deepEqual(begun, {
     id: runId,
@@ -59,7 +59,7 @@ test('a run never ends before it began, even when its id is ahead of the clock',
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   newId<RunId>('run', Date.now() + 1000); // as a worker does that waits until it may continue after the newest id of another one
-  const [finished, cancelled] = [1, 2].map(() => book.begin(WORKSPACE, SESSION, 'notebook', null));
+  const [finished, cancelled] = [1, 2].map(() => book.begin(WORKSPACE, SESSION, 'notebook', null).runId);
   book.finish(WORKSPACE, finished!, COMPLETED);
   assert.equal(shown(book, finished!).finishedAt, shown(book, finished!).createdAt);
   book.cancel(WORKSPACE, cancelled!, () =>
@@ -71,7 +71,7 @@ test('a run never ends before it began, even when its id is ahead of the clock',
 test('a run ends once, and a second end does not change its record', async (t) => {
   const { store } = await temporaryStore(t);
   const { book, notices } = openBook(t, store);
-  const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
   book.finish(WORKSPACE, runId, COMPLETED);
   const first = shown(book, runId);
   const assets = new Map([
@@ -88,7 +88,7 @@ test('a run ends once, and a second end does not change its record', async (t) =
 test('cancelling an active run stops its work, and can be repeated until the run has ended', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
   const stopped: [RunKind, SessionId][] = [];
   const cancel = () => book.cancel(WORKSPACE, runId, (...whom) => stopped.push(whom));
   cancel();
@@ -108,7 +108,7 @@ test('cancelling an active run stops its work, and can be repeated until the run
 test("the operators' view of a run after a restart comes from its record: it has no snapshot", async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const runId = book.begin(WORKSPACE, SESSION, 'agent', {});
+  const { runId } = book.begin(WORKSPACE, SESSION, 'agent', {});
   const id = { workspaceId: WORKSPACE, id: runId };
   assert.deepEqual(openBook(t, store).book.actors.inspector.detail(id)?.state, { running: 'active' });
   book.finish(WORKSPACE, runId, FAILED);
@@ -124,7 +124,7 @@ test("the operators' view of a run after a restart comes from its record: it has
 test('a run of an earlier server process is stale, also after it was read, and only a cancel ends it', async (t) => {
   const stores = await temporaryStore(t);
   const before = openBook(t, stores.store);
-  const runId = before.book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = before.book.begin(WORKSPACE, SESSION, 'notebook', {});
   const begun = shown(before.book, runId);
   await stores.store.durable();
   before.actors.stopAll();
@@ -145,7 +145,7 @@ test('a run of an earlier server process is stale, also after it was read, and o
 test('a wait for a run ends once its end is on disk, when the time is over, or when the client leaves', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
   const { signal } = new AbortController();
   assert.equal(await book.ended(WORKSPACE, runId, 1, signal), false);
   const leaving = new AbortController();
@@ -170,8 +170,8 @@ test('a wait for a run ends once its end is on disk, when the time is over, or w
 test('the runs of a session are listed oldest first in pages, without those of other sessions', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const ids = ['nb_1', 'nb_1', 'nb_10', 'nb_1'].map((session) =>
-    book.begin(WORKSPACE, session as SessionId, 'notebook', {}),
+  const ids = ['nb_1', 'nb_1', 'nb_10', 'nb_1'].map(
+    (session) => book.begin(WORKSPACE, session as SessionId, 'notebook', {}).runId,
   );
   await store.durable();
   const page = async (after: string | undefined, limit: number) => {
@@ -196,7 +196,8 @@ test('the runs of a session are listed oldest first in pages, without those of o
 test('the runs of a session with one status are found without reading its other runs', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const begin = (session = SESSION, kind: RunKind = 'notebook') => book.begin(WORKSPACE, session, kind, {});
+  const begin = (session = SESSION, kind: RunKind = 'notebook') =>
+    book.begin(WORKSPACE, session, kind, {}).runId;
   const runs = Array.from({ length: 60 }, () => begin());
   const agents = begin(SESSION, 'agent');
   const elsewhere = begin('nb_2' as SessionId);

@@ -28,7 +28,7 @@ async function startWorkers(t: TestContext, size: number) {
     t.after(() => runtime.stopAll());
     const settled = new SettledRuns(store, cluster);
     const runs = new RunRepository(store, runtime, { settled });
-    const begin = () => runs.begin(WORKSPACE, `nb_${cluster.worker}` as SessionId, 'notebook', null);
+    const begin = () => runs.begin(WORKSPACE, `nb_${cluster.worker}` as SessionId, 'notebook', null).runId;
     const list = async (query: Partial<RunQuery> = {}): Promise<RunId[]> => {
       store.refresh();
       const page = await runs.reader.list(WORKSPACE, { limit: 1000, ...query });

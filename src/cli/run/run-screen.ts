@@ -4,7 +4,8 @@
  */
 
 import type { ShownValue } from '#src/outputs/representation.ts';
-import type { NotebookEvents, NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
+import type { NotebookEvents, NotebookStreamEvent } from '#src/wire/events.ts';
+import type { Output } from '#src/wire/output.ts';
 import type { CellResult, Run } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
 import { bestText, type ShowOptions } from '../show/output.ts';
@@ -22,7 +23,7 @@ export interface OutputPorts {
 interface RunningCell {
   readonly block: CellBlock;
   readonly startedAt: number;
-  output: StreamedOutput | null;
+  output: Output | null;
 }
 
 const COUNTED: Readonly<Record<CellEnd, string>> = {
@@ -125,7 +126,7 @@ export class RunScreen {
     if (cell === undefined) {
       for (const entry of result.console) {
         const whole = await this.#whole(entry);
-        if (whole !== null) block.console({ channel: entry.channel, ...whole });
+        if (whole !== null) block.console(whole);
       }
     }
     const values = await Promise.all(outputs.map((output) => this.#whole(output)));
@@ -147,7 +148,7 @@ export class RunScreen {
     return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
   }
 
-  async #whole(output: (ShownValue & { assetId?: string }) | null): Promise<ShownValue | null> {
+  async #whole(output: Output | null): Promise<(ShownValue & { channel?: string }) | null> {
     if (output?.assetId === undefined) return output;
     const { assetId, ...rest } = output;
     const { mimetype } = rest;
@@ -161,7 +162,7 @@ export class RunScreen {
 }
 
 /** Returns how a cell ended, judging by its output. */
-function endOf(output: StreamedOutput | null): CellEnd {
+function endOf(output: Output | null): CellEnd {
   if (output?.channel !== 'marimo-error') return 'success';
   const errors: readonly unknown[] = Array.isArray(output.data) ? output.data : [];
   const isInterrupted = errors.some(

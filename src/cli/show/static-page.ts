@@ -5,10 +5,9 @@
 
 import { errorsText } from '#src/outputs/error-text.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
-import type { CellResult, Run } from '#src/wire/run.ts';
+import type { Output } from '#src/wire/output.ts';
+import type { Run } from '#src/wire/run.ts';
 import { safeHtml } from './safe-html.ts';
-
-type Output = CellResult['outputs'][number] | CellResult['console'][number];
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2024;background:#fff}
 pre{overflow-x:auto;padding:.6rem .8rem;border-radius:6px;background:#f4f5f6;font:13px/1.5 ui-monospace,monospace;white-space:pre-wrap}
@@ -62,10 +61,10 @@ ${error}${sections.join('\n')}
 }
 
 async function outputHtml(output: Output, asset: (assetId: string) => Promise<Uint8Array>): Promise<string> {
-  const { mimetype, text, table } = output;
+  const { channel, mimetype, text, table, assetId } = output;
   if (table !== undefined) return tableHtml(table);
-  const bytes = 'assetId' in output ? await asset(output.assetId) : undefined;
-  const data = bytes === undefined && 'data' in output ? output.data : undefined;
+  const bytes = assetId === undefined ? undefined : await asset(assetId);
+  const data = bytes === undefined ? output.data : undefined;
   if (mimetype.startsWith('image/')) return imageHtml(mimetype, bytes ?? data, text);
   const content = bytes === undefined ? data : Buffer.from(bytes).toString('utf8');
   if (mimetype === 'application/vnd.marimo+error')
@@ -73,10 +72,11 @@ async function outputHtml(output: Output, asset: (assetId: string) => Promise<Ui
   const isMarkup = mimetype === 'text/html' || mimetype === 'text/markdown';
   // Elements of marimo's own show nothing without its front end: their text does.
   if (isMarkup && typeof content === 'string' && !/<marimo-(?!tex)/.test(content)) return safeHtml(content);
-  const channel = 'channel' in output && output.channel === 'stderr' ? ' class="stderr"' : '';
   const plain =
     mimetype === 'text/plain' && typeof content === 'string' ? content : (text ?? textOf(content));
-  return plain.trim() === '' ? '' : `<pre${channel}>${escaped(plain)}</pre>`;
+  return plain.trim() === ''
+    ? ''
+    : `<pre${channel === 'stderr' ? ' class="stderr"' : ''}>${escaped(plain)}</pre>`;
 }
 
 function imageHtml(mimetype: string, data: unknown, text: string | undefined): string {

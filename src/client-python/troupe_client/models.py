@@ -252,7 +252,9 @@ class ActorsSnapshotEvent(Struct, tag_field='type', tag='actors.snapshot'):
     resumed: (
         Annotated[
             bool,
-            Meta(description='What you have missed follows, marked with `missed`.'),
+            Meta(
+                description='The events that you have missed follow, marked with `missed`.'
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -272,7 +274,7 @@ class AgentConfig(Struct):
 
 
 class AgentContext(Struct):
-    datasource_slugs: Annotated[list[str], Meta(description='The datasources that the agent may query, with the rights of whoever prompts it. An agent that is bound to a notebook may also query those that are selected for the notebook.')] = field(
+    datasource_slugs: Annotated[list[str], Meta(description='The datasources that the agent may query, with the rights of the member who prompts it. An agent that is bound to a notebook may also query those that are selected for the notebook.')] = field(
         name='datasourceSlugs'
     )
 
@@ -527,7 +529,7 @@ class Chart(Struct):
     root: Annotated[
         dict[str, Any],
         Meta(
-            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by event), `runs` (what works while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are like this one.'
+            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by event), `runs` (the work while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are like this one.'
         ),
     ]
 
@@ -730,7 +732,7 @@ class EnvironmentPage(Struct):
 ErrorCode: TypeAlias = Annotated[
     str,
     Meta(
-        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor is not one of this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: There is something else than a file at this path\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: What was stored is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
+        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor is not one of this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: There is something else than a file at this path\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
     ),
 ]
 
@@ -766,7 +768,7 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -788,7 +790,7 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -811,7 +813,7 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -834,7 +836,7 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -850,7 +852,7 @@ ExecutionRequestOutput: TypeAlias = ExecuteAllOutput | ExecuteCellsOutput
 FailureCode: TypeAlias = Annotated[
     str,
     Meta(
-        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out what it was asked to do.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt took more time than one may take.\n- `agent_step_limit`: The prompt took more steps than one may take.\n- `agent_token_limit`: The prompt used more tokens than one may use.\n- `model_answer_invalid`: The model's server sent what is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
+        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt took more time than one may take.\n- `agent_step_limit`: The prompt took more steps than one may take.\n- `agent_token_limit`: The prompt used more tokens than one may use.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
     ),
 ]
 
@@ -888,14 +890,14 @@ class FileUsage(Struct):
     bytes: Annotated[
         int,
         Meta(
-            description='What the file system has allocated for the files, as `du` counts it.'
+            description='The space that the file system has allocated for the files, as `du` counts it.'
         ),
     ]
     entries: Annotated[int, Meta(description='Files, folders, links.')]
     complete: Annotated[
         bool,
         Meta(
-            description='False when something was not counted: folders that are more than 64 deep or cannot be read, or what lies beyond a million entries. With a quota such a workspace counts as full.'
+            description='False when something was not counted: folders that are more than 64 deep or cannot be read, or entries beyond the first million. With a quota such a workspace counts as full.'
         ),
     ]
     counted_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -1227,7 +1229,7 @@ class NotebookChange(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description="Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place of their own."
+                description="Environment variables of the notebook's kernel, readable for everybody who can read the notebook. Secrets have an operation of their own."
             ),
         ]
         | UnsetType
@@ -1371,7 +1373,7 @@ class NotebookSummary(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
             ),
         ]
         | UnsetType
@@ -1424,7 +1426,7 @@ class PackageInstallation(Struct):
     started_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='startedAt'
     )
-    text: Annotated[str, Meta(description='What is being done, for people.')]
+    text: Annotated[str, Meta(description='The current step, for people.')]
     error: str | None
 
 
@@ -1475,7 +1477,7 @@ class Readiness(Struct):
         Annotated[
             list[str],
             Meta(
-                description='What an operator should look at although the server is ready, such as a disk that is nearly full.'
+                description='Problems that an operator should look at although the server is ready, such as a disk that is nearly full.'
             ),
         ]
         | UnsetType
@@ -1622,9 +1624,7 @@ class RunWarning(Struct, tag_field='type', tag='warning'):
 
 Scope: TypeAlias = Annotated[
     Literal['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe', 'server:manage'],
-    Meta(
-        description="What a token may be used for, within what its user's role allows."
-    ),
+    Meta(description='The permitted use of a token, within the role of its user.'),
 ]
 
 
@@ -1657,7 +1657,7 @@ class ServerLog(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
             ),
         ]
         | UnsetType
@@ -1666,7 +1666,7 @@ class ServerLog(Struct):
 
 class ServerProcess(Struct):
     """
-    The process of the server, without kernels. Of several workers: the sum of what they use, the longest delays, and the id of the process that started them.
+    The process of the server, without kernels. Of several workers: the sum of their use, the longest delays, and the id of the process that started them.
     """
 
     pid: int
@@ -1821,7 +1821,7 @@ class SessionStartupData(Struct):
             description='`packages`: the packages of the notebook and its workspace are installed.'
         ),
     ]
-    text: Annotated[str, Meta(description='What is being done, for people.')]
+    text: Annotated[str, Meta(description='The current step, for people.')]
 
 
 class SessionStartupEvent(Struct, tag_field='type', tag='session.startup'):
@@ -1920,7 +1920,7 @@ class Startup(Struct):
             description='`packages`: the packages of the notebook and its workspace are installed.'
         ),
     ]
-    text: Annotated[str, Meta(description='What is being done, for people.')]
+    text: Annotated[str, Meta(description='The current step, for people.')]
 
 
 class StoreState(Struct):
@@ -1940,12 +1940,12 @@ class StoredUsage(Struct):
     bytes: Annotated[
         int,
         Meta(
-            description='Bytes of all records of the workspace, without their keys and what the store itself adds.'
+            description='Bytes of all records of the workspace, without their keys and the overhead of the store.'
         ),
     ]
     records: Annotated[int, Meta(description='How many there are.')]
     notebooks: Annotated[
-        int, Meta(description='Bytes of notebooks and what their cells show last.')
+        int, Meta(description='Bytes of notebooks and the last outputs of their cells.')
     ]
     runs: Annotated[
         int, Meta(description='Bytes of runs, with the outputs that are not assets.')
@@ -1966,7 +1966,7 @@ class StoredUsage(Struct):
     complete: Annotated[
         bool,
         Meta(
-            description='False while the first count since the start of the server is under way and takes longer than a second: the figures are what was counted so far.'
+            description='False while the first count since the start of the server is under way and takes longer than a second: the figures cover the records counted so far.'
         ),
     ]
     counted_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -2379,11 +2379,12 @@ class ActorDetail(Struct):
     takes: Annotated[
         list[str],
         Meta(
-            description='The types of the events that its state takes. One that `refuses` has as well is decided by what it carries.'
+            description='The types of the events that its state takes. For a type that `refuses` lists as well, the data of the event decides.'
         ),
     ]
     refuses: Annotated[
-        list[ActorRefusal], Meta(description='What its state refuses, and why.')
+        list[ActorRefusal],
+        Meta(description='The events that its state refuses, and why.'),
     ]
 
 
@@ -2393,14 +2394,14 @@ class ActorPage(Struct):
     counts: Annotated[
         list[ActorCount],
         Meta(
-            description='How many actors there are of each kind in each state, whatever `kind` and `state` ask for.'
+            description='How many actors there are of each kind in each state, regardless of `kind` and `state` in the query.'
         ),
     ]
     silent_workers: (
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
             ),
         ]
         | UnsetType
@@ -2418,7 +2419,7 @@ class AddedPackages(Struct):
     installed: Annotated[
         list[InstalledPackage],
         Meta(
-            description='What its notebooks now have in addition to what the server has, dependencies included.'
+            description='The packages that its notebooks have in addition to those of the server, dependencies included.'
         ),
     ]
     open_sessions: Annotated[list[str], Meta(description='Sessions with a kernel that was started before: they have the packages when they are opened again.')] = field(
@@ -2460,11 +2461,10 @@ class AuditEntry(Struct):
         field(name='tokenId')
     )
     action: Annotated[
-        str,
-        Meta(description='What was done, such as `member.add` or `datasource.query`.'),
+        str, Meta(description='The action, such as `member.add` or `datasource.query`.')
     ]
     target: Annotated[
-        str, Meta(description='The id or the slug of what it was done to.')
+        str, Meta(description='The id or the slug of the object of the action.')
     ]
     outcome: Literal['done', 'failed', 'refused']
     detail: str | None
@@ -2532,7 +2532,7 @@ class ConnectionTest(Struct):
         Annotated[
             list[DatasourceWarning],
             Meta(
-                description='What to know of the account before agents use it, for kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
+                description='Warnings about the account, for agents that will use it, with kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
             ),
         ]
         | UnsetType
@@ -2603,7 +2603,7 @@ class Datasource(Struct):
         Annotated[
             list[DatasourceWarning],
             Meta(
-                description='What to know of the account before agents use it, for kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
+                description='Warnings about the account, for agents that will use it, with kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
             ),
         ]
         | UnsetType
@@ -2666,7 +2666,7 @@ class KernelList(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
             ),
         ]
         | UnsetType
@@ -2766,7 +2766,7 @@ class NewNotebook(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description="Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place of their own."
+                description="Environment variables of the notebook's kernel, readable for everybody who can read the notebook. Secrets have an operation of their own."
             ),
         ]
         | UnsetType
@@ -2789,7 +2789,7 @@ class Notebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
             ),
         ]
         | UnsetType
@@ -2865,7 +2865,7 @@ class NotebookSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapsh
         Annotated[
             bool,
             Meta(
-                description='What you have missed follows, marked with `missed`; only then comes the current state.'
+                description='The events that you have missed follow, marked with `missed`; only then comes the current state.'
             ),
         ]
         | UnsetType
@@ -2932,7 +2932,7 @@ class Problem(Struct):
     errors: (
         Annotated[
             list[ProblemPlace],
-            Meta(description='What is wrong with the request, mistake by mistake.'),
+            Meta(description='The mistakes in the request, one by one.'),
         ]
         | UnsetType
     ) = UNSET
@@ -2991,7 +2991,7 @@ class ServerLoadData(Struct):
     warnings: Annotated[
         list[str],
         Meta(
-            description='What an operator should look at, as `GET /readyz` has it; of several workers, what any of them knows.'
+            description='Problems that an operator should look at, as in `GET /readyz`; of several workers, the problems of all of them.'
         ),
     ]
     store: StoreState
@@ -3009,7 +3009,7 @@ class ServerLoadData(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
             ),
         ]
         | UnsetType
@@ -3050,7 +3050,9 @@ class ServerSnapshotEvent(Struct, tag_field='type', tag='server.snapshot'):
     resumed: (
         Annotated[
             bool,
-            Meta(description='What you have missed follows, marked with `missed`.'),
+            Meta(
+                description='The events that you have missed follow, marked with `missed`.'
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -3082,7 +3084,7 @@ class ServerState(Struct):
     warnings: Annotated[
         list[str],
         Meta(
-            description='What an operator should look at, as `GET /readyz` has it; of several workers, what any of them knows.'
+            description='Problems that an operator should look at, as in `GET /readyz`; of several workers, the problems of all of them.'
         ),
     ]
     store: StoreState
@@ -3100,7 +3102,7 @@ class ServerState(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. What they have is missing here.'
+                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
             ),
         ]
         | UnsetType
@@ -3198,7 +3200,7 @@ class AgentSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapshot'
         Annotated[
             bool,
             Meta(
-                description='What you have missed follows, marked with `missed`; only then comes the current state.'
+                description='The events that you have missed follow, marked with `missed`; only then comes the current state.'
             ),
         ]
         | UnsetType
@@ -3219,7 +3221,7 @@ class CodeOutput(Struct):
         Annotated[
             str,
             Meta(
-                description='What the output is as text (`text/plain`), such as the `repr` of the value; its beginning, if it is long.'
+                description='The output as text (`text/plain`), such as the `repr` of the value; only the beginning of a long one.'
             ),
         ]
         | UnsetType
@@ -3236,7 +3238,7 @@ class CodeResult(Struct):
     stdout: Annotated[
         str,
         Meta(
-            description='What the code and the cells it ran printed. The middle of a very long text is left out.'
+            description='The text that the code, and the cells it ran, have printed. The middle of a very long text is left out.'
         ),
     ]
     stderr: str
@@ -3262,7 +3264,7 @@ class ExecutionCompletedData(Struct):
     stdout: Annotated[
         str,
         Meta(
-            description='What the code and the cells it ran printed. The middle of a very long text is left out.'
+            description='The text that the code, and the cells it ran, have printed. The middle of a very long text is left out.'
         ),
     ]
     stderr: str
@@ -3332,7 +3334,7 @@ class Output(Struct):
         Annotated[
             str,
             Meta(
-                description='What the output is as text (`text/plain`), such as the `repr` of the value; its beginning, if it is long.'
+                description='The output as text (`text/plain`), such as the `repr` of the value; only the beginning of a long one.'
             ),
         ]
         | UnsetType
@@ -3404,7 +3406,7 @@ class CellResult(Struct, tag_field='type', tag='cell-result'):
     console: Annotated[
         list[Output],
         Meta(
-            description='What the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. A figure that is large is an asset.'
+            description='The text that the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. A figure that is large is an asset.'
         ),
     ]
     duration_ms: float | None = field(name='durationMs')
@@ -3467,7 +3469,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
             ),
         ]
         | UnsetType
@@ -3476,7 +3478,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
             ),
         ]
         | UnsetType
@@ -3515,7 +3517,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
             ),
         ]
         | UnsetType
@@ -3524,7 +3526,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
             ),
         ]
         | UnsetType
@@ -3557,7 +3559,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
             ),
         ]
         | UnsetType
@@ -3566,7 +3568,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
             ),
         ]
         | UnsetType
@@ -3612,7 +3614,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then null, whatever the run has. Otherwise `output` is null while the run is running, and of a run that ended without any.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
             ),
         ]
         | UnsetType
@@ -3621,7 +3623,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent where an older release made it, which did not note that.'
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
             ),
         ]
         | UnsetType

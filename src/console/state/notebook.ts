@@ -1,7 +1,8 @@
 /** An open notebook as its event stream tells it. Looking neither wakes it nor keeps it awake. */
 import { useSignal } from '@preact/signals';
-import type { NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
+import type { Output } from '#src/wire/output.ts';
 import { useClient, useWhileSeen } from './data.ts';
 import { withPrinted } from './printed.ts';
 
@@ -11,8 +12,8 @@ export interface LiveCell {
   readonly code: string;
   readonly status: string;
   readonly isStale: boolean;
-  readonly output: StreamedOutput | null;
-  readonly printed: readonly StreamedOutput[];
+  readonly output: Output | null;
+  readonly printed: readonly Output[];
   /** The run that showed the output last. */
   readonly runId: string | undefined;
 }

@@ -2,7 +2,7 @@
  * The text that a cell has printed since the view was opened. The end of it is kept, because a running cell's newest
  * text matters.
  */
-import type { StreamedOutput } from '#src/wire/events.ts';
+import type { Output } from '#src/wire/output.ts';
 
 const MAX_ENTRIES = 500;
 /** The most characters that are kept of one text, as many as the server keeps. */
@@ -11,10 +11,7 @@ const MAX_TEXT_CHARS = 64 * 1024;
 const MAX_CHARS = 16 * 2 ** 20;
 
 /** Returns the earlier text with the new text added. Consecutive texts of one channel become one. */
-export function withPrinted(
-  before: readonly StreamedOutput[],
-  more: readonly StreamedOutput[],
-): readonly StreamedOutput[] {
+export function withPrinted(before: readonly Output[], more: readonly Output[]): readonly Output[] {
   const entries = [...before];
   for (const entry of more) {
     const last = entries.at(-1);
@@ -27,7 +24,7 @@ export function withPrinted(
 }
 
 /** Returns the last entries that are within the limits, at least one. */
-function lastOf(entries: readonly StreamedOutput[]): readonly StreamedOutput[] {
+function lastOf(entries: readonly Output[]): readonly Output[] {
   let chars = 0;
   let first = entries.length;
   while (first > 0 && entries.length - first < MAX_ENTRIES) {
@@ -38,10 +35,10 @@ function lastOf(entries: readonly StreamedOutput[]): readonly StreamedOutput[] {
   return entries.slice(first);
 }
 
-function isText(entry: StreamedOutput): entry is StreamedOutput & { readonly data: string } {
+function isText(entry: Output): entry is Output & { readonly data: string } {
   return entry.mimetype === 'text/plain' && typeof entry.data === 'string';
 }
 
-function charsOf({ data }: StreamedOutput): number {
+function charsOf({ data }: Output): number {
   return typeof data === 'string' ? data.length : (JSON.stringify(data)?.length ?? 0);
 }

@@ -135,6 +135,8 @@ export class AdmittedRequest implements AnyRouteRequest {
    * read.
    */
   endsConnection = false;
+  /** The media type of an optional body that comes in chunks. It is checked unless the body turns out to be empty. */
+  uncheckedType: string | undefined;
   /** The number of changes of callers' rights when the caller was checked: see `CallerChanges`. */
   changesSeen = 0;
   #abort: AbortController | undefined;
@@ -300,8 +302,11 @@ function guessCounted(
 
 /** Returns whether a body follows. Throws when its media type or its announced length already refuses it. */
 function expectsBody(request: AdmittedRequest, prepared: PreparedRoute, req: WireRequest): boolean {
-  if (!announcesBody(req) && prepared.route.optionalBody === true) return false;
-  requireJson(req.getHeader('content-type'));
+  const isOptional = prepared.route.optionalBody === true;
+  if (isOptional && !announcesBody(req)) return false;
+  const mediaType = req.getHeader('content-type');
+  if (isOptional && req.getHeader('content-length') === '') request.uncheckedType = mediaType;
+  else requireJson(mediaType);
   requireLength(request, prepared, req);
   return true;
 }

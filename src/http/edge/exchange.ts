@@ -60,6 +60,7 @@ import type { HttpContext, StreamPermits } from './http-context.ts';
 import { claimKey, pathOf } from './key-claim.ts';
 import type { InFlightRequest } from './open-requests.ts';
 import { type ReceivedBody, readBody } from './request-body.ts';
+import { requireJson } from './request-head.ts';
 import { findHome } from './request-home.ts';
 import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
@@ -218,7 +219,9 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       const isTakenNow = !this.#isHandledLater && body.bytes.byteLength <= MAX_SIZE_AT_ONCE;
       const bytes = body.isOwn || isTakenNow ? body.bytes : Buffer.from(body.bytes);
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
-      const taken = takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
+      const isAbsent = request.uncheckedType !== undefined && bytes.byteLength === 0;
+      if (request.uncheckedType !== undefined && !isAbsent) requireJson(request.uncheckedType);
+      const taken = isAbsent ? NO_BODY : takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
       const handle = (whole: TakenBody) => {
         if (request.endsConnection) this.#handleInNextTurn(whole);
         else this.#handle(whole);

@@ -1,17 +1,12 @@
 /** Replies that wait for the end of a run, so that a simple client needs one request and no event stream. */
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import { type Submission, submissionJson, submissionOf } from '#src/runs/submission.ts';
 import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import { REPLAYED } from '../idempotency/idempotency.ts';
 import { tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
-import {
-  type BytesReply,
-  type EmptyReply,
-  encodedJson,
-  type PlainReply,
-  type Reply,
-  waiting,
-} from '../reply/reply.ts';
+import { type BytesReply, type EmptyReply, encodedJson, type Reply, waiting } from '../reply/reply.ts';
 
 /** Throws when the run belongs to a conversation that the caller may not read, prompt or delete. */
 export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'control' | 'delete') => void;
@@ -28,7 +23,7 @@ interface WaitingRead extends WaitingRequest {
 }
 
 interface ReadRun {
-  readonly reply: BytesReply;
+  readonly json: Uint8Array;
   readonly tag: string;
   readonly hasEnded: boolean;
 }
@@ -45,43 +40,51 @@ export class RunWaiting {
   /** Returns the run once it has ended, or as it is when the time is over. Throws `not_found`. */
   read(request: WaitingRead, runId: string): Reply<never> {
     const read = () => {
-      const { reply, tag } = this.#read(request, runId);
-      return unlessKnown(reply, tag, request.headers);
+      const { json, tag } = this.#read(request, runId);
+      return unlessKnown(encodedJson(json), tag, request.headers);
     };
     return this.#waiting(request, runId, read(), read);
   }
 
-  /** Returns the run that a request has submitted, once it has ended; `accepted` when the time is over or the run is stale. */
-  submitted<Value>(request: WaitingRequest, runId: string, accepted: PlainReply<Value>): Reply<Value> {
-    return request.query.wait === 0 ? accepted : this.#submitted(request, runId, accepted, {});
+  /**
+   * Returns the reply to a request that has just submitted a run: the run once it has ended, or 202 with the run as it began when
+   * the time is over or the run is stale.
+   */
+  submitted(request: WaitingRequest, submission: Submission): Reply<never> {
+    const location = pathOf('getRun', { runId: submission.runId });
+    const accepted = encodedJson(submissionJson(submission), 202, { location });
+    return request.query.wait === 0 ? accepted : this.#submitted(request, submission, accepted, {});
   }
 
   /** As `submitted`, for a retry of the request that submitted the run. */
   resumed(request: WaitingRequest, first: BytesReply | EmptyReply): Reply {
-    const runId = submittedRunOf(first);
-    if (runId === undefined || !this.#runs.reader.exists(request.principal.workspaceId, runId)) return first;
-    return this.#submitted(request, runId, first, REPLAYED);
+    const submission = first.kind === 'empty' ? undefined : submissionOf(Buffer.from(first.bytes));
+    const { workspaceId } = request.principal;
+    if (submission === undefined || !this.#runs.reader.exists(workspaceId, submission.runId)) return first;
+    return this.#submitted(request, submission, first, REPLAYED);
   }
 
-  #submitted<Value>(
+  #submitted(
     request: WaitingRequest,
-    runId: string,
-    accepted: PlainReply<Value>,
+    { runId, lastEventId }: Pick<Submission, 'runId' | 'lastEventId'>,
+    accepted: BytesReply | EmptyReply,
     headers: Readonly<Record<string, string>>,
-  ): Reply<Value> {
+  ): Reply<never> {
     return this.#waiting(request, runId, accepted, (isOver) => {
       if (!isOver) return accepted;
-      const { reply, tag, hasEnded } = this.#read(request, runId);
-      return hasEnded ? tagged({ ...reply, headers }, tag) : accepted;
+      const { json, tag, hasEnded } = this.#read(request, runId);
+      if (!hasEnded) return accepted;
+      const answer = submissionJson({ runId, lastEventId, json: [json] });
+      return tagged(encodedJson(answer, 200, headers), tag);
     });
   }
 
-  #waiting<Value>(
+  #waiting(
     request: WaitingRequest,
     runId: string,
-    accepted: PlainReply<Value>,
-    replyOf: (isOver: boolean) => PlainReply<Value>,
-  ): Reply<Value> {
+    accepted: BytesReply | EmptyReply,
+    replyOf: (isOver: boolean) => BytesReply | EmptyReply,
+  ): Reply<never> {
     const { principal, query } = request;
     if (query.wait === 0) return accepted;
     const ended = this.#runs.ended(principal.workspaceId, runId, query.wait * 1000, request.signal);
@@ -93,12 +96,6 @@ export class RunWaiting {
     this.#guard(principal, runId, 'read');
     const { json, version } = this.#runs.reader.served(principal.workspaceId, runId);
     const hasEnded = version !== 'running' && version !== 'stale';
-    return { reply: encodedJson(json), tag: versionTag(version), hasEnded };
+    return { json, tag: versionTag(version), hasEnded };
   }
-}
-
-function submittedRunOf(first: BytesReply | EmptyReply): string | undefined {
-  if (first.kind === 'empty') return undefined;
-  const { runId }: { runId?: unknown } = JSON.parse(Buffer.from(first.bytes).toString('utf8'));
-  return typeof runId === 'string' ? runId : undefined;
 }

@@ -17,6 +17,7 @@ const WITH_MAP = new Set(['properties', 'patternProperties']);
  *
  * - Responses may have further members, so that later versions can add some; requests may not.
  * - A union whose variants a member tells apart is `oneOf` with a `discriminator`.
+ * - A boolean that has only one value is a boolean: generators know constants of strings only.
  * - A rule that one member of a group is required is left to the description, and so is a default; a secret has the format
  *   `password`. Titles are left out: they are labels for forms, and generators would turn them into names.
  *
@@ -83,6 +84,7 @@ export class ComponentSchemas {
       if (keyword === 'title' || (keyword === 'anyOf' && isGroupOfRequired(value))) continue;
       converted[keyword] = this.#convertValue(keyword, value, direction);
     }
+    if (typeof converted.const === 'boolean') delete converted.const;
     writeTags(schema as Json, converted);
     writeOpenness(converted, direction);
     if (converted.writeOnly === true) {

@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 document. It is made from the route declarations alone. */
-import type { TSchema } from 'typebox';
 import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
 import type { Auth, Requirements } from '#src/core/principal.ts';
 import type { ResponseSpec } from '#src/wire/operations/operation.ts';
+import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { needsRoom, paramNamesOf, type Route } from '../route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
@@ -33,14 +33,16 @@ export interface OpenApiDocument {
   readonly [member: string]: unknown;
 }
 
-/** Returns the document for these routes, without those that only lead to another one. Throws when two different schemas have the same name. */
-export function createOpenApi(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
+/** Returns the document for these routes, without those of pages. Throws when two different schemas have the same name. */
+export function createOpenApi(allRoutes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
+  const routes = allRoutes.filter(({ isUndocumented }) => isUndocumented !== true);
   const schemas = new ComponentSchemas({ ...FAILURE_SCHEMAS, ...options.schemas }, RESPONSE_EXAMPLES);
-  for (const { body } of routes) if (body !== undefined) schemas.convert(body, 'request');
+  for (const { body } of routes) {
+    if (body !== undefined && body !== EmptyBodySchema) schemas.convert(body, 'request');
+  }
   for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema, 'response');
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
-    if (route.isAlias === true) continue;
     const path = route.path.replace(/:(\w+)\*?/g, '{$1}');
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = operation(route, options, schemas);
@@ -93,8 +95,7 @@ function operation(route: Route, { requirements }: OpenApiOptions, schemas: Comp
     tags: route.tags,
     security: securityOf(route, needs),
     parameters: parametersOf(route, schemas),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route, schemas) }),
-    ...(route.takesBytes === true && { requestBody: BYTES }),
+    ...requestBody(route, schemas),
     responses: responses(route, schemas),
   };
 }
@@ -104,11 +105,12 @@ function securityOf({ access }: Route, needs: Requirements | undefined): Json[] 
   return needs === undefined ? [] : [{ bearer: needs.scopes, workspace: [] }];
 }
 
-function requestBody(body: TSchema, route: Route, schemas: ComponentSchemas): Json {
-  return {
-    required: route.optionalBody !== true,
-    content: { 'application/json': { schema: schemas.convert(body, 'request') } },
-  };
+/** Returns nothing for a route that needs no body: it accepts an empty object, but generated clients need not send one. */
+function requestBody({ body, optionalBody, takesBytes }: Route, schemas: ComponentSchemas): Json {
+  if (takesBytes === true) return { requestBody: BYTES };
+  if (body === undefined || body === EmptyBodySchema) return {};
+  const content = { 'application/json': { schema: schemas.convert(body, 'request') } };
+  return { requestBody: { required: optionalBody !== true, content } };
 }
 
 const BYTES: Json = {

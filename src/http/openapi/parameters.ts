@@ -13,7 +13,18 @@ export function takesIdempotencyKey({ method, access }: Route): boolean {
   return method === 'POST' && typeof access !== 'string';
 }
 
-/** Returns the parameters of an operation: path, query and headers. */
+/**
+ * Returns whether `If-None-Match` has a use: to read only what has changed, and to create only what is not there yet. Other
+ * operations evaluate it as well (RFC 9110, section 13.1.2), but `*` always refuses them.
+ */
+function takesIfNoneMatch({ method, responses }: Route): boolean {
+  return method === 'GET' || (method === 'PUT' && 201 in responses);
+}
+
+/**
+ * Returns the parameters of an operation: path, query and headers. `X-Request-Id`, which every request may have, is left out,
+ * because generators would make it an argument of every call.
+ */
 export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
   return [
     ...paramNamesOf(route.path).map((name) => ({
@@ -33,7 +44,7 @@ export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
       schema: schemas.convert(schema, 'request'),
     })),
     ...Object.entries(route.headers ?? {})
-      .filter(([name]) => !OF_TRANSPORT.has(name))
+      .filter(([name]) => !OF_TRANSPORT.has(name) && (name !== 'if-none-match' || takesIfNoneMatch(route)))
       .map(([name, description]) => ({
         name: usualHeaderName(name),
         in: 'header',
@@ -42,7 +53,6 @@ export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
         schema: TEXT,
       })),
     ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
-    REQUEST_ID,
   ];
 }
 
@@ -51,13 +61,6 @@ function describePathParameter(name: string): string {
   const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.endsWith(' id') ? `The id of the ${words.slice(0, -' id'.length)}.` : `The ${words}.`;
 }
-
-const REQUEST_ID: Json = {
-  name: 'X-Request-Id',
-  in: 'header',
-  description: 'Returned with the response. The server generates one when it is missing.',
-  schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
-};
 
 const IDEMPOTENCY_KEY: Json = {
   name: 'Idempotency-Key',

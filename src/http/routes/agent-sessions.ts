@@ -9,7 +9,7 @@ import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/ev
 import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
 import type { RunWaiting } from '../handlers/run-waiting.ts';
 import { contentTag, requireState, unlessKnown } from '../reply/entity-tag.ts';
-import { accepted, created, encodedJson, noContent, ok } from '../reply/reply.ts';
+import { created, encodedJson, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 const tags = ['Agent sessions'];
@@ -129,7 +129,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       ...OPERATIONS.submitPrompt,
       summary: 'Prompt an agent',
       description:
-        'Returns 202 as soon as the run is stored. The text and the tool calls of the agent are sent on the event stream and ' +
+        'Returns 202 with the run as soon as it is stored. The text and the tool calls of the agent are sent on the event stream and ' +
         'stored in the conversation. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. ' +
         'A prompt that was interrupted by the death of the server is never run again. With `wait` the response is the run, ' +
         'once it has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
@@ -148,9 +148,8 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       checkAccess: ({ principal, params }) => sessions.checkUse(principal, params.sessionId),
       async handle(request) {
         const { principal, params, body } = request;
-        const submitted = await prompts.submit(principal, params.sessionId, body, request.trace);
-        const { runId } = submitted;
-        return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
+        const submission = await prompts.submit(principal, params.sessionId, body, request.trace);
+        return waiting.submitted(request, submission);
       },
       resume: (request, first) => waiting.resumed(request, first),
     }),

@@ -34,6 +34,7 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
   const common = {
     tags: ['Server'],
     access: 'public',
+    isUndocumented: true,
     errors: ['unavailable'],
   } as const;
   return [
@@ -47,10 +48,10 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
     }),
     defineRoute({
       ...OPERATIONS.redirectToConsole,
+      isUndocumented: true,
       tags: ['Server'],
       access: 'public',
       isPage: true,
-      isAlias: true,
       summary: 'Go to the console',
       description: 'The links of the page are relative to `/console`, without a slash at its end.',
       // Relative, because the server may be below a path of a proxy.

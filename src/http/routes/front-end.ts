@@ -16,6 +16,7 @@ export function frontEndRoutes(files: FrontEndFiles): readonly Route[] {
       'anywhere, including from a local file, so any origin may load it.',
     tags: ['Front end'],
     access: 'public',
+    isUndocumented: true,
   } as const;
   return [
     defineRoute({

@@ -24,6 +24,7 @@ export function landingPageRoute({ version, routes }: LandingPageOptions): Route
     tags: ['Server'],
     access: 'public',
     isPage: true,
+    isUndocumented: true,
     handle: () => raw('text/html; charset=utf-8', page, headers),
   });
 }

@@ -13,7 +13,7 @@ export function mcpRoutes(endpoint: McpEndpoint, inner: InnerRequests): readonly
         'One message of JSON-RPC. Each tool call needs the rights that its requests to the API need.',
       tags: ['Server'],
       access: { action: 'mcp.call' },
-      isAlias: true,
+      isUndocumented: true,
       sameOrigin: true,
       audited: true,
       ignoresKeys: true,

@@ -6,9 +6,9 @@ import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { Submission } from '#src/runs/submission.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
-import type { SubmittedRun } from '#src/wire/run.ts';
 import type { CodeResult } from '#src/wire/session.ts';
 import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
 import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
@@ -186,7 +186,7 @@ export function executionRoutes(
       summary: 'Execute cells',
       description:
         'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
-        'request are saved with the notebook. Returns 202 as soon as the run is stored. Follow `run-status` on the event ' +
+        'request are saved with the notebook. Returns 202 with the run as soon as it is stored. Follow `run-status` on the event ' +
         'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. With `wait` the response is the run, once it ' +
         'has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run. A session that sleeps is woken, ' +
         'and the request waits up to 30 seconds for its kernel; disconnecting then submits nothing. One that is `starting`, or ' +
@@ -210,10 +210,7 @@ export function executionRoutes(
         sessions.whenAwake(request.principal.workspaceId, request.params.sessionId, () => request.signal),
       handle(request) {
         const { principal, params, body } = request;
-        const reply = (submitted: SubmittedRun) => {
-          const { runId } = submitted;
-          return waiting.submitted(request, runId, accepted(submitted, pathOf('getRun', { runId })));
-        };
+        const reply = (submission: Submission) => waiting.submitted(request, submission);
         const submitting = executions.submit(principal, params.sessionId, body, request);
         return submitting instanceof Promise ? submitting.then(reply) : reply(submitting);
       },

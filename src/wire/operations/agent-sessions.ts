@@ -9,7 +9,7 @@ import {
 } from '../agent.ts';
 import { AgentStreamEventSchema } from '../events.ts';
 import { AgentSessionListQuery, OrderedPageQuery, SessionRunsQuery } from '../lists.ts';
-import { AgentRunSchema, PromptRequestSchema, WaitQuery } from '../run.ts';
+import { AgentRunSchema, PromptRequestSchema, SubmittedAgentRunSchema, WaitQuery } from '../run.ts';
 import { pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
 import {
@@ -113,6 +113,6 @@ export const AGENT_SESSION_OPERATIONS = declareOperations({
   submitPrompt: {
     body: PromptRequestSchema,
     query: WaitQuery,
-    responses: submittedResponses(AgentRunSchema),
+    responses: submittedResponses(SubmittedAgentRunSchema),
   },
 });

@@ -1,6 +1,6 @@
 import { NotebookStreamEventSchema } from '../events.ts';
 import { NotebookSessionListQuery, NotebookSessionSummarySchema, SessionRunsQuery } from '../lists.ts';
-import { ExecutionRequestSchema, NotebookRunSchema, WaitQuery } from '../run.ts';
+import { ExecutionRequestSchema, NotebookRunSchema, SubmittedNotebookRunSchema, WaitQuery } from '../run.ts';
 import {
   CodeRequestSchema,
   CodeResultSchema,
@@ -62,7 +62,7 @@ export const NOTEBOOK_SESSION_OPERATIONS = declareOperations({
   submitExecution: {
     body: ExecutionRequestSchema,
     query: WaitQuery,
-    responses: submittedResponses(NotebookRunSchema),
+    responses: submittedResponses(SubmittedNotebookRunSchema),
   },
   hibernateNotebookSession: {
     body: EmptyBodySchema,

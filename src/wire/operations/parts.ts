@@ -1,7 +1,6 @@
 /** Headers, queries and responses that several operations share. */
 import Type, { type TSchema } from 'typebox';
 import { EventTicketSchema } from '../event-ticket.ts';
-import { SubmittedRunSchema } from '../run.ts';
 import { closed, EmptyBodySchema, LastEventId } from '../shape.ts';
 
 /** The request headers of an operation that returns 304 when the caller has the current state. */
@@ -42,8 +41,8 @@ export function submittedResponses<Schema extends TSchema>(schema: Schema) {
   return {
     200: { description: 'The run, which has ended within `wait` seconds.', schema, headers: ETAG_HEADER },
     202: {
-      description: 'The run was stored and has started.',
-      schema: SubmittedRunSchema,
+      description: 'The run, which was stored and has started.',
+      schema,
       headers: { location: 'The path of the run.' },
     },
   } as const;

@@ -10,7 +10,7 @@ const server = await startServer(test);
 const { client } = server;
 
 const completed = (events: EventLog, toolCallId: string) =>
-  events.until(({ type, data }) => type === 'execution-completed' && data.toolCallId === toolCallId);
+  events.until(({ type, data }) => type === 'execution-completed' && data.tool_call_id === toolCallId);
 
 test('the terminal event contains the result and repeats tool_call_id', async () => {
   const notebook = await openNotebook(server, { a: '1' });

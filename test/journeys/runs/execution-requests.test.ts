@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { SubmittedRun } from '#src/wire/run.ts';
+import type { SubmittedNotebookRun } from '#src/wire/run.ts';
 import { cellsOf, openNotebook, results } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -20,11 +20,12 @@ test('an accepted execution returns 202 with its run, which is running or has en
     `/api/v3/notebook-sessions/${notebook.id}/executions`,
     { body: { type: 'all' } },
   );
-  const { runId, ...rest } = body as SubmittedRun;
+  const { runId, lastEventId, ...begun } = body as SubmittedNotebookRun;
   assert.equal(status, 202);
   assert.match(runId, /^run_[0-9a-z]{26}$/);
   assert.equal(headers.location, `/api/v3/runs/${runId}`);
-  assert.deepEqual(rest, { sessionId: notebook.id, status: 'running' });
+  assert.match(lastEventId, /^[0-9a-f]{10}-\d+$/);
+  assert.deepEqual([begun.id, begun.sessionId, begun.status], [runId, notebook.id, 'running']);
   const run = await server.client.waitForRun(runId);
   assert.deepEqual([run.status, run.error], ['completed', null]);
   assert.deepEqual(

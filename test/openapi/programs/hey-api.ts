@@ -15,10 +15,10 @@ import {
   getNotebook,
   getRun,
   listExecutions,
-  type NotebookRun,
   openAgentSession,
   openNotebookSession,
   type Run,
+  type SubmittedNotebookRun,
   submitExecution,
   submitPrompt,
   testDatasource,
@@ -51,7 +51,7 @@ const { data: notebook } = await createNotebook({
     variables: { REGION: 'eu' },
   },
 });
-const environment = await createExecutionEnvironment({ throwOnError, body: {} });
+const environment = await createExecutionEnvironment({ throwOnError });
 const { environmentId } = environment.data;
 await openNotebookSession({ throwOnError, body: { notebookId: notebook.id, environmentId } });
 const path = { sessionId: notebook.id };
@@ -67,10 +67,10 @@ const executions: readonly ExecutionRequest[] = [
   { type: 'cells', cells: [{ cellId: 'total' }] },
   { type: 'all', cacheMode: 'no-cache' },
 ];
-const runs: NotebookRun[] = [];
+const runs: SubmittedNotebookRun[] = [];
 for (const body of executions) {
   const { data: run } = await submitExecution({ throwOnError, path, query: { wait: 60 }, body });
-  if (!('output' in run)) throw new Error(`${run.runId} takes longer than a minute`);
+  if (run.status === 'running') throw new Error(`${run.runId} takes longer than a minute`);
   runs.push(run);
 }
 const pages: (string | undefined)[] = [];
@@ -88,12 +88,12 @@ const { data: code } = await executeCode({
 
 await openAgentSession({ throwOnError, body: { environmentId, notebookSessionId: notebook.id } });
 const { data: prompted } = await submitPrompt({ throwOnError, path, body: { prompt: 'Are you there?' } });
-const answered = 'runId' in prompted ? await runOf(prompted.runId) : prompted;
+const answered = await runOf(prompted.runId);
 
 const slug = 'made-by-hey-api';
 const connection: DatasourceConnection = { kind: 'sqlite', path: 'sales.sqlite' };
 await createDatasource({ throwOnError, body: { slug, connection, name: null } });
-const { data: tested } = await testDatasource({ throwOnError, path: { slug }, body: {} });
+const { data: tested } = await testDatasource({ throwOnError, path: { slug } });
 const { data: deleted } = await deleteDatasource({ throwOnError, path: { slug } });
 
 const missing = await getNotebook({ path: { notebookId: 'nb_0' } });

@@ -28,7 +28,6 @@ from generated.models import (
     ConnectionTest,
     Datasource,
     DeletedDatasource,
-    EmptyBody,
     Environment,
     ExecuteAll,
     ExecuteAllCacheMode,
@@ -41,7 +40,6 @@ from generated.models import (
     NewNotebookVariables,
     NewSerialization,
     Notebook,
-    NotebookRun,
     NotebookRunPage,
     NotebookSession,
     NotebookSessionStatus,
@@ -51,7 +49,8 @@ from generated.models import (
     PromptRequest,
     RunStatus,
     SqliteConnection,
-    SubmittedRun,
+    SubmittedAgentRun,
+    SubmittedNotebookRun,
 )
 from generated.types import UNSET, Unset
 
@@ -92,7 +91,7 @@ notebook = must(
     ),
 )
 environment_id = must(
-    Environment, create_execution_environment.sync(client=client, body=EmptyBody())
+    Environment, create_execution_environment.sync(client=client)
 ).environment_id
 opening = OpenNotebookSession(notebook_id=notebook.id, environment_id=environment_id)
 must(NotebookSession, open_notebook_session.sync(client=client, body=opening))
@@ -102,13 +101,13 @@ while (
 ):
     time.sleep(0.02)
 
-runs: list[NotebookRun] = []
+runs: list[SubmittedNotebookRun] = []
 executions: list[ExecuteAll | ExecuteCells] = [
     ExecuteCells(type_="cells", cells=[CellExecution(cell_id="total")]),
     ExecuteAll(type_="all", cache_mode=ExecuteAllCacheMode.NO_CACHE),
 ]
 for execution in executions:
-    runs.append(must(NotebookRun, submit_execution.sync(notebook.id, client=client, body=execution, wait=60)))
+    runs.append(must(SubmittedNotebookRun, submit_execution.sync(notebook.id, client=client, body=execution, wait=60)))
 pages: list[str] = []
 after: str | None | Unset = UNSET
 while after is not None:
@@ -125,7 +124,8 @@ code = must(
 conversation = OpenAgentSession(environment_id=environment_id, notebook_session_id=notebook.id)
 must(AgentSession, open_agent_session.sync(client=client, body=conversation))
 prompted = must(
-    SubmittedRun, submit_prompt.sync(notebook.id, client=client, body=PromptRequest(prompt="Are you there?"))
+    SubmittedAgentRun,
+    submit_prompt.sync(notebook.id, client=client, body=PromptRequest(prompt="Are you there?"))
 )
 answered = prompt_of(prompted.run_id)
 
@@ -135,7 +135,7 @@ must(
     Datasource,
     create_datasource.sync(client=client, body=NewDatasource(slug=slug, connection=connection, name=None)),
 )
-tested = must(ConnectionTest, test_datasource.sync(slug, client=client, body=EmptyBody()))
+tested = must(ConnectionTest, test_datasource.sync(slug, client=client))
 deleted = must(DeletedDatasource, delete_datasource.sync(slug, client=client))
 
 missing = get_notebook.sync("nb_0", client=client)
@@ -143,7 +143,7 @@ closed = must(NotebookSession, close_notebook_session.sync(notebook.id, client=c
 environment = must(Environment, close_execution_environment.sync(environment_id, client=client))
 
 
-def parts_of(run: NotebookRun | AgentRun) -> list[object]:
+def parts_of(run: SubmittedNotebookRun | AgentRun) -> list[object]:
     return list(run.output.parts) if run.output is not None else []
 
 

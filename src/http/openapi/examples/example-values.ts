@@ -4,6 +4,8 @@ import type { Page } from '#src/wire/shape.ts';
 export const NOTEBOOK = 'nb_01k6gq0000aaaaaaaaaaaaaaaa';
 export const ENVIRONMENT = 'env_01k6gq0000bbbbbbbbbbbbbbbb';
 export const RUN = 'run_01k6gq0000cccccccccccccccc';
+/** The id of the last event before a run. */
+export const EVENT = '0f3c1a9b2e-41';
 export const WORKSPACE = 'ws_01k6gq0000dddddddddddddddd';
 export const CONVERSATION = 'conv_01k6gq0000eeeeeeeeeeeeeeee';
 export const [USER, COLLEAGUE] = ['ada@example.com', 'grace@example.com'];

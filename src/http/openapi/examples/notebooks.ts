@@ -8,10 +8,11 @@ import type {
   Cancellation,
   NotebookRun,
   RunCancellationResult,
-  SubmittedRun,
+  SubmittedAgentRun,
+  SubmittedNotebookRun,
 } from '#src/wire/run.ts';
 import type { CodeResult, Environment, NotebookSession, SessionInterruption } from '#src/wire/session.ts';
-import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
+import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
 const notebook: Notebook = {
@@ -64,7 +65,6 @@ const sessionSummary: NotebookSessionSummary = {
   currentRunId: null,
   ...times,
 };
-const submitted: SubmittedRun = { runId: RUN, sessionId: NOTEBOOK, status: 'running' };
 const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
 const interruption: SessionInterruption = { sessionId: NOTEBOOK, status: 'interrupting', runId: RUN };
 const cancelled: RunCancellationResult = { runId: RUN, status: 'cancelling', error: null };
@@ -151,5 +151,6 @@ export const NOTEBOOKS_EXAMPLES = {
   NotebookRunPage: page(run),
   Run: run,
   RunPage: page(run),
-  SubmittedRun: submitted,
+  SubmittedAgentRun: { runId: RUN, lastEventId: EVENT, ...prompt } satisfies SubmittedAgentRun,
+  SubmittedNotebookRun: { runId: RUN, lastEventId: EVENT, ...run } satisfies SubmittedNotebookRun,
 };
