@@ -12,7 +12,7 @@ import { type ServeOptions, serveAlone } from './process/serve-alone.ts';
 /** How long a worker that cannot start tries to say why. */
 const LAST_WORDS_MS = 1000;
 
-/** The file that workers run. `troupe serve` has this file in the bundle of the command line, which workers cannot run. */
+/** The program that workers run: this one. */
 const WORKER_PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url));
 
 /** Settles once the process serves, or cannot. (The bundle is a script, which cannot await it itself.) */

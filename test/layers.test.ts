@@ -104,7 +104,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/core', 'src/confined', 'src/datasource', 'storage'],
     types: ['src/config.ts'],
   },
-  // `troupe serve` is `src/main.ts`, and `troupe doctor` `src/doctor`, loaded when they are asked for.
+  // `troupe doctor` is `src/doctor`, loaded when it is asked for.
   'src/cli': {
     values: [
       'src/core',
@@ -112,7 +112,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/outputs',
       'src/config',
       'src/config.ts',
-      'src/main.ts',
       'src/doctor',
       'src/maintenance',
     ],

@@ -3,7 +3,6 @@ import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
 import { ConfigError } from '#src/config.ts';
-import { VERSION } from '#src/core/version.ts';
 import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
@@ -38,6 +37,7 @@ import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from
 import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
 import { printJson, type Terminal, type TerminalDevice, terminalOn } from './terminal.ts';
+import { versionText } from './version-text.ts';
 
 /** Every command group, in the order of the help. */
 const GROUPS: readonly CommandGroup[] = [
@@ -111,7 +111,11 @@ function createProgram(
   const terminal = terminalOn(device);
   const program = new Command('troupe')
     .description('Notebooks, agents and data on a server of your own.')
-    .version(VERSION, '-V, --version', 'print the version')
+    .option('-V, --version', 'print the version and the commit')
+    .on('option:version', () => {
+      terminal.out(`${versionText()}\n`);
+      throw new CommanderError(0, 'commander.version', '');
+    })
     .option('--json', 'print JSON instead of text')
     .option('--workspace <id>', 'workspace to work in (default: SERVICE_WORKSPACE_ID)')
     .configureHelp({ showGlobalOptions: true })

@@ -7,7 +7,7 @@ import { systemFailure } from '#src/core/operator-error.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const UPGRADE =
-  'Run npm run setup, or set TROUPE_PYTHON to an interpreter with the marimo version of this release.';
+  'Run troupe setup, or set TROUPE_PYTHON to an interpreter with the marimo version of this release.';
 
 /** Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. */
 export async function checkPython(config: Config): Promise<Finding[]> {

@@ -1,12 +1,10 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { importSetUp } from '#src/core/set-up-module.ts';
 import { type Finding, messageOf, ok, problem } from './finding.ts';
 
 const OLDEST = [20, 12] as const;
 const BINARIES = ['uWebSockets.js', 'lmdb'];
 
-/** The result of the set-up's check of a binary. (The set-up is plain JavaScript and not part of the build.) */
+/** The function of set-up that explains why a binary does not load. */
 interface SetUp {
   unloadable(name: string, text: string): string;
 }
@@ -27,12 +25,11 @@ export async function checkBinaries(): Promise<Finding[]> {
         await import(name);
         return ok(name, 'its native binary loads');
       } catch (error) {
-        const setUp = pathToFileURL(join(PACKAGE_ROOT, 'src/setup/node-packages.mjs'));
-        const { unloadable } = (await import(setUp.href)) as SetUp;
+        const { unloadable } = await importSetUp<SetUp>('node-packages');
         return problem(
           name,
           unloadable(name, messageOf(error)),
-          'Run npm run setup again with the Node.js that runs the server.',
+          'Install Troupe again with the Node.js that runs the server (in a checkout: npm run setup).',
         );
       }
     }),

@@ -92,7 +92,7 @@ export class PackageInstaller {
     const uv = [dirname(python), ...SYSTEM_FOLDERS].map((one) => join(one, 'uv')).find(existsSync);
     if (uv === undefined)
       throw new PackageFailure(
-        'Packages cannot be installed, because uv is missing. Run `npm run setup`, or install uv next to the interpreter of kernels.',
+        'Packages cannot be installed, because uv is missing. Run `troupe setup`, or install uv next to the interpreter of kernels.',
       );
     await using proxy = await openProxy();
     // A link may lie where the child sees nothing.

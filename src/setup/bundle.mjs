@@ -59,7 +59,7 @@ async function bundlePrograms(root, build) {
     format: 'cjs',
     supported: { 'dynamic-import': false }, // a script of V8 has no `import`; packages are required instead
     define: { 'import.meta.url': 'importMetaUrl' },
-    banner: { js: '(function (require, module, exports, importMetaUrl) {' },
+    banner: { js: '(function (require, module, exports, importMetaUrl, importModule) {' },
     footer: { js: '})' },
     legalComments: 'none', // the packages have them, and all other code is ASCII
     sourcemap: true,

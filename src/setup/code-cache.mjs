@@ -1,15 +1,42 @@
 // Keeps V8's compiled code of the bundled programs for their later starts (program.mjs): each program runs once, and
 // writes the code at its end (code-cache-recorder.mjs), so that it contains the functions that a start compiles when it
 // calls them. A cache that cannot be made is missing, and a start then takes longer.
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { start } from './children.mjs';
+import { digest, readStamp, writeStamp } from './stamps.mjs';
+
+/** The announcement of set-up while the step runs. In a checkout the build does this. */
+export const title = 'compiling the programs';
 
 const RECORDER = new URL('./code-cache-recorder.mjs', import.meta.url).href;
 const MAX_RUN_MS = 20_000;
 /** Runs in place of Python, which may not be installed yet: it prints nothing and ends with its standard input. */
 const SILENT_PYTHON = '#!/bin/sh\nexec cat >/dev/null\n';
+
+/**
+ * Returns why the compiled code of an installed package must be written, or undefined when it fits this Node.js. It is also undefined
+ * where this user cannot write it: the programs then start, more slowly.
+ */
+export function pending(root) {
+  if (readStamp(stampPath(root)) === wanted()) return undefined;
+  try {
+    accessSync(join(root, 'dist', 'server'), constants.W_OK);
+  } catch {
+    return undefined;
+  }
+  return 'there is none for this Node.js';
+}
+
+/** Writes the compiled code of the programs. */
+export async function perform(root) {
+  await writeCodeCaches(root);
+  writeStamp(stampPath(root), wanted());
+}
+
+const stampPath = (root) => join(root, 'dist', 'server', '.troupe-stamp');
+const wanted = () => digest(process.version, process.arch);
 
 /** Resolves when the programs have run. Never rejects because of them. */
 export async function writeCodeCaches(root) {

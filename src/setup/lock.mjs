@@ -1,4 +1,4 @@
-// Allows one set-up at a time in one checkout. The lock is a listening abstract socket: taking it is atomic, and the
+// Allows one set-up at a time in one installation. The lock is a listening abstract socket: taking it is atomic, and the
 // system frees it when its last holder ends. The programs that set-up runs inherit it, so that after a set-up is killed,
 // the next one waits until its npm or pip has ended.
 import { createHash } from 'node:crypto';
@@ -9,7 +9,7 @@ import { say } from './console.mjs';
 export async function holdingLock(root, work) {
   const name = `\0troupe-setup-${createHash('sha256').update(root).digest('hex')}`;
   let lock = await take(name);
-  if (lock === undefined) say('waiting for another set-up of this checkout');
+  if (lock === undefined) say('waiting for another set-up of this installation');
   while (lock === undefined) {
     await untilReleased(name);
     lock = await take(name);

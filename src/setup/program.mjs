@@ -19,7 +19,15 @@ const script = new vm.Script(readFileSync(bundle, 'latin1'), {
 });
 
 export const program = { exports: {} };
-script.runInThisContext()(createRequire(import.meta.url), program, program.exports, import.meta.url);
+/** A script of V8 cannot import. Bundles need it for `src/setup`, which is not bundled. */
+const importModule = (url) => import(url);
+script.runInThisContext()(
+  createRequire(import.meta.url),
+  program,
+  program.exports,
+  import.meta.url,
+  importModule,
+);
 await program.exports.ended;
 
 /**

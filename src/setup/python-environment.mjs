@@ -1,5 +1,5 @@
 // Creates the managed Python environment: `.venv` with exactly the packages that src/confined/python/requirements.txt pins.
-import { readdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
 import { SetupError } from './console.mjs';
@@ -11,9 +11,12 @@ export const title = 'creating the Python environment';
 const OLDEST_PYTHON = [3, 11];
 const DEBIAN = 'On Debian or Ubuntu: apt install python3 python3-venv';
 
-/** Returns why the step must run, or undefined when it need not, or when the operator provides another Python. */
-export function pending(root) {
-  if (namesOtherPython(root)) return undefined;
+/**
+ * Returns why the step must run, or undefined when it need not, or when the operator provides another Python, in the environment or in
+ * the settings of the folder `cwd`.
+ */
+export function pending(root, cwd = process.cwd()) {
+  if (namesOtherPython(cwd)) return undefined;
   return readStamp(stampPath(root)) === wanted(root) ? undefined : 'its requirements have changed';
 }
 
@@ -21,6 +24,7 @@ export function pending(root) {
 export async function perform(root, keepOpen) {
   const venv = join(root, '.venv');
   if (!isInstalled(root)) {
+    requireWritable(root);
     if (!(await works(venv, keepOpen))) {
       const python = await findPython(keepOpen);
       const failure = 'The Python environment cannot be created';
@@ -34,10 +38,21 @@ export async function perform(root, keepOpen) {
   writeStamp(stampPath(root), wanted(root));
 }
 
-function namesOtherPython(root) {
+/** Throws a `SetupError` when this user cannot write into the installation, because another one has installed it. */
+function requireWritable(root) {
+  try {
+    accessSync(root, constants.W_OK);
+  } catch {
+    throw new SetupError(
+      `The Python environment in ${root} is missing or old, and this user cannot write there. Run \`troupe setup\` as the user who installed Troupe.`,
+    );
+  }
+}
+
+function namesOtherPython(cwd) {
   if (process.env.TROUPE_PYTHON) return true;
   try {
-    return JSON.parse(readIfPresent(join(root, 'troupe.config.json')) ?? '{}').python !== undefined;
+    return JSON.parse(readIfPresent(join(cwd, 'troupe.config.json')) ?? '{}').python !== undefined;
   } catch {
     return false; // the server reports the fault of the file
   }

@@ -1,15 +1,15 @@
-// Prepares a checkout: npm packages, Python environment, build. When nothing is missing, it only compares stamps and
-// prints nothing. `npm run setup` runs this file.
-import { realpathSync } from 'node:fs';
+// Prepares an installation. A checkout needs npm packages, a Python environment and a build; an installed package is built
+// already, and needs the Python environment and compiled code for its Node.js. When nothing is missing, set-up only compares
+// stamps and prints nothing. `npm run setup` runs this file, `troupe setup` and `troupe serve` import it.
+import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import * as build from './build.mjs';
 import { endingWithUs } from './children.mjs';
 import { began, reporting, SetupError, say } from './console.mjs';
 import { holdingLock } from './lock.mjs';
-import * as nodePackages from './node-packages.mjs';
 import * as pythonEnvironment from './python-environment.mjs';
 
-/** The directory of this checkout. */
+/** The directory of this installation. */
 export const ROOT = realpathSync(fileURLToPath(new URL('../../', import.meta.url)));
 
 const OLDEST_NODE = [20, 12];
@@ -20,18 +20,38 @@ const OLDEST_NODE = [20, 12];
  */
 export async function setUp(root = ROOT, further = []) {
   requireNode(process.versions.node);
-  const steps = [nodePackages, pythonEnvironment, build, ...further];
-  if (steps.every((step) => step.pending(root) === undefined)) return;
+  await performSteps(root, [
+    await stepsOfPrograms(root),
+    [pythonEnvironment],
+    ...further.map((step) => [step]),
+  ]);
+}
+
+/** Performs the steps that are missing without the Python environment: the programs of `root` can then run. */
+export async function setUpPrograms(root = ROOT) {
+  await performSteps(root, [await stepsOfPrograms(root)]);
+}
+
+/** Performs sequences of steps side by side. */
+async function performSteps(root, sequences) {
+  if (sequences.flat().every((step) => step.pending(root) === undefined)) return;
   await endingWithUs(() =>
     holdingLock(root, async (lock) => {
-      // The Python environment is independent of the other two; the build needs the packages.
-      const packagesAndBuild = performIfPending(nodePackages, root, lock).then(() =>
-        performIfPending(build, root, lock),
+      await Promise.all(
+        sequences.map(async (steps) => {
+          for (const step of steps) await performIfPending(step, root, lock);
+        }),
       );
-      const independent = [pythonEnvironment, ...further].map((step) => performIfPending(step, root, lock));
-      await Promise.all([packagesAndBuild, ...independent]);
     }),
   );
+}
+
+/** Returns the steps that make the programs runnable, each of which needs the one before. Packages have no build. */
+async function stepsOfPrograms(root) {
+  const isCheckout = existsSync(join(root, 'tsconfig.json'));
+  return isCheckout
+    ? [await import('./node-packages.mjs'), await import('./build.mjs')]
+    : [await import('./code-cache.mjs')];
 }
 
 async function performIfPending(step, root, lock) {

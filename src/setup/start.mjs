@@ -1,4 +1,4 @@
-// `npm start`: runs the set-up, then the server, in this process, so that signals reach the server.
+// `npm start` and `troupe serve`: runs the set-up, then the server, in this process, so that signals reach the server.
 
 import { reporting, SetupError } from './console.mjs';
 import { unloadable } from './node-packages.mjs';

@@ -50,6 +50,7 @@ const JOURNEYS_OF_WORKERS = `
  */
 const ALONE = `
   escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/requests/event-loop journeys/events/paced-readers
+  package/server-package
 `
   .trim()
   .split(/\s+/)

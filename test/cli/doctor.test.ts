@@ -125,7 +125,7 @@ test('the doctor gives advice for each problem, and exits with 1', async (t) => 
   assert.equal(people.exitCode, 1);
   assert.match(
     people.out,
-    /^✗ Python +Cannot start Python at \/nowhere\/python: .*\n +→ Run npm run setup, /m,
+    /^✗ Python +Cannot start Python at \/nowhere\/python: .*\n +→ Run troupe setup, /m,
   );
 });
 

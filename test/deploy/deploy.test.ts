@@ -8,8 +8,8 @@ import { SETTINGS } from '#src/config/settings.ts';
 import { loadConfig } from '#src/config.ts';
 
 const read = (name: string) => readFileSync(join('deploy', name), 'utf8');
-/** Paths of an installation (docs/operating.md) and of an image. */
-const CHECKOUTS = /\/opt\/troupe\/(?:current\/)?(?!releases)([\w./-]+\.\w+)/g;
+/** Files of an installation that docs/operating.md and the unit name. */
+const INSTALLED = /\/opt\/troupe\/current\/lib\/node_modules\/troupe\/([\w./-]+\.\w+)/g;
 
 test('every setting that deploy/ and docs/operating.md name exists', () => {
   const known = new Set(Object.values(SETTINGS).map(({ env }) => env));
@@ -30,10 +30,14 @@ test('the settings of deploy/troupe.config.json are accepted', () => {
   assert.equal(config.dataDir, '/var/lib/troupe');
 });
 
-test('every file of the checkout that deploy/ and docs/operating.md name exists', () => {
-  for (const path of ['deploy/troupe.service', 'deploy/Containerfile', 'docs/operating.md']) {
-    for (const [, file] of readFileSync(path, 'utf8').matchAll(CHECKOUTS))
-      assert.ok(existsSync(file!), `${file} in ${path}`);
+test('every file of an installation that deploy/ and docs/operating.md name is in the package', () => {
+  for (const path of ['deploy/troupe.service', 'docs/operating.md']) {
+    const named = [...readFileSync(path, 'utf8').matchAll(INSTALLED)].map(([, file]) => file!);
+    assert.ok(named.length > 0, path);
+    for (const file of named) {
+      assert.ok(existsSync(file), `${file} in ${path}`);
+      assert.match(file, /^(deploy\/|README\.md$)/, 'package.json packs it');
+    }
   }
 });
 
@@ -110,11 +114,13 @@ test('the seccomp profile of containers allows the calls that confine kernels, a
   );
 });
 
-test('the image runs the built server as an ordinary user', () => {
+test('the image is built from the package alone, and runs the server as an ordinary user', () => {
   const lines = read('Containerfile').split('\n');
-  assert.ok(lines.indexOf('USER troupe') > lines.lastIndexOf('FROM base'));
-  assert.ok(lines.indexOf('USER troupe') < lines.findIndex((line) => line.startsWith('ENTRYPOINT')));
-  const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
-  for (const name of ['.git', '.troupe', '.venv', 'node_modules', 'dist'])
-    assert.ok(ignored.includes(name), name);
+  const index = (start: string) => lines.findIndex((line) => line.startsWith(start));
+  assert.ok(index('COPY troupe-*.tgz') !== -1 && index('COPY') < index('USER troupe'));
+  assert.ok(index('USER troupe') < index('ENTRYPOINT ["troupe", "serve"]'));
+  const allowed = readFileSync('.dockerignore', 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  assert.deepEqual(allowed, ['*', '!troupe-*.tgz']);
 });

@@ -74,8 +74,8 @@ test('changed requirements make the Python environment pending, unless the opera
   assert.equal(pending(root), undefined);
   write('src/confined/python/requirements.txt', 'py-yaml-x==6.0.4\n');
   assert.equal(pending(root), 'its requirements have changed');
-  write('troupe.config.json', '{"python": "/usr/bin/python3"}');
-  assert.equal(pending(root), undefined);
+  write('settings/troupe.config.json', '{"python": "/usr/bin/python3"}');
+  assert.equal(pending(root, join(root, 'settings')), undefined);
 });
 
 test('an environment counts as installed only if every package has its pinned version', async (t) => {
@@ -116,7 +116,7 @@ test('two set-ups at once take turns, even if the first is killed', async (t) =>
   t.after(() => second.kill('SIGKILL'));
   assert.equal(
     String((await once(second.stderr, 'data'))[0]),
-    'troupe: waiting for another set-up of this checkout\n',
+    'troupe: waiting for another set-up of this installation\n',
   );
   first.kill('SIGKILL');
   assert.equal(String((await once(second.stdout, 'data'))[0]), 'second in\n');

@@ -1,6 +1,4 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { importSetUp } from '#src/core/set-up-module.ts';
 import type { ModelProvider } from '#src/wire/models.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -62,9 +60,7 @@ export const models: CommandGroup = (program, { terminal, connect, wantsJson, in
       'install llama.cpp (some 100 MB), which serves a GGUF file on this machine (see TROUPE_LOCAL_MODEL)',
     )
     .action(async (_, command) => {
-      // Set-up is plain JavaScript and not part of the build.
-      const setUp = pathToFileURL(join(PACKAGE_ROOT, 'src/setup/local-model.mjs'));
-      const { addLocalModel } = (await import(setUp.href)) as { addLocalModel: () => Promise<string> };
+      const { addLocalModel } = await importSetUp<{ addLocalModel: () => Promise<string> }>('local-model');
       const message = await addLocalModel();
       if (wantsJson(command)) printJson(terminal, { message });
       else terminal.out(`${message}\n`);
