@@ -96,7 +96,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/console': { values: ['src/client', 'src/outputs', 'src/wire/paths.ts'] },
   'src/config': { values: ['src/os', 'src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
-  'src/client': { values: ['src/wire/paths.ts'] },
+  'src/client': { values: ['src/wire/paths.ts'], types: ['src/core'] },
   // Backups, their restoration and verification.
   'src/maintenance': { values: ['src/core', 'storage'] },
   // Checks a machine in the way in which the server would use it.

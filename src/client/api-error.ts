@@ -1,3 +1,5 @@
+import type { ErrorCode } from '#src/core/errors.ts';
+
 /** One mistake in the request: its place (a JSON pointer into the body, or `query/<name>`) and its description. */
 export interface RequestViolation {
   readonly path: string;
@@ -7,7 +9,7 @@ export interface RequestViolation {
 /** A response that is not 2xx. `code` is stable; it is `unexpected_response` when a proxy sent the response. */
 export class ApiError extends Error {
   readonly status: number;
-  readonly code: string;
+  readonly code: ErrorCode | 'unexpected_response' | (string & {});
   readonly detail: string;
   readonly requestId: string | undefined;
   readonly errors: readonly RequestViolation[];
@@ -39,19 +41,36 @@ export function unexpectedResponse({ status, headers }: Response, url: string, w
 
 /** There was no response: the server could not be reached, or the connection ended before the response did. */
 export class ConnectionError extends Error {
+  /** Whether the request cannot have reached the server. Only Node.js can tell. */
+  readonly isRefused: boolean;
+
   constructor(url: string, cause: unknown) {
-    super(`No answer from ${url}: ${reasonOf(cause)}.`, { cause });
+    const reason = innermost(cause);
+    super(`No answer from ${url}: ${reason instanceof Error ? reason.message : String(reason)}.`, { cause });
     this.name = 'ConnectionError';
+    this.isRefused = isObject(reason) && reason.code === 'ECONNREFUSED';
   }
 }
 
-/** Returns the message of the innermost cause of `fetch failed`. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.cause !== undefined) return reasonOf(error.cause);
+/**
+ * The connection ended before a code call did. The server interrupts code whose caller has left, so part of it may have run, and the
+ * call is not repeated.
+ */
+export class CodeInterrupted extends ConnectionError {
+  constructor(url: string, cause: unknown) {
+    super(url, cause);
+    this.name = 'CodeInterrupted';
+    this.message += ' The code was interrupted, and is not run again.';
+  }
+}
+
+/** Returns the innermost cause of `fetch failed`. */
+function innermost(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (error.cause !== undefined) return innermost(error.cause);
   // Several addresses were tried; the aggregate error has no message of its own.
-  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
-  return error.message;
+  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
+  return error;
 }
 
 function secondsOf(header: string | null): number | undefined {

@@ -18,10 +18,25 @@ import { runs } from './runs.ts';
 
 /** It need not be closed. */
 export function createClient(options: ClientOptions) {
-  const connection = new Connection(options);
-  const allRuns = runs(connection);
+  return clientOn(new Connection(options));
+}
+
+/** Returns every call of the API on a connection. */
+function clientOn(connection: Connection) {
   return {
     ...operations(connection),
+    ...callsOfPrograms(connection),
+    keys: keys(connection),
+    workspaces: workspaces(connection),
+    members: members(connection),
+    accessTokens: accessTokens(connection),
+  };
+}
+
+/** Returns the calls that programs need to work in a workspace, without those of owners and operators. */
+export function callsOfPrograms(connection: Connection) {
+  const allRuns = runs(connection);
+  return {
     notebooks: notebooks(connection),
     files: files(connection),
     packages: packages(connection),
@@ -33,12 +48,8 @@ export function createClient(options: ClientOptions) {
     models: models(connection),
     runs: allRuns,
     datasources: datasources(connection),
-    keys: keys(connection),
     /** Resolves with the user, the token, and a page of the workspaces that they give access to. */
     me: ownAccount(connection),
-    workspaces: workspaces(connection),
-    members: members(connection),
-    accessTokens: accessTokens(connection),
     /** Yields the events of any stream, by its path. */
     followEvents: <Event extends StreamEvent = StreamEvent>(path: string, follow: FollowOptions = {}) =>
       followEvents<Event>(connection, path, follow),
@@ -49,3 +60,5 @@ export function createClient(options: ClientOptions) {
 }
 
 export type Client = ReturnType<typeof createClient>;
+/** The calls of `callsOfPrograms`. */
+export type ProgramCalls = ReturnType<typeof callsOfPrograms>;

@@ -25,6 +25,7 @@ export function code(connection: Connection) {
             ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
           },
           signal,
+          endsWithConnection: true,
         }),
       ),
   };

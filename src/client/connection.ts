@@ -1,5 +1,6 @@
-/** Sends the client's requests: one request in, a decoded response or a typed error out. It does not retry. */
-import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
+/** Sends the client's requests: one request in, a decoded response or a typed error out. */
+import { ApiError, CodeInterrupted, ConnectionError, unexpectedResponse } from './api-error.ts';
+import { withRetries } from './retry.ts';
 
 /** A value that is shown only when it is asked for. */
 interface Revealable {
@@ -14,6 +15,11 @@ export interface ClientOptions {
   readonly workspaceId?: string | undefined;
   /** Sends the requests. Defaults to the global `fetch`, which reuses connections. */
   readonly fetch?: typeof fetch;
+  /**
+   * How often a request is repeated at most after a lost connection, 408, 429, 5xx or `idempotency_in_progress`: 0 by default. Above 0
+   * every POST has an `Idempotency-Key`, so that it takes effect once.
+   */
+  readonly retries?: number | undefined;
 }
 
 export interface RequestOptions {
@@ -63,17 +69,20 @@ export interface OutgoingRequest<Answer = unknown> extends PostOptions, WriteOpt
   /** Bytes that are sent as they are, in place of `body`. */
   readonly content?: Uint8Array | ReadableStream<Uint8Array> | undefined;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whether leaving interrupts the work that the request started, so that it is not repeated after a lost connection. */
+  readonly endsWithConnection?: boolean;
   /** Never set: it carries the type of the answer. */
   readonly answer?: Answer;
 }
 
 export class Connection {
   readonly baseUrl: string;
+  readonly retries: number;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof fetch;
 
   /** Throws `TypeError` for an access token that cannot be one. */
-  constructor({ baseUrl, accessToken, workspaceId, fetch: send = fetch }: ClientOptions) {
+  constructor({ baseUrl, accessToken, workspaceId, fetch: send = fetch, retries = 0 }: ClientOptions) {
     this.baseUrl = baseUrl.replace(/\/+$/, '');
     const token = typeof accessToken === 'object' ? accessToken.reveal() : accessToken;
     if (token !== undefined && !canBeToken(token)) throw new TypeError(NO_TOKEN);
@@ -81,7 +90,9 @@ export class Connection {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(workspaceId === undefined ? {} : { 'service-workspace-id': workspaceId }),
     };
-    this.#fetch = send;
+    // Browsers refuse a `fetch` that is called as the method of another object.
+    this.#fetch = (input, init) => send(input, init);
+    this.retries = retries;
   }
 
   /**
@@ -89,24 +100,62 @@ export class Connection {
    * of the abort.
    */
   async json<T>(request: OutgoingRequest<T>): Promise<T> {
-    const response = await this.open(request);
-    const text = await this.#read(request, () => response.text());
-    return (text === '' ? undefined : this.#decoded(request, response, text)) as T;
+    return this.#repeated(request, async (attempt) => {
+      const response = await this.open(attempt);
+      const text = await this.#read(attempt, () => response.text());
+      return (text === '' ? undefined : this.#decoded(attempt, response, text)) as T;
+    });
   }
 
   /** Resolves with the decoded body and its entity tag. */
   async tagged<T>(request: OutgoingRequest<T>): Promise<Tagged<T>> {
-    const response = await this.open(request);
-    const text = await this.#read(request, () => response.text());
-    const value = response.status === 304 ? undefined : (this.#decoded(request, response, text) as T);
-    return { etag: response.headers.get('etag') ?? '', value };
+    return this.#repeated(request, async (attempt) => {
+      const response = await this.open(attempt);
+      const text = await this.#read(attempt, () => response.text());
+      const value = response.status === 304 ? undefined : (this.#decoded(attempt, response, text) as T);
+      return { etag: response.headers.get('etag') ?? '', value };
+    });
   }
 
   /** Resolves with the body as bytes, and its media type. */
   async bytes(request: OutgoingRequest): Promise<{ contentType: string; bytes: Uint8Array }> {
-    const response = await this.open(request);
-    const bytes = new Uint8Array(await this.#read(request, () => response.arrayBuffer()));
-    return { contentType: response.headers.get('content-type') ?? '', bytes };
+    return this.#repeated(request, async (attempt) => {
+      const response = await this.open(attempt);
+      const bytes = new Uint8Array(await this.#read(attempt, () => response.arrayBuffer()));
+      return { contentType: response.headers.get('content-type') ?? '', bytes };
+    });
+  }
+
+  /** Makes the attempts of a request; all attempts of a POST have the same key. */
+  async #repeated<T>(
+    request: OutgoingRequest,
+    attempt: (request: OutgoingRequest) => Promise<T>,
+  ): Promise<T> {
+    const { retries } = this;
+    if (retries === 0) return attempt(request);
+    const { method, path, signal, ifMatch, content, endsWithConnection, idempotencyKey = newKey() } = request;
+    const isOnlyOnce = ifMatch !== undefined || endsWithConnection === true;
+    const attempted = method === 'POST' ? { ...request, idempotencyKey } : request;
+    /** Whether an attempt may have taken effect without an answer. */
+    let isUnclear = false;
+    try {
+      return await withRetries(() => attempt(attempted), {
+        // A stream can be sent once.
+        retries: content instanceof ReadableStream ? 0 : retries,
+        signal,
+        isFinal: (error) => {
+          isUnclear ||= error instanceof ConnectionError && !error.isRefused;
+          // The entity tag would be found to have changed, by the first attempt.
+          return isUnclear && isOnlyOnce;
+        },
+      });
+    } catch (error) {
+      if (method === 'DELETE' && isUnclear && error instanceof ApiError && error.status === 404)
+        return undefined as T; // the first attempt has deleted it
+      if (endsWithConnection === true && isUnclear && error instanceof ConnectionError)
+        throw new CodeInterrupted(this.baseUrl + path, error);
+      throw error;
+    }
   }
 
   /** Resolves with a 2xx or 304 response once its head has arrived. The caller reads or cancels the body. */
@@ -157,6 +206,13 @@ export class Connection {
       throw new ConnectionError(this.baseUrl + path, error);
     }
   }
+}
+
+/** Returns a key that no other request has. `crypto.randomUUID` is missing in pages that came without TLS. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
 }
 
 /** The error message for a token that no header can carry. */

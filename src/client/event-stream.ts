@@ -14,6 +14,7 @@ import type { ServerStreamEvent } from '#src/wire/server.ts';
 import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
+import { isTransient, pause } from './retry.ts';
 
 /** An event of any stream. */
 export type AnyStreamEvent = StreamEvent | ActorStreamEvent | ServerStreamEvent;
@@ -36,13 +37,14 @@ export interface FollowOptions extends RequestOptions {
 }
 
 const SILENCE_MS = 16_000;
-const GIVE_UP_AFTER_MS = 60_000;
+/** How long a client tries to reach a server that does not respond. */
+export const GIVE_UP_AFTER_MS = 60_000;
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 5_000;
 
 /**
- * Yields the events at `path`, in order. Throws when the first connection fails. Leaving the loop, or aborting `signal`,
- * closes the connection; an abort throws its reason.
+ * Yields the events at `path`, in order. Throws when the first connection fails, unless the client repeats requests: then that failure
+ * is treated like a lost connection. Leaving the loop, or aborting `signal`, closes the connection; an abort throws its reason.
  */
 export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   connection: Connection,
@@ -51,7 +53,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
 ): AsyncGenerator<Event, void, undefined> {
   const { signal, giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
   let { lastEventId } = options;
-  let hasBegun = false;
+  let hasBegun = connection.retries > 0;
   /** The time since which no connection has sent anything; undefined while one does. */
   let lostAt: number | undefined;
   let pauseMs = 0;
@@ -93,22 +95,6 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   }
 }
 
-/** Resolves after `ms`. Rejects with the reason of the signal when it aborts. */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', leave);
-      resolve();
-    }, ms);
-    if (signal?.aborted === true) leave();
-    else signal?.addEventListener('abort', leave, { once: true });
-  });
-}
-
 /** Yields the chunks of a body. Not every browser can iterate over a stream. Leaving the loop cancels the body. */
 async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();
@@ -143,12 +129,6 @@ function endsConnection({ type }: AnyStreamEvent): boolean {
 
 function isEventStream({ headers }: Response): boolean {
   return /^text\/event-stream *(;|$)/i.test(headers.get('content-type') ?? '');
-}
-
-/** Returns whether another attempt may succeed. */
-export function isTransient(error: unknown): boolean {
-  if (error instanceof ApiError) return error.status >= 500 || error.status === 429 || error.status === 408;
-  return error instanceof ConnectionError;
 }
 
 /** One connection to an event stream. */

@@ -8,7 +8,7 @@ import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** Which actors to follow. */
-interface ActorChoice {
+export interface ActorChoice {
   readonly kind?: string | undefined;
   /** Only the actor of this kind with this id. */
   readonly id?: string | undefined;
@@ -17,7 +17,7 @@ interface ActorChoice {
 }
 
 /** Which kernels to list. */
-interface KernelChoice {
+export interface KernelChoice {
   readonly sessionId?: string | undefined;
   readonly limit?: number | undefined;
 }

@@ -1,4 +1,4 @@
-import { isTransient } from '#src/client/event-stream.ts';
+import { isTransient } from '#src/client/retry.ts';
 
 const PAUSE_MS = 3_000;
 

@@ -1,0 +1,35 @@
+/** Orders the calls of one session: each begins when the one before is over, so that none is refused with `session_busy`. */
+export class CallQueue {
+  /** Resolves, once it is asked, when the last call is over. */
+  #last: () => Promise<unknown> = () => Promise.resolve();
+
+  /**
+   * Calls `begin` when its turn has come, and resolves with its result. `over` resolves when the work that has begun is over; it is
+   * called only when another call waits for it. Rejects with the reason of the signal when it aborts before the turn has come.
+   */
+  add<T>(
+    begin: () => Promise<T>,
+    over: (begun: Promise<T>) => Promise<unknown> = (begun) => begun,
+    signal?: AbortSignal | undefined,
+  ): Promise<T> {
+    const turn = this.#last();
+    const begun = unlessAborted(turn, signal).then(begin);
+    let isOver: Promise<unknown> | undefined;
+    this.#last = () => {
+      isOver ??= turn.then(() => over(begun)).catch(() => {});
+      return isOver;
+    };
+    return begun;
+  }
+}
+
+/** Resolves with `work`, or rejects with the reason of the signal when it aborts first. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}

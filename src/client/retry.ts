@@ -1,0 +1,60 @@
+/** When a request is repeated, and after which pause. */
+import { ApiError, ConnectionError } from './api-error.ts';
+
+/** Longer pauses than this are left to the caller. */
+const MAX_RETRY_AFTER_S = 60;
+const FIRST_PAUSE_MS = 100;
+
+/** Returns whether another attempt may succeed. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof ApiError)
+    return (
+      error.status >= 500 || [408, 429].includes(error.status) || error.code === 'idempotency_in_progress'
+    );
+  return error instanceof ConnectionError;
+}
+
+/** Resolves after `ms`. Rejects with the reason of the signal when it aborts. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', leave);
+      resolve();
+    }, ms);
+    if (signal?.aborted === true) leave();
+    else signal?.addEventListener('abort', leave, { once: true });
+  });
+}
+
+export interface RetryOptions {
+  /** How many times the request is repeated at most. */
+  readonly retries: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether a failure that another attempt may mend is an end nevertheless. */
+  readonly isFinal: (error: unknown) => boolean;
+}
+
+/**
+ * Resolves with the result of the first attempt that succeeds. The pauses begin with 100 ms and double, but are never shorter than the
+ * server's `Retry-After`. They are randomised, so that the clients of a restarted server do not return at once.
+ */
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  { retries, signal, isFinal }: RetryOptions,
+): Promise<T> {
+  for (let repeated = 0; ; repeated++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
+      if (isFinal(error) || repeated >= retries || retryAfter > MAX_RETRY_AFTER_S || !isTransient(error))
+        throw error;
+      const doubled = FIRST_PAUSE_MS * 2 ** repeated * (0.75 + Math.random() / 2);
+      await pause(Math.max(doubled, retryAfter * 1000), signal);
+    }
+  }
+}

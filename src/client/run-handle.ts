@@ -1,0 +1,129 @@
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import { pathOf } from '#src/wire/paths.ts';
+import type { NotebookRun } from '#src/wire/run.ts';
+import { ApiError } from './api-error.ts';
+import { type Connection, DEFAULT_WAIT_S, type RequestOptions } from './connection.ts';
+import { followEvents, GIVE_UP_AFTER_MS } from './event-stream.ts';
+import { operation } from './operation.ts';
+import { type RunOutcome, runOutcome } from './results.ts';
+import { isTransient, pause } from './retry.ts';
+
+/** An event of a session, with the id after which a stream can go on. */
+export type SessionEvent = NotebookStreamEvent & { readonly id: string };
+
+/** The parts of a reply to a submission that a handle needs. */
+export interface Submitted {
+  readonly runId: string;
+  /** The stream continues after this with the first event of the run. */
+  readonly lastEventId?: string | undefined;
+}
+
+/** Pauses between attempts to wait for the end of a run. */
+const PAUSE_MS = 250;
+
+/**
+ * A run of a session, from its submission on. A loop over it yields the run's events from the first to the end; each loop begins with
+ * the first one again.
+ */
+export class RunHandle implements AsyncIterable<SessionEvent> {
+  readonly #connection: Connection;
+  readonly #sessionId: string;
+  readonly #submitted: Promise<Submitted>;
+  #outcome: Promise<RunOutcome> | undefined;
+
+  constructor(connection: Connection, sessionId: string, submitted: Promise<Submitted>) {
+    this.#connection = connection;
+    this.#sessionId = sessionId;
+    this.#submitted = submitted;
+    submitted.catch(() => {}); // every use of the handle gets the rejection
+  }
+
+  /** Resolves with the run's id once the run is stored. */
+  async id(): Promise<string> {
+    return (await this.#submitted).runId;
+  }
+
+  /** Yields the events of the run, each once, across lost connections. */
+  [Symbol.asyncIterator](): AsyncGenerator<SessionEvent, void, undefined> {
+    return this.events();
+  }
+
+  /** Like a loop over the handle, with a signal that ends it. */
+  async *events({ signal }: RequestOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
+    const { runId, lastEventId } = await this.#submitted;
+    const path = pathOf('followNotebookSession', { sessionId: this.#sessionId });
+    let id = '';
+    /** Whether the stream tells the current state, because the server no longer has the events before it. */
+    let tellsState = false;
+    const onEventId = (latest: string) => {
+      id = latest;
+    };
+    const options = { lastEventId, signal, onEventId };
+    for await (const event of followEvents<NotebookStreamEvent>(this.#connection, path, options)) {
+      if (event.type === 'session.snapshot') tellsState = true;
+      if (event.type === 'session.closed') return;
+      if (!tellsState) {
+        yield { ...event, id };
+        if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running')
+          return;
+      } else if (event.type === 'session.replayed') {
+        if (isOver(await this.#read(0, signal))) return;
+        tellsState = false;
+      }
+    }
+  }
+
+  /**
+   * Resolves with the result once the run has ended, whatever its status; also when it is stale, which only `cancel` ends. It asks the
+   * server again after lost connections, for as long as a minute without an answer.
+   */
+  result({ signal }: RequestOptions = {}): Promise<RunOutcome> {
+    if (signal !== undefined) return this.#wait(signal);
+    this.#outcome ??= this.#wait(undefined);
+    return this.#outcome;
+  }
+
+  /** Cancels the run. Resolves when the cancellation has begun, or the run had ended; `result` tells when it has ended. */
+  async cancel(options: RequestOptions = {}): Promise<void> {
+    const { runId } = await this.#submitted;
+    try {
+      await this.#connection.json(operation('cancelRun', { params: { runId }, ...options }));
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'run_not_running')) throw error;
+    }
+  }
+
+  async #wait(signal: AbortSignal | undefined): Promise<RunOutcome> {
+    for (let heardAt = performance.now(); ; ) {
+      try {
+        const run = await this.#read(DEFAULT_WAIT_S, signal);
+        heardAt = performance.now();
+        if (isOver(run)) return await runOutcome(run, (assetId) => this.#asset(run.id, assetId, signal));
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!isTransient(error) || performance.now() - heardAt > GIVE_UP_AFTER_MS) throw error;
+        await pause(PAUSE_MS, signal);
+      }
+    }
+  }
+
+  async #read(wait: number, signal: AbortSignal | undefined): Promise<NotebookRun> {
+    const { runId } = await this.#submitted;
+    const run = await this.#connection.json(
+      operation('getRun', { params: { runId }, query: { wait }, signal }),
+    );
+    if (run.kind !== 'notebook') throw new TypeError(`The run ${runId} is not a run of a notebook.`);
+    return run;
+  }
+
+  async #asset(runId: string, assetId: string, signal: AbortSignal | undefined) {
+    const { bytes } = await this.#connection.bytes(
+      operation('getRunAsset', { params: { runId, assetId }, signal }),
+    );
+    return bytes;
+  }
+}
+
+function isOver({ status, stale }: NotebookRun): boolean {
+  return status !== 'running' || stale === true;
+}

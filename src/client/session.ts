@@ -1,0 +1,166 @@
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import { pathOf } from '#src/wire/paths.ts';
+import type { ExecutionRequest } from '#src/wire/run.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
+import type { CallQueue } from './call-queue.ts';
+import { type CodeOptions, code } from './code.ts';
+import { type Connection, newKey, type RequestOptions } from './connection.ts';
+import { type FollowOptions, followEvents } from './event-stream.ts';
+import { operation } from './operation.ts';
+import { type CodeOutcome, codeOutcome } from './results.ts';
+import { pause } from './retry.ts';
+import { RunHandle, type SessionEvent } from './run-handle.ts';
+
+/** How long the events of a code call may come after its answer. */
+const LATE_EVENTS_MS = 2_000;
+
+/** The parts of a request to execute cells, apart from which cells. */
+type Execution = Omit<Extract<ExecutionRequest, { type: 'all' }>, 'type'>;
+
+export interface RunOptions extends RequestOptions, Execution {}
+
+export interface SessionCodeOptions extends Omit<CodeOptions, 'toolCallId'> {
+  /** Called with each piece of text that the code, or a cell that it runs, prints while it runs. */
+  readonly onStdout?: ((text: string) => void) | undefined;
+}
+
+/** The parts of a session that `Troupe.open` decides. */
+export interface SessionParts {
+  /** The environment that was created for the session, and is closed with it. */
+  readonly environmentId: string | undefined;
+  /** Whether the session was opened here, and is therefore closed at the end of an `await using` block. */
+  readonly isNew: boolean;
+  readonly queue: CallQueue;
+}
+
+/**
+ * An open notebook with its kernel. Calls wait for each other: a run or a code call begins when the one before has ended. At the end
+ * of an `await using` block, a session that `open` has opened is closed, and one that was open already stays.
+ */
+export class Session implements AsyncDisposable {
+  /** The id, which is also the notebook's. */
+  readonly id: string;
+  /** The session as it was when it was opened. */
+  readonly opened: NotebookSession;
+  readonly #connection: Connection;
+  readonly #parts: SessionParts;
+
+  constructor(connection: Connection, opened: NotebookSession, parts: SessionParts) {
+    this.id = opened.sessionId;
+    this.opened = opened;
+    this.#connection = connection;
+    this.#parts = parts;
+  }
+
+  /**
+   * Runs cells, by their ids, with the stale cells that they depend on; without `cells`, all of the notebook. Returns the handle at
+   * once, also while the run waits for its turn. The handle gives the errors of the submission.
+   */
+  run(cells?: string | readonly string[], { signal, ...execution }: RunOptions = {}): RunHandle {
+    const ids = typeof cells === 'string' ? [cells] : cells;
+    const body: ExecutionRequest =
+      ids === undefined
+        ? { type: 'all', ...execution }
+        : { type: 'cells', cells: ids.map((cellId) => ({ cellId })), ...execution };
+    const params = { sessionId: this.id };
+    const handle: RunHandle = new RunHandle(
+      this.#connection,
+      this.id,
+      this.#parts.queue.add(
+        () =>
+          this.#connection.json(
+            operation<'submitExecution', 202>('submitExecution', { params, body, signal }),
+          ),
+        () => handle.result(),
+        signal,
+      ),
+    );
+    return handle;
+  }
+
+  /**
+   * Runs Python outside of the cells. A Python error is a result with `success: false`. Rejects with `CodeInterrupted` when the
+   * connection is lost meanwhile: the server then interrupts the code, and it is not repeated. Aborting `signal` interrupts it, too.
+   */
+  code(source: string, { onStdout, ...options }: SessionCodeOptions = {}): Promise<CodeOutcome> {
+    return this.#parts.queue.add(
+      async () => {
+        const toolCallId = newKey();
+        const run = () => code(this.#connection).execute(this.id, source, { ...options, toolCallId });
+        const result =
+          onStdout === undefined
+            ? await run()
+            : await this.#printing(run, toolCallId, onStdout, options.signal);
+        return codeOutcome(result, () => Promise.reject(new TypeError('A code call has no assets.')));
+      },
+      undefined,
+      options.signal,
+    );
+  }
+
+  /** Yields the current state as events and then live events, with their ids, until the session closes. */
+  async *events(options: FollowOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
+    let id = '';
+    const onEventId = (latest: string) => {
+      id = latest;
+      options.onEventId?.(latest);
+    };
+    const path = pathOf('followNotebookSession', { sessionId: this.id });
+    const events = followEvents<NotebookStreamEvent>(this.#connection, path, { ...options, onEventId });
+    for await (const event of events) yield { ...event, id };
+  }
+
+  /** Closes the session, and the environment that was created for it. The notebook and its history stay. */
+  async close(options: RequestOptions = {}): Promise<void> {
+    const { environmentId } = this.#parts;
+    await this.#connection.json(
+      operation('closeNotebookSession', { params: { sessionId: this.id }, ...options }),
+    );
+    if (environmentId === undefined) return;
+    await this.#connection.json(
+      operation('closeExecutionEnvironment', { params: { environmentId }, ...options }),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#parts.isNew) await this.close();
+  }
+
+  /** Calls `run` once the session's stream is live, and hands on the text that is printed until the code has ended. */
+  async #printing<Result extends { readonly stdout: string }>(
+    run: () => Promise<Result>,
+    toolCallId: string,
+    onStdout: (text: string) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<Result> {
+    const leaving = new AbortController();
+    const both = signal === undefined ? leaving.signal : AbortSignal.any([leaving.signal, signal]);
+    let printed = '';
+    let nowLive: () => void = () => {};
+    const live = new Promise<void>((resolve) => {
+      nowLive = resolve;
+    });
+    const follow = async () => {
+      for await (const event of this.events({ observe: true, signal: both })) {
+        if (event.type === 'session.replayed') nowLive();
+        if (event.type === 'console-output' && event.data.channel === 'stdout') {
+          printed += event.data.text;
+          onStdout(event.data.text);
+        }
+        if (event.type === 'execution-completed' && event.data.toolCallId === toolCallId) return;
+      }
+    };
+    const following = follow();
+    following.catch(() => {}); // the text that is missing then is in the result
+    try {
+      await Promise.race([live, following]);
+      const result = await run();
+      await Promise.race([following, pause(LATE_EVENTS_MS, both)]).catch(() => {});
+      const missing = result.stdout.startsWith(printed) ? result.stdout.slice(printed.length) : '';
+      if (missing !== '') onStdout(missing);
+      return result;
+    } finally {
+      leaving.abort();
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** The client of programs: it finds its server in the environment, repeats requests, and opens notebooks. */
+import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
+import { ApiError } from './api-error.ts';
+import { CallQueue } from './call-queue.ts';
+import { callsOfPrograms, type ProgramCalls } from './client.ts';
+import { type ClientOptions, Connection, type RequestOptions } from './connection.ts';
+import { Session } from './session.ts';
+
+const RETRIES = 4;
+
+/** As for `createClient`. What is left out comes from the environment: `SERVICE_BASE_URL`, `SERVICE_ACCESS_TOKEN`, `SERVICE_WORKSPACE_ID`. */
+export interface TroupeOptions extends Partial<ClientOptions> {}
+
+export interface OpenOptions extends RequestOptions, Omit<Partial<OpenNotebookSession>, 'notebookId'> {
+  /** Called with each step for which the start of the kernel waits. */
+  readonly startup?: (startup: Startup) => void;
+}
+
+/** The session could not start; `session` has the reason. */
+export class SessionFailed extends Error {
+  readonly session: NotebookSession;
+
+  constructor(session: NotebookSession) {
+    const reason = session.error === null ? '' : `: ${session.error.message}`;
+    super(`The session ${session.sessionId} is ${session.status}${reason}`);
+    this.name = 'SessionFailed';
+    this.session = session;
+  }
+}
+
+/** Has the calls of the API as its members. */
+class Calls {
+  constructor(connection: Connection) {
+    Object.assign(this, callsOfPrograms(connection));
+  }
+}
+
+const ApiCalls = Calls as new (connection: Connection) => ProgramCalls;
+
+/**
+ * A client of one server, for one caller in one workspace. It has the calls of the API that programs need, such as
+ * `troupe.notebooks.create`; `send` makes any other request. Requests are repeated four times after a lost connection, 408, 429, 5xx and `idempotency_in_progress`; POSTs take effect once.
+ * It needs no closing.
+ */
+export class Troupe extends ApiCalls {
+  readonly #connection: Connection;
+  readonly #queues = new Map<string, CallQueue>();
+
+  /** Throws `TypeError` when no address of a server is known, or the access token cannot be one. */
+  constructor(options: TroupeOptions = {}) {
+    const connection = new Connection(withEnvironment(options));
+    super(connection);
+    this.#connection = connection;
+  }
+
+  /**
+   * Opens a notebook and resolves with its session when the kernel is ready. A session that is open already is used as it is;
+   * otherwise one is opened in `environmentId`, or in a new environment, which is closed with it. Rejects with `SessionFailed`, and
+   * leaves nothing open, when the kernel cannot start.
+   */
+  async open(notebook: string | { readonly id: string }, options: OpenOptions = {}): Promise<Session> {
+    const { signal, startup, ...request } = options;
+    const notebookId = typeof notebook === 'string' ? notebook : notebook.id;
+    const waiting = { signal, ...(startup === undefined ? {} : { startup }) };
+    const isNew = !(await this.#isOpen(notebookId, signal));
+    let environmentId: string | undefined;
+    if (isNew) {
+      if (request.environmentId === undefined)
+        ({ environmentId } = await this.executionEnvironments.create({ signal }));
+      await this.notebookSessions.open(
+        { ...request, notebookId, environmentId: request.environmentId ?? environmentId ?? '' },
+        { signal },
+      );
+    }
+    const ready = await this.notebookSessions.waitUntilReady(notebookId, waiting);
+    const session = new Session(this.#connection, ready, {
+      environmentId,
+      isNew,
+      queue: this.#queueOf(notebookId),
+    });
+    if (ready.status === 'ready' || ready.status === 'busy') return session;
+    await session[Symbol.asyncDispose]();
+    throw new SessionFailed(ready);
+  }
+
+  async #isOpen(sessionId: string, signal: AbortSignal | undefined): Promise<boolean> {
+    try {
+      const { status } = await this.notebookSessions.get(sessionId, { signal });
+      return status !== 'closed' && status !== 'closing';
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return false;
+      throw error;
+    }
+  }
+
+  #queueOf(sessionId: string): CallQueue {
+    const queue = this.#queues.get(sessionId) ?? new CallQueue();
+    this.#queues.set(sessionId, queue);
+    return queue;
+  }
+}
+
+function withEnvironment(options: TroupeOptions): ClientOptions {
+  // Browsers have no environment.
+  const { process } = globalThis as { process?: { env?: Readonly<Record<string, string | undefined>> } };
+  const env = process?.env ?? {};
+  const baseUrl = options.baseUrl ?? env.SERVICE_BASE_URL;
+  if (baseUrl === undefined || baseUrl === '')
+    throw new TypeError('Set SERVICE_BASE_URL, or pass `baseUrl`, to say which server to use.');
+  return {
+    retries: RETRIES,
+    accessToken: env.SERVICE_ACCESS_TOKEN || undefined,
+    workspaceId: env.SERVICE_WORKSPACE_ID || undefined,
+    ...options,
+    baseUrl,
+  };
+}

@@ -1,0 +1,188 @@
+// `npm run pack:client`: makes the package `troupe-client` from src/client. dist/client has its contents: one module for Node.js and
+// browsers, and declarations that need no other package. The package appears in the current directory.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { run } from './children.mjs';
+import { reporting } from './console.mjs';
+import { SchemaTypes } from './schema-types.mjs';
+import { ROOT, setUpPrograms } from './setup.mjs';
+
+const TARGET = ['node20.12', 'chrome123', 'firefox128', 'safari17.5'];
+/** Declarations that no exported type needs. */
+const INTERNAL = ['operation.d.ts', 'event-parser.d.ts'];
+
+/** Writes dist/client. The build must be there. Returns the folder. */
+export async function makeClientPackage(root = ROOT) {
+  const folder = join(root, 'dist', 'client');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { build } = await import('esbuild');
+  const options = {
+    absWorkingDir: root,
+    entryPoints: ['src/client/index.ts'],
+    outfile: join(folder, 'index.js'),
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'neutral',
+    target: TARGET,
+    legalComments: 'none',
+    logLevel: 'silent',
+  };
+  const whole = await build({ ...options, write: false, plugins: [paths(root, () => true)] });
+  const code = whole.outputFiles[0].text.replaceAll(/\w+:"[A-Z]+ \/[^"]*"/g, '');
+  await build({ ...options, plugins: [paths(root, (id) => code.includes(`"${id}"`))] });
+  await writeDeclarations(root, folder);
+  const { version, license, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const description = {
+    name: 'troupe-client',
+    version,
+    description:
+      'A client of Troupe, a self-hosted server for notebooks, agents and data. For Node.js and browsers.',
+    license,
+    type: 'module',
+    sideEffects: false,
+    exports: { '.': { types: './index.d.ts', default: './index.js' }, './package.json': './package.json' },
+    types: './index.d.ts',
+    engines,
+  };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(description, null, 2)}\n`);
+  copyFileSync(join(root, 'src/client/README.md'), join(folder, 'README.md'));
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  return folder;
+}
+
+/** Makes the table of operations part of the bundle, with those operations that `isUsed` says. */
+function paths(root, isUsed) {
+  const file = join(root, 'src/wire/paths.ts');
+  return {
+    name: 'paths',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^#src\/wire\/paths\.ts$/ }, () => ({ path: file }));
+      onLoad({ filter: /\/wire\/paths\.ts$/ }, () => ({
+        contents: readFileSync(file, 'utf8').replaceAll(/^ {2}(\w+): '[A-Z]+ \/[^']*',$/gm, (line, id) =>
+          isUsed(id) ? line : '',
+        ),
+        loader: 'ts',
+      }));
+    },
+  };
+}
+
+/** Writes the declarations of the client, with the types of the API from its schemas. */
+async function writeDeclarations(root, folder) {
+  const emitted = join(folder, 'emitted');
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  const failure = 'The declarations of the client cannot be written';
+  await run(tsc, ['-p', join(root, 'src/client'), '--outDir', emitted, '--pretty', 'false'], {
+    cwd: root,
+    failure,
+  });
+  const texts = new Map(
+    readdirSync(join(emitted, 'src/client'))
+      .filter((name) => !INTERNAL.includes(name))
+      .map((name) => [name, readFileSync(join(emitted, 'src/client', name), 'utf8')]),
+  );
+  texts.set('paths.d.ts', readFileSync(join(emitted, 'src/wire/paths.d.ts'), 'utf8'));
+  const types = await typesOfTheApi(root, emitted, [...texts.values()].join('\n'));
+  for (const [name, text] of texts) {
+    const local = text
+      .replaceAll(/'#src\/wire\/paths\.ts'/g, "'./paths.js'")
+      .replaceAll(/(["'])#src\/(?:wire|core)\/[\w/-]+\.ts\1/g, "'./api.js'")
+      .replaceAll(/(["'])(\.\/[\w-]+)\.ts\1/g, "'$2.js'");
+    // Async disposal is younger than the library of the language that many programs are compiled with.
+    const reference = name === 'index.d.ts' ? '/// <reference lib="esnext.disposable" />\n' : '';
+    writeFileSync(join(folder, name), reference + local);
+  }
+  writeFileSync(join(folder, 'api.d.ts'), types);
+  rmSync(emitted, { recursive: true });
+}
+
+/** Returns the declarations of all types of the API that `text`, the declarations of the client, imports. */
+async function typesOfTheApi(root, emitted, text) {
+  const modules = new Map();
+  for (const [, names, module] of text.matchAll(
+    /import type \{([^}]*)\} from '#src\/(wire\/[\w/-]+|core\/errors)\.ts'/g,
+  ))
+    for (const name of names.split(',')) modules.set(name.trim(), module);
+  const load = (module) => import(pathToFileURL(join(root, 'dist/src', `${module}.js`)).href);
+  const types = new SchemaTypes();
+  const { OPERATIONS } = await load('wire/operations/table');
+  const { CATALOGUE } = await load('core/errors');
+  const named = schemasWithin(OPERATIONS);
+  const declare = async (name, module) => {
+    const exported = await load(module);
+    const schema = exported[`${name}Schema`];
+    if (schema !== undefined) return types.declare(name, types.of(schema));
+    const declared = readFileSync(join(emitted, 'src', `${module}.d.ts`), 'utf8');
+    const declaration = new RegExp(
+      `^export (?:type ${name} = ([^;]*);|interface ${name} (\\{.*?^\\}))`,
+      'ms',
+    );
+    const [, alias, members] = declaration.exec(declared) ?? [];
+    const text = alias ?? members ?? '';
+    const [, filtered] = /^Filters<typeof (\w+)>/.exec(text) ?? [];
+    if (filtered !== undefined)
+      return types.declare(
+        name,
+        `{\n${types.members(exported[filtered], { isPartial: true, leftOut: ['after', 'limit'] })}\n}`,
+      );
+    const [, described] = /^Wire<typeof (\w+)>/.exec(text) ?? [];
+    const known = exported[described] ?? named.get(name);
+    if (known !== undefined) return types.declare(name, types.of(known));
+    if (text.startsWith('{')) return types.declare(name, text);
+    throw new Error(`The type ${name} of ${module} has no exported schema.`);
+  };
+  for (const [name, module] of modules) {
+    if (SPECIAL[name] === undefined) await declare(name, module);
+  }
+  const ids = new Set([...text.matchAll(/AnswerOf<"(\w+)"/g)].map(([, id]) => id));
+  const answers = [...ids].map((id) => {
+    const responses = Object.entries(OPERATIONS[id].responses).filter(
+      ([, { schema }]) => schema !== undefined,
+    );
+    return `${id}: { ${responses.map(([status, { schema }]) => `${status}: ${types.of(schema)}`).join('; ')} };`;
+  });
+  const special = Object.entries(SPECIAL).map(([, text]) =>
+    typeof text === 'function' ? text({ CATALOGUE, answers }) : text,
+  );
+  return `/** The types of the API, from its schemas. */\n${types.text}\n${special.join('\n')}\n`;
+}
+
+/** Returns the schemas with a name that `value` contains, by their names. */
+function schemasWithin(value, found = new Map()) {
+  if (typeof value !== 'object' || value === null) return found;
+  if (typeof value.$id === 'string') found.set(value.$id, value);
+  for (const member of Object.values(value)) schemasWithin(member, found);
+  return found;
+}
+
+/** Types that are no values of one schema. */
+const SPECIAL = {
+  Page: `export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** The \`after\` of the next page; null when there are no more items. */
+  readonly nextCursor: string | null;
+}`,
+  NotebookFileFormat: "export type NotebookFileFormat = NotebookImport['format'];",
+  StreamEvent: 'export type StreamEvent = NotebookStreamEvent | AgentStreamEvent;',
+  ErrorCode: ({ CATALOGUE }) =>
+    `/** The codes of errors. Later servers may have others. */\nexport type ErrorCode = ${Object.keys(
+      CATALOGUE,
+    )
+      .map((code) => JSON.stringify(code))
+      .join(' | ')};`,
+  AnswerOf: ({ answers }) =>
+    `interface Answers {\n${answers.join('\n')}\n}\nexport type AnswerOf<Id extends keyof Answers, Status extends keyof Answers[Id]> = Answers[Id][Status];`,
+};
+
+if (process.argv[1] === import.meta.filename) {
+  await reporting(async () => {
+    await setUpPrograms();
+    const folder = await makeClientPackage();
+    process.stdout.write(
+      await run('npm', ['pack', folder], { cwd: process.cwd(), failure: 'npm pack failed' }),
+    );
+  });
+}

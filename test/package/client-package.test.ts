@@ -1,0 +1,139 @@
+/** The package `troupe-client`, used from an empty folder: strict compilation, the main job of its README, and lost connections. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import type * as Package from '#src/client/index.ts';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+
+const execute = promisify(execFile);
+const MAX_GZIPPED_BYTES = 9_000;
+const CUT_EVERY_MS = 200;
+const RUNS = 50;
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-client-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+const setUp = (await import(pathToFileURL(join(PACKAGE_ROOT, 'src/setup/client-package.mjs')).href)) as {
+  makeClientPackage(): Promise<string>;
+};
+const { stdout: packed } = await execute('npm', ['pack', await setUp.makeClientPackage()], { cwd: folder });
+mkdirSync(join(folder, 'node_modules/troupe-client'), { recursive: true });
+await execute('tar', ['xzf', packed.trim(), '--strip-components=1', '-C', 'node_modules/troupe-client'], {
+  cwd: folder,
+});
+const installed = join(folder, 'node_modules/troupe-client');
+const read = (name: string) => readFileSync(join(installed, name), 'utf8');
+const client = (await import(pathToFileURL(join(installed, 'index.js')).href)) as typeof Package;
+const server = await startServer(test);
+const access = { accessToken: OWNER.token, workspaceId: OWNER.workspaceId };
+const [, readme = ''] = /^```ts\n(.*?)^```$/ms.exec(read('README.md')) ?? [];
+
+test('the package has no dependencies and no module of Node.js, and is small', () => {
+  const { dependencies, peerDependencies, sideEffects } = JSON.parse(read('package.json')) as Record<
+    string,
+    unknown
+  >;
+  assert.deepEqual([dependencies, peerDependencies, sideEffects], [undefined, undefined, false]);
+  const code = read('index.js');
+  for (const loading of [/["']node:/, /\brequire\(/, /\bimport\(["'`]/, /^import\b/m, /;import\b/])
+    assert.ok(!loading.test(code), `${loading} is in the module`);
+  assert.ok(gzipSync(code, { level: 9 }).length <= MAX_GZIPPED_BYTES);
+});
+
+test('the program of its README compiles strictly without the types of Node.js, and does the main job', async () => {
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'main.ts'), readme);
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2022', 'dom', 'dom.iterable'],
+    module: 'nodenext',
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    types: [],
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['main.ts'] }));
+  await execute(join(PACKAGE_ROOT, 'node_modules/.bin/tsc'), ['-p', folder, '--pretty', 'false']);
+  const env = {
+    PATH: process.env.PATH,
+    SERVICE_BASE_URL: server.baseUrl,
+    SERVICE_ACCESS_TOKEN: OWNER.token,
+    SERVICE_WORKSPACE_ID: OWNER.workspaceId,
+  };
+  const { stdout } = await execute(process.execPath, ['main.js'], { cwd: folder, env });
+  assert.match(stdout, /^completed 60$/m);
+  const { items } = await server.client.notebookSessions.list({ status: 'open' });
+  assert.deepEqual(items, [], 'the session is closed at the end of its block');
+});
+
+test('with connections that are cut every 200 ms, each of 50 runs is done once, and no event comes twice', async (t) => {
+  const notebook = await openNotebook(server, { count: 'print("counted")' });
+  const proxy = await startCuttingProxy(t, server.baseUrl);
+  const cutting = setInterval(() => proxy.cut(), CUT_EVERY_MS);
+  t.after(() => clearInterval(cutting));
+  const troupe = new client.Troupe({ ...access, baseUrl: proxy.baseUrl });
+  const session = await troupe.open(notebook.id);
+  const seen: string[] = [];
+  const runs = Array.from({ length: RUNS }, () => session.run('count'));
+  const ends = await Promise.all(
+    runs.map(async (run) => {
+      for await (const { id } of run) seen.push(id);
+      return run.result();
+    }),
+  );
+  assert.deepEqual(new Set(ends.map(({ status }) => status)), new Set(['completed']));
+  assert.equal(new Set(ends.map(({ id }) => id)).size, RUNS);
+  assert.deepEqual(new Set(ends.map(({ cells }) => cells.count?.stdout)), new Set(['counted\n']));
+  assert.equal(new Set(seen).size, seen.length, 'no event comes twice');
+  const stored = [];
+  for await (const { id } of server.client.executions.each(notebook.id)) stored.push(id);
+  assert.deepEqual(stored.toSorted(), ends.map(({ id }) => id).toSorted());
+});
+
+test('a code call whose connection is cut rejects with CodeInterrupted and is not repeated', async (t) => {
+  const notebook = await openNotebook(server, { one: '1' });
+  const proxy = await startCuttingProxy(t, server.baseUrl);
+  const session = await new client.Troupe({ ...access, baseUrl: proxy.baseUrl }).open(notebook.id);
+  const printed: string[] = [];
+  const code = 'import time\nprint("begun", flush=True)\ntime.sleep(60)';
+  const call = session.code(code, {
+    onStdout: (text) => {
+      printed.push(text);
+      proxy.cut();
+    },
+  });
+  await assert.rejects(call, client.CodeInterrupted);
+  assert.deepEqual(printed, ['begun\n']);
+});
+
+test('results have text, tables, pictures as bytes, and printed text as it comes', async () => {
+  const notebook = await openNotebook(server, { one: '1' });
+  const troupe = new client.Troupe({ ...access, baseUrl: server.baseUrl });
+  const session = await troupe.open(notebook.id);
+  const printed: string[] = [];
+  // Calls of one session wait for each other.
+  const [table, figure, failure] = await Promise.all([
+    session.code('import pandas as pd\npd.DataFrame({"a": [1, 2]})', { keep: true }),
+    session.code('import matplotlib.pyplot as plt\nprint("drawn")\nplt.plot([1, 2])\nplt.show()', {
+      onStdout: (text) => printed.push(text),
+    }),
+    session.code('1 / 0'),
+  ]);
+  assert.deepEqual(
+    table.table?.rows.map((row) => row.at(-1)),
+    [1, 2],
+  );
+  assert.equal(Buffer.from(figure.images[0]?.bytes ?? []).toString('latin1', 1, 4), 'PNG');
+  assert.equal(printed.join(''), 'drawn\n');
+  assert.deepEqual([failure.success, failure.errors[0]?.type], [false, 'ZeroDivisionError']);
+  assert.equal((await session.run('one').result()).text, '1');
+});
