@@ -147,7 +147,7 @@ export class Session implements AsyncDisposable {
           printed += event.data.text;
           onStdout(event.data.text);
         }
-        if (event.type === 'execution-completed' && event.data.toolCallId === toolCallId) return;
+        if (event.type === 'execution-completed' && event.data.tool_call_id === toolCallId) return;
       }
     };
     const following = follow();

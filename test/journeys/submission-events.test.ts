@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { StreamEvent } from '#src/wire/events.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const MODEL = 'openai-compatible/scripted';
 const model = await startScriptedModel(test);

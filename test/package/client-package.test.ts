@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type * as Package from '#src/client/index.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
-import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startCuttingProxy } from '#test/support/stand-ins/cutting-proxy.ts';
 
 const execute = promisify(execFile);
 const MAX_GZIPPED_BYTES = 9_000;
