@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import test from 'node:test';
-import { OWNER } from '#test/support/server-fixture.ts';
+import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { PACKAGE, PROGRAMS, PYTHON, run } from './python.ts';
 import { sendJson, startScriptedServer } from './scripted-server.ts';
 
+const CUT_EVERY_MS = 200;
 const TIME = '2026-01-31T12:00:00.000Z';
 
 /** Runs a program with a client of the server at `baseUrl`, and resolves with what it printed. */
@@ -19,6 +21,38 @@ async function outcomeOf(program: string, baseUrl: string): Promise<unknown> {
   };
   return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env }));
 }
+
+test('50 runs over connections that are cut every 200 ms run once each, and each event and each end arrives once', async (t) => {
+  const server = await startServer(t);
+  const proxy = await startCuttingProxy(t, server.baseUrl);
+  const cutting = setInterval(() => proxy.cut(), CUT_EVERY_MS);
+  t.after(() => clearInterval(cutting));
+  const { runs, followed, listed } = (await outcomeOf('fifty_runs.py', proxy.baseUrl)) as {
+    readonly runs: readonly { id: string; ids: string[]; printed: string; end: string; result: string }[];
+    readonly followed: readonly (readonly [string, string])[];
+    readonly listed: readonly string[];
+  };
+  assert.equal(runs.length, 50);
+  for (const { ids, printed, end, result } of runs) {
+    assert.deepEqual(
+      { printed, end, result },
+      { printed: 'begin\nend\n', end: 'completed', result: 'completed' },
+    );
+    assert.equal(new Set(ids).size, ids.length);
+  }
+  assert.deepEqual(
+    listed,
+    runs.map(({ id }) => id),
+  );
+  assert.deepEqual(
+    followed,
+    runs.flatMap(({ id }) => [
+      [id, 'running'],
+      [id, 'completed'],
+    ]),
+  );
+  assert.ok(proxy.connections > 100, 'the connections were cut');
+});
 
 test('requests are repeated with the same Idempotency-Key and after Retry-After, code calls are not', async (t) => {
   const notebook = (id: string) => ({

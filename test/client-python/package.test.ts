@@ -6,10 +6,11 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { readDocument } from '#test/openapi/real-document.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
-import { emptyFolder, PACKAGE, PROGRAMS, PYTHON, run, WHEELS, writeSync } from './python.ts';
+import { emptyFolder, PACKAGE, PROGRAMS, PYTHON, run, WHEELS, writeModels, writeSync } from './python.ts';
 
 const model = await startScriptedModel(test);
 const server = await startServer(test, {
@@ -23,6 +24,14 @@ const ACCESS = {
   SERVICE_ACCESS_TOKEN: OWNER.token,
   SERVICE_WORKSPACE_ID: OWNER.workspaceId,
 };
+
+test('the models of the Python client are those of the served document', async (t) => {
+  const folder = emptyFolder(t);
+  const models = join(folder, 'models.py');
+  await writeModels(await readDocument(server), models, folder);
+  const committed = readFileSync(join(PACKAGE, 'troupe_client/models.py'), 'utf8');
+  assert.equal(committed, readFileSync(models, 'utf8'), 'run `npm run python-client`');
+});
 
 test('the synchronous client is made from the asynchronous one', async (t) => {
   const folder = emptyFolder(t);

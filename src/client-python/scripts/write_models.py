@@ -46,22 +46,26 @@ def simplified(schema: Any) -> Any:
 
 
 def with_event_ids(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Gives events the member `id`, which is the id of their frame and not in its JSON."""
+    """Gives events the member `id`: it is in the frame and not in its JSON, so the client sets it."""
     for name, schema in schemas.items():
         properties = schema.get("properties", {})
         if name.endswith("Event") and {"type", "time", "data"} <= properties.keys():
-            properties["id"] = {"type": "string", "description": "The id in the stream, set by the client."}
+            properties["id"] = {"type": "string", "default": ""}
     return schemas
 
 
 def with_tags(code: str) -> str:
-    """Makes the tag of each struct readable as an attribute, by which type checkers tell the structs of a union apart."""
+    """
+    Makes the tag of each struct readable as an attribute, by which type checkers tell the structs of a union apart, and the
+    id of each event a string.
+    """
     struct = re.compile(r"^class \w+\(Struct, tag_field='(\w+)', tag=('[^']*')\):\n((?:    \"\"\".*?\"\"\"\n\n)?)", re.M | re.S)
 
     def with_tag(found: re.Match[str]) -> str:
         field, tag, docstring = found.groups()
         return f"{found[0]}    {field}: ClassVar[Literal[{tag}]] = {tag}\n"
 
+    code = code.replace("    id: str | UnsetType = ''\n", "    id: str = ''\n")
     return struct.sub(with_tag, code).replace("from typing import Annotated, Any, ", "from typing import Annotated, Any, ClassVar, ")
 
 

@@ -47,10 +47,7 @@ class ActorLeftEvent(Struct, tag_field='type', tag='actor.left'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ActorLink(Struct):
@@ -102,10 +99,7 @@ class ActorMovedEvent(Struct, tag_field='type', tag='actor.moved'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ActorRefusal(Struct):
@@ -141,10 +135,7 @@ class ActorRefusedEvent(Struct, tag_field='type', tag='actor.refused'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ActorTrailEntry(Struct):
@@ -187,10 +178,7 @@ class ActorsCountsEvent(Struct, tag_field='type', tag='actors.counts'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ActorsReplayedData(Struct):
@@ -210,10 +198,7 @@ class ActorsReplayedEvent(Struct, tag_field='type', tag='actors.replayed'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ActorsResyncRequiredData(Struct):
@@ -233,10 +218,7 @@ class ActorsResyncRequiredEvent(Struct, tag_field='type', tag='actors.resync-req
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ActorsSnapshotData(Struct):
@@ -258,10 +240,7 @@ class ActorsSnapshotEvent(Struct, tag_field='type', tag='actors.snapshot'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class AddPackages(Struct):
@@ -321,10 +300,7 @@ class AgentSessionStatusEvent(Struct, tag_field='type', tag='session.status'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class AgentSessionSummary(Struct):
@@ -517,10 +493,7 @@ class CellsDeletedEvent(Struct, tag_field='type', tag='cells-deleted'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class Chart(Struct):
@@ -612,10 +585,7 @@ class ConsoleOutputEvent(Struct, tag_field='type', tag='console-output'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class DatabricksConnection(Struct, tag_field='kind', tag='databricks'):
@@ -1291,10 +1261,7 @@ class NotebookSavedEvent(Struct, tag_field='type', tag='notebook.saved'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class NotebookSecret(Struct):
@@ -1334,10 +1301,7 @@ class NotebookSessionStatusEvent(Struct, tag_field='type', tag='session.status')
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class NotebookSessionSummary(Struct):
@@ -1504,10 +1468,7 @@ class ReasoningDeltaEvent(Struct, tag_field='type', tag='reasoning-delta'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ReasoningPart(Struct, tag_field='type', tag='reasoning'):
@@ -1697,10 +1658,7 @@ class ServerReplayedEvent(Struct, tag_field='type', tag='server.replayed'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ServerResyncRequiredData(Struct):
@@ -1720,10 +1678,7 @@ class ServerResyncRequiredEvent(Struct, tag_field='type', tag='server.resync-req
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ServerVersions(Struct):
@@ -1758,10 +1713,7 @@ class SessionClosedEvent(Struct, tag_field='type', tag='session.closed'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class SessionReplayedData(Struct):
@@ -1783,10 +1735,7 @@ class SessionReplayedEvent(Struct, tag_field='type', tag='session.replayed'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class SessionResyncRequiredData(Struct):
@@ -1808,10 +1757,7 @@ class SessionResyncRequiredEvent(Struct, tag_field='type', tag='session.resync-r
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class SessionStartupData(Struct):
@@ -1839,10 +1785,7 @@ class SessionStartupEvent(Struct, tag_field='type', tag='session.startup'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class SnowflakeConnection(Struct, tag_field='kind', tag='snowflake'):
@@ -2000,10 +1943,7 @@ class TextDeltaEvent(Struct, tag_field='type', tag='text-delta'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class TextPart(Struct, tag_field='type', tag='text'):
@@ -2055,10 +1995,7 @@ class ToolCallEvent(Struct, tag_field='type', tag='tool-call'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ToolCallPart(Struct, tag_field='type', tag='tool-call'):
@@ -2099,10 +2036,7 @@ class ToolResultEvent(Struct, tag_field='type', tag='tool-result'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ToolResultPart(Struct, tag_field='type', tag='tool-result'):
@@ -2178,10 +2112,7 @@ class VariablesEvent(Struct, tag_field='type', tag='variables'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class WorkerState(Struct):
@@ -2513,10 +2444,7 @@ class CellsRegisteredEvent(Struct, tag_field='type', tag='cells-registered'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ConnectionTest(Struct):
@@ -2870,10 +2798,7 @@ class NotebookSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapsh
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class OutputTable(Struct):
@@ -2968,10 +2893,7 @@ class RunStatusEvent(Struct, tag_field='type', tag='run-status'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ServerLoadData(Struct):
@@ -3029,10 +2951,7 @@ class ServerLoadEvent(Struct, tag_field='type', tag='server.load'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ServerSnapshotData(Struct):
@@ -3056,10 +2975,7 @@ class ServerSnapshotEvent(Struct, tag_field='type', tag='server.snapshot'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class ServerState(Struct):
@@ -3146,10 +3062,7 @@ class AgentEntryEvent(Struct, tag_field='type', tag='agent-entry'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class AgentEntryPage(Struct):
@@ -3205,10 +3118,7 @@ class AgentSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapshot'
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 AgentStreamEvent: TypeAlias = SessionReplayedEvent | SessionResyncRequiredEvent | SessionClosedEvent | RunStatusEvent | AgentSessionSnapshotEvent | AgentSessionStatusEvent | AgentEntryEvent | TextDeltaEvent | ReasoningDeltaEvent | ToolCallEvent | ToolResultEvent
@@ -3295,10 +3205,7 @@ class ExecutionCompletedEvent(Struct, tag_field='type', tag='execution-completed
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class Output(Struct):
@@ -3392,10 +3299,7 @@ class CellOpEvent(Struct, tag_field='type', tag='cell-op'):
         ]
         | UnsetType
     ) = UNSET
-    id: (
-        Annotated[str, Meta(description='The id in the stream, set by the client.')]
-        | UnsetType
-    ) = UNSET
+    id: str = ''
 
 
 class CellResult(Struct, tag_field='type', tag='cell-result'):
