@@ -27,6 +27,14 @@ export interface Opener {
   readonly readsDatasources: boolean;
 }
 
+/** When a session ends by itself, in seconds; null is never. */
+export interface Lifetime {
+  /** After it was opened. */
+  readonly ttlS: number | null;
+  /** After its last use. */
+  readonly idleTimeoutS: number | null;
+}
+
 export interface SessionInput {
   readonly workspaceId: WorkspaceId;
   readonly notebookId: NotebookId;
@@ -39,6 +47,8 @@ export interface SessionContext extends SessionInput {
   readonly arguments?: readonly string[];
   readonly openedAt: string | null;
   readonly openedBy: Opener | null;
+  /** How the session ends by itself. Absent in sessions that were stored before any did. */
+  readonly lifetime?: Lifetime;
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
@@ -56,6 +66,7 @@ interface Opening {
   readonly arguments: readonly string[];
   readonly at: string;
   readonly by: Opener;
+  readonly lifetime: Lifetime;
 }
 
 export type SessionEvent =
@@ -158,6 +169,7 @@ export const notebookSessionSetup = setup({
       arguments: event.arguments,
       openedAt: event.at,
       openedBy: event.by,
+      lifetime: event.lifetime,
       work: null,
       phases: {},
       failure: null,

@@ -36,6 +36,7 @@ import {
 
 export type {
   DriverCommand,
+  Lifetime,
   NotebookSessionNotice,
   Opener,
   SessionContext,
@@ -53,6 +54,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
     arguments: [],
     openedAt: null,
     openedBy: null,
+    lifetime: { ttlS: null, idleTimeoutS: null },
     work: null,
     phases: {},
     failure: null,

@@ -253,6 +253,7 @@ async function openPlanes(
       makeStream: streams.makeStream,
       runDeletion,
       removals,
+      closeEnvironment: (workspaceId, id) => environments.close(workspaceId, id),
       onSessionClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
       prepareConversationDeletion: (workspaceId, id) => agents.deletion.prepare(workspaceId, id),
     },

@@ -13,6 +13,7 @@ import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.t
 import type { Queries } from '#src/datasource/query/queries.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { CodeCalls } from '#src/notebook/code-calls.ts';
+import { EndingSessions } from '#src/notebook/ending-sessions.ts';
 import { Executions } from '#src/notebook/executions.ts';
 import { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import { IdleSessions } from '#src/notebook/idle-sessions.ts';
@@ -27,6 +28,7 @@ import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts'
 import { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebooksForAgents } from '#src/notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { SessionEnds } from '#src/notebook/session-ends.ts';
 import { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
@@ -61,6 +63,8 @@ export interface NotebookPlaneOptions {
   /** Keeps the secret variables of notebooks. */
   readonly vault: SecretVault;
   readonly makeStream: (sessionId: SessionId) => SessionStream;
+  /** Closes an environment, in a shared turn. Throws the refusal of one that is in use. */
+  readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
   /** Called when a notebook session closes, to close the things bound to it. */
   readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
   /** Closes the conversation of a notebook and returns the function that deletes it, in the same turn. */
@@ -103,16 +107,19 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     vault: options.vault,
     notebookExists: (workspaceId, id) => notebooks.exists(workspaceId, id),
   });
+  const ends = new SessionEnds(store);
   const liveNotebooks = new LiveNotebooks({
     store,
     notebooks,
     makeStream,
     owns: (workspaceId, id) => cluster.owns(workspaceId, id),
+    onLoad: (session) => ends.loaded(session),
   });
   const places = new NotebookSessionPlaces(store);
   const sessionActors: SessionActors = new SessionActors({
     store,
     places,
+    ends,
     runtime,
     environments,
     runs,
@@ -143,6 +150,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     actors,
     plane,
     places,
+    ends,
     environments,
     notebooks,
     liveNotebooks,
@@ -155,7 +163,18 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     workspaceMaxSessions: (workspaceId) => limits.of(workspaceId, 'sessions'),
     userMaxSessions: (workspaceId) => limits.of(workspaceId, 'sessionsPerUser'),
   });
-  stack.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
+  stack.use(new IdleSessions({ actors, liveNotebooks, ends, timeoutMs: config.idleTimeoutS * 1000 }));
+  stack.use(
+    new EndingSessions({
+      store,
+      actors,
+      liveNotebooks,
+      ends,
+      owns: (workspaceId, id) => cluster.owns(workspaceId, id),
+      closeEnvironment: options.closeEnvironment,
+      log,
+    }),
+  );
   const work = new SessionWork(actors, liveNotebooks);
   const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
   const deletion = new NotebookDeletion({

@@ -5,10 +5,12 @@
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import type { SessionEnds } from './session-ends.ts';
 
 export interface IdleSessionsOptions {
   readonly actors: Pick<NotebookSessionActors, 'peek' | 'tell'>;
   readonly liveNotebooks: Pick<LiveNotebooks, 'all' | 'forget'>;
+  readonly ends: Pick<SessionEnds, 'leaving'>;
   /** 0: no session is put to sleep. */
   readonly timeoutMs: number;
 }
@@ -36,15 +38,18 @@ export class IdleSessions implements Disposable {
     }
   }
 
-  #putToSleep({ workspaceId, sessionId }: LiveNotebook): void {
-    const { actors, liveNotebooks } = this.#options;
+  #putToSleep(live: LiveNotebook): void {
+    const { actors, liveNotebooks, ends } = this.#options;
+    const { workspaceId, sessionId } = live;
     const session = { workspaceId, id: sessionId };
     // A session that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for the
     // sweep.
     if (actors.peek(session)?.live === true) actors.tell(session, { type: 'hibernate', reason: 'idle' });
     // A session that starts or works does not hibernate and stays in memory.
     const peek = actors.peek(session);
-    if (peek?.live !== true || !peek.snapshot.hasTag('resident')) liveNotebooks.forget(session);
+    if (peek?.live === true && peek.snapshot.hasTag('resident')) return;
+    ends.leaving(live);
+    liveNotebooks.forget(session);
   }
 
   [Symbol.dispose](): void {

@@ -15,6 +15,8 @@ export interface LiveNotebooksOptions {
   readonly notebooks: SavedNotebooks;
   readonly makeStream: StreamMaker;
   readonly owns?: OwnsSession;
+  /** Called when a session comes into memory. */
+  readonly onLoad?: (session: ActorId) => void;
 }
 
 interface ReadOutputs {
@@ -30,13 +32,15 @@ const PREPARED_MS = 1000;
 export class LiveNotebooks extends LiveSessions<LiveNotebook> {
   readonly #store: Store;
   readonly #notebooks: SavedNotebooks;
+  readonly #onLoad: (session: ActorId) => void;
   /** Outputs of notebooks that are about to be loaded. */
   readonly #read = new Map<string, ReadOutputs>();
 
-  constructor({ store, notebooks, makeStream, owns }: LiveNotebooksOptions) {
+  constructor({ store, notebooks, makeStream, owns, onLoad = () => {} }: LiveNotebooksOptions) {
     super(makeStream, owns);
     this.#store = store;
     this.#notebooks = notebooks;
+    this.#onLoad = onLoad;
   }
 
   /**
@@ -70,6 +74,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
     const saved = this.#saved({ workspaceId, id });
     // Its view can change from now on.
     this.#read.delete(keyOf({ workspaceId, id }));
+    this.#onLoad({ workspaceId, id });
     return new LiveNotebook({
       workspaceId,
       sessionId: id as SessionId,

@@ -20,6 +20,7 @@ import { type KernelDriverPorts, type Kernels, kernelDriver } from './kernel-dri
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
+import type { SessionEnds } from './session-ends.ts';
 
 export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
@@ -30,6 +31,7 @@ export interface SessionActorsOptions {
   readonly runs: RunRepository;
   readonly liveNotebooks: LiveNotebooks;
   readonly places: NotebookSessionPlaces;
+  readonly ends: Pick<SessionEnds, 'closed'>;
   readonly kernels: Kernels;
   /** Returns the requirements of a workspace in addition to those of its notebooks (PEP 508). */
   readonly requirementsOf: (workspaceId: WorkspaceId) => readonly string[];
@@ -78,7 +80,7 @@ export class SessionActors {
   }
 
   #provideMachine() {
-    const { store, environments, liveNotebooks, kernels, onClosing, places, log } = this.#options;
+    const { store, environments, liveNotebooks, kernels, onClosing, places, ends, log } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
@@ -96,6 +98,7 @@ export class SessionActors {
         release: ({ context: { workspaceId, notebookId, environmentId, openedAt } }) => {
           faultPoint('session.released');
           if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
+          ends.closed({ workspaceId, id: notebookId });
           if (environmentId === null) return;
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
           store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));

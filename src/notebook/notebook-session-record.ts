@@ -1,13 +1,30 @@
 /** A notebook session as it is served, and the events that rebuild it for a new subscriber. */
 
-import { type notebookSessionMachine, sessionStatus } from '#machines/notebook-session.ts';
+import {
+  type Lifetime,
+  type notebookSessionMachine,
+  type SessionContext,
+  sessionStatus,
+} from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
+import { timestamp } from '#src/core/clock.ts';
 import type { NotebookSession, SessionStatus, Startup } from '#src/wire/session.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type ViewCell } from './view.ts';
 
 /** Snapshots never change, and computing a status is the slowest part of reading one. */
 const statuses = new WeakMap<object, SessionStatus>();
+
+const NO_LIFETIME: Lifetime = { ttlS: null, idleTimeoutS: null };
+
+/** Returns when a session ends because of its `ttlS`; null when it has none. */
+function expiryOf({
+  openedAt,
+  lifetime,
+}: Pick<SessionContext, 'openedAt' | 'lifetime'>): string | null {
+  const { ttlS } = lifetime ?? NO_LIFETIME;
+  return ttlS === null || openedAt === null ? null : timestamp(Date.parse(openedAt) + ttlS * 1000);
+}
 
 type SessionPeek = Peek<typeof notebookSessionMachine>;
 
@@ -34,6 +51,7 @@ export function sessionRecord(
   const { context } = peek.snapshot;
   // As with a sleeping session, the next use of a lost one starts a kernel.
   const wasLost = peek.isLost;
+  const { ttlS, idleTimeoutS } = context.lifetime ?? NO_LIFETIME;
   const status = wasLost ? 'ready' : statusOf(peek);
   const hasKernel = !wasLost && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
   return {
@@ -42,6 +60,9 @@ export function sessionRecord(
     environmentId: context.environmentId,
     mode: context.mode,
     arguments: context.arguments ?? [],
+    ttlS,
+    idleTimeoutS,
+    expiresAt: status === 'closed' ? null : expiryOf(context),
     status,
     startup,
     phases: context.phases,

@@ -3,6 +3,7 @@
 import {
   isStarting,
   isWaking,
+  type Lifetime,
   type notebookSessionMachine,
   type Opener,
 } from '#machines/notebook-session.ts';
@@ -26,6 +27,7 @@ import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 import { sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
+import type { SessionEnds } from './session-ends.ts';
 import { NotebookView } from './view.ts';
 
 export interface OpenRequest {
@@ -34,6 +36,7 @@ export interface OpenRequest {
   readonly mode: SessionMode;
   readonly arguments: readonly string[];
   readonly by: Opener;
+  readonly lifetime: Lifetime;
 }
 
 export interface NotebookSessionsOptions {
@@ -43,6 +46,7 @@ export interface NotebookSessionsOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly plane: SessionPlane<LiveNotebook>;
   readonly places: NotebookSessionPlaces;
+  readonly ends: SessionEnds;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
   /** How many sessions may have a kernel at once, in the server, in a workspace, and of each user in it; 0 means no limit. */
@@ -81,7 +85,7 @@ export class NotebookSessions {
    * `not_found` with the member that names nothing, and the refusals of environment and session.
    */
   open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSession {
-    const { actors, environments, notebooks, places } = this.#options;
+    const { actors, environments, notebooks, places, ends } = this.#options;
     const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
@@ -97,6 +101,7 @@ export class NotebookSessions {
     const openedBefore = actors.peek(session)?.snapshot.context.openedAt ?? null;
     actors.ask(session, open);
     places.open(workspaceId, notebookId, at, openedBefore);
+    ends.opened(session, at, how.lifetime);
     return this.#record(session);
   }
 
@@ -227,12 +232,14 @@ export class NotebookSessions {
 
   /** Puts a session to sleep: its kernel ends. Throws `not_found`, and the refusal of a session that is not ready. */
   hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
-    const { actors, liveNotebooks } = this.#options;
+    const { actors, liveNotebooks, ends } = this.#options;
     const session = { workspaceId, id: sessionId };
     // Its kernel ended with its server, and asking the actor would start another one.
     if (this.#peek(session).isLost) return this.#record(session);
     actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
     const record = this.#record(session);
+    const live = liveNotebooks.peek(session);
+    if (live !== undefined) ends.leaving(live);
     liveNotebooks.forget(session);
     return record;
   }
@@ -272,8 +279,9 @@ export class NotebookSessions {
 
   /** Removes the closed session of a notebook that is deleted, if there was one, and its places in lists. */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
-    const { actors, places } = this.#options;
+    const { actors, places, ends } = this.#options;
     const session = { workspaceId, id: notebookId };
+    ends.erase(tx, session);
     const openedAt = actors.peek(session)?.snapshot.context.openedAt ?? null;
     if (openedAt !== null) places.erase(tx, workspaceId, notebookId, openedAt);
     actors.erase(tx, session);

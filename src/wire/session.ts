@@ -86,6 +86,17 @@ export const NotebookSessionSchema = Type.Object(
     environmentId: nullable(Type.String()),
     mode: SessionModeSchema,
     arguments: ArgumentsSchema,
+    ttlS: nullable(Type.Integer({ description: 'How many seconds after its opening the session ends.' })),
+    idleTimeoutS: nullable(
+      Type.Integer({ description: 'How many seconds after its last use the session ends.' }),
+    ),
+    expiresAt: nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          'When the session ends because of `ttlS`. RFC 3339, in UTC, with milliseconds. Null when it has no `ttlS`, and once it is closed.',
+      }),
+    ),
     status: SessionStatusSchema,
     startup: nullable(StartupSchema),
     phases: mapOf(Type.Number(), {
@@ -112,6 +123,9 @@ export const NotebookSessionSchema = Type.Object(
 );
 export type NotebookSession = Wire<typeof NotebookSessionSchema>;
 
+/** The longest lifetime that a session may be given, in seconds: 30 days. */
+const MAX_LIFETIME_S = 30 * 86_400;
+
 export const OpenNotebookSessionSchema = Type.Object(
   {
     notebookId: Type.String({ minLength: 1, maxLength: 200 }),
@@ -123,6 +137,24 @@ export const OpenNotebookSessionSchema = Type.Object(
       }),
     ),
     arguments: Type.Optional(ArgumentsSchema),
+    ttlS: optionalOrNull(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_LIFETIME_S,
+        description:
+          'How many seconds after its opening the session ends, also when it is in use: it is then closed as by DELETE, and its ' +
+          'environment with it, unless others are attached to that. Omitted: it stays until it is closed.',
+      }),
+    ),
+    idleTimeoutS: optionalOrNull(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_LIFETIME_S,
+        description:
+          'How many seconds after its last use the session ends, in the same way. Requests that read or use the session, followers ' +
+          'of its stream (but not with `observe`) and work in it are uses. Lists are none. Omitted: it never ends for that.',
+      }),
+    ),
   },
   {
     $id: 'OpenNotebookSession',

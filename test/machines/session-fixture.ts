@@ -97,6 +97,7 @@ export const open: SessionEvent = {
   mode: 'edit',
   arguments: [],
   by: { userId: 'ada', readsDatasources: true },
+  lifetime: { ttlS: null, idleTimeoutS: null },
   at: '2026-01-01T00:00:00.000Z',
 };
 export function shareEnvironment(environmentId = 'env_1'): SessionEvent {

@@ -31,6 +31,7 @@ function sweep(t: TestContext, { isLive, isResident }: { isLive: boolean; isResi
   using _sessions = new IdleSessions({
     actors,
     liveNotebooks,
+    ends: { leaving: () => undefined },
     timeoutMs: 100,
   } as unknown as IdleSessionsOptions);
   t.mock.timers.tick(25);

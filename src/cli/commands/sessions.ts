@@ -6,6 +6,7 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
+import { secondsOf } from '../run/timeout-option.ts';
 import { durationText } from '../show/duration.ts';
 import { eventLine } from '../show/event-line.ts';
 import { factLines } from '../show/notebook.ts';
@@ -19,6 +20,8 @@ interface OpenOptions {
   readonly mode: 'edit' | 'run';
   readonly wait: boolean;
   readonly parameter: readonly string[];
+  readonly ttl?: number;
+  readonly idleTimeout?: number;
 }
 
 const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
@@ -44,12 +47,22 @@ export const sessions: CommandGroup = (program, context) => {
         .default('edit'),
     )
     .addOption(parameterOption())
+    .option('--ttl <seconds>', 'close it after so many seconds, with its environment', secondsOf)
+    .option('--idle-timeout <seconds>', 'close it when it was not used for so many seconds', secondsOf)
     .option('--no-wait', 'do not wait until it is ready')
-    .action(async (notebookId: string, { environment, mode, wait, parameter }: OpenOptions, command) => {
+    .action(async (notebookId: string, options: OpenOptions, command) => {
+      const { environment, mode, wait, parameter, ttl: ttlS, idleTimeout: idleTimeoutS } = options;
       const client = connect(command);
       const environmentId = environment ?? (await client.executionEnvironments.create()).environmentId;
       let session = await client.notebookSessions
-        .open({ notebookId, environmentId, mode, arguments: argumentsOf(parameter, []) ?? [] })
+        .open({
+          notebookId,
+          environmentId,
+          mode,
+          arguments: argumentsOf(parameter, []) ?? [],
+          ttlS: ttlS ?? null,
+          idleTimeoutS: idleTimeoutS ?? null,
+        })
         .catch(async (error) => {
           if (environment === undefined) await client.executionEnvironments.close(environmentId);
           throw error;
@@ -75,6 +88,7 @@ export const sessions: CommandGroup = (program, context) => {
   examples(open, [
     'export SERVICE_SESSION_ID=$(troupe sessions open nb_01…)',
     'troupe sessions open nb_01… --mode run',
+    'troupe sessions open nb_01… --idle-timeout 3600',
   ]);
 
   const list = group

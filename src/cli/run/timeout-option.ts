@@ -6,7 +6,8 @@ export function timeoutOption(): Option {
   return new Option('--timeout <seconds>', description).argParser(secondsOf);
 }
 
-function secondsOf(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+/** Returns a number of seconds from 1 on. Throws `InvalidArgumentError` for another text. */
+export function secondsOf(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of seconds, at least 1.');
 }

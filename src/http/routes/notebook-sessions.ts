@@ -34,7 +34,8 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       summary: 'Open a notebook as a live session',
       description:
         'The session has the id of its notebook. It starts at once; its event stream and a GET show when it is ready. ' +
-        'Opening runs no cell: all cells are stale until they are executed.',
+        'Opening runs no cell: all cells are stale until they are executed. With `ttlS` or `idleTimeoutS` the session ends by ' +
+        'itself.',
       tags: ['Notebook sessions'],
       access: { action: 'session.open' },
       sharedTurn: true,
@@ -59,6 +60,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
           environmentId: body.environmentId as EnvironmentId,
           mode: body.mode ?? 'edit',
           arguments: body.arguments ?? [],
+          lifetime: { ttlS: body.ttlS ?? null, idleTimeoutS: body.idleTimeoutS ?? null },
           by: {
             userId: principal.userId,
             readsDatasources: principal.scopes.includes('datasource:read'),
