@@ -49,6 +49,8 @@ export interface SessionContext extends SessionInput {
   readonly openedBy: Opener | null;
   /** How the session ends by itself. Absent in sessions that were stored before any did. */
   readonly lifetime?: Lifetime;
+  /** Absent when it has none. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
@@ -67,6 +69,7 @@ interface Opening {
   readonly at: string;
   readonly by: Opener;
   readonly lifetime: Lifetime;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 export type SessionEvent =
@@ -170,6 +173,7 @@ export const notebookSessionSetup = setup({
       openedAt: event.at,
       openedBy: event.by,
       lifetime: event.lifetime,
+      metadata: event.metadata,
       work: null,
       phases: {},
       failure: null,

@@ -104,14 +104,16 @@ export class AgentPrompts {
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const { lastEventId } = conversation.stream;
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
+    const { metadata, ...input } = request;
     const { runId, json } = runs.begin(
       workspaceId,
       sessionId as SessionId,
       'agent',
-      request,
+      input,
       environmentId,
       parent,
       caller.userId,
+      metadata,
     );
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     mend(conversation, runId);
@@ -125,7 +127,7 @@ export class AgentPrompts {
   async list(
     caller: Principal,
     sessionId: string,
-    page: PageRequest & Pick<RunQuery, 'include'>,
+    page: PageRequest & Pick<RunQuery, 'include' | 'metadata'>,
   ): Promise<JsonPage> {
     this.#options.access.readable(caller, sessionId);
     return this.#options.runs.reader.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });

@@ -2,6 +2,7 @@ import type { OpenAgentSession } from '#src/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
 import type { AgentSessionFilters, SessionRunsFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
+import type { Metadata } from '#src/wire/shape.ts';
 import {
   type Connection,
   DEFAULT_WAIT_S,
@@ -18,10 +19,16 @@ import { eachItem, type OrderedPageOptions, type PageOptions } from './paging.ts
 export interface PromptOptions extends PostOptions {
   /** How many seconds the prompt may take; it is then interrupted, and its run has failed. */
   readonly timeoutS?: number | undefined;
+  /** Pairs of texts that the run shows, and by which lists are filtered. */
+  readonly metadata?: Metadata | undefined;
 }
 
-function promptBody(prompt: string, timeoutS: number | undefined) {
-  return { prompt, ...(timeoutS === undefined ? {} : { timeoutS }) };
+function promptBody(prompt: string, { timeoutS, metadata }: Pick<PromptOptions, 'timeoutS' | 'metadata'>) {
+  return {
+    prompt,
+    ...(timeoutS === undefined ? {} : { timeoutS }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
 }
 
 /** Conversations with agents. */
@@ -55,11 +62,11 @@ export function agentSessions(connection: Connection) {
     eachEntry: (sessionId: string, options: OrderedPageOptions = {}) =>
       eachItem((page: OrderedPageOptions) => entries(sessionId, page), options),
     /** Resolves once the prompt is accepted and stored; `waitForRun` tells how it ended. */
-    prompt: (sessionId: string, prompt: string, { timeoutS, ...options }: PromptOptions = {}) =>
+    prompt: (sessionId: string, prompt: string, { timeoutS, metadata, ...options }: PromptOptions = {}) =>
       connection.json(
         operation<'submitPrompt', 202>('submitPrompt', {
           params: { sessionId },
-          body: promptBody(prompt, timeoutS),
+          body: promptBody(prompt, { timeoutS, metadata }),
           ...options,
         }),
       ),
@@ -67,13 +74,13 @@ export function agentSessions(connection: Connection) {
     ask: (
       sessionId: string,
       prompt: string,
-      { wait = DEFAULT_WAIT_S, timeoutS, ...options }: PromptOptions & WaitOptions = {},
+      { wait = DEFAULT_WAIT_S, timeoutS, metadata, ...options }: PromptOptions & WaitOptions = {},
     ) =>
       connection.json(
         operation('submitPrompt', {
           params: { sessionId },
           query: { wait },
-          body: promptBody(prompt, timeoutS),
+          body: promptBody(prompt, { timeoutS, metadata }),
           ...options,
         }),
       ),

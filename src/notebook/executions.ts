@@ -196,6 +196,7 @@ export class Executions {
     const { work, runs, store, hint, log } = this.#options;
     const { workspaceId, userId } = caller;
     const { trace: parent } = context;
+    const { metadata, ...input } = request;
     runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
@@ -204,10 +205,11 @@ export class Executions {
       workspaceId,
       sessionId as SessionId,
       'notebook',
-      request,
+      input,
       environmentId,
       parent,
       userId,
+      metadata,
     );
     const plan = runWork({
       runId,

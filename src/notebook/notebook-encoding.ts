@@ -2,6 +2,7 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { parseTrustedJson } from '#src/core/json/json-parse.ts';
 import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { shownMetadata } from '#src/core/metadata-filter.ts';
 import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import {
@@ -67,9 +68,10 @@ export function* decodePrepared(json: Uint8Array): Generator<undefined, Notebook
 
 /** Returns a notebook's entry in lists. */
 function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
-  const { id, createdBy, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
+  const { id, createdBy, createdAt, updatedAt, serialization, datasourceSlugs, metadata } = notebook;
+  const shown = shownMetadata(metadata);
   const title = titleOf(serialization);
   const cellCount = serialization.cells.length;
-  const summary = { id, title, cellCount, datasourceSlugs, createdBy, createdAt, updatedAt };
-  return { title, summary: Buffer.from(JSON.stringify(summary)) };
+  const summary = { id, title, cellCount, datasourceSlugs, ...shown, createdBy, createdAt, updatedAt };
+  return { title, ...shown, summary: Buffer.from(JSON.stringify(summary)) };
 }

@@ -1,5 +1,6 @@
 /** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
+import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
 import type { NotebookSessionSummary } from '#src/wire/lists.ts';
 import type { SessionStatus } from '#src/wire/session.ts';
 import {
@@ -26,6 +27,8 @@ export interface NotebookSessionQuery extends PageRequest, CreationTimes {
   readonly notebookId?: string | undefined;
   /** A part of the notebook's title, in any case. */
   readonly title?: string | undefined;
+  /** A pair of its metadata, written `key=value`. */
+  readonly metadata?: string | undefined;
 }
 
 export interface NotebookSessionListOptions {
@@ -68,7 +71,7 @@ export class NotebookSessionList {
   #summary(workspaceId: WorkspaceId, id: string, title: string | null): NotebookSessionSummary | undefined {
     const peek = this.#options.actors.peek({ workspaceId, id });
     if (peek === undefined) return undefined;
-    const { environmentId, mode, work, openedAt } = peek.snapshot.context;
+    const { environmentId, mode, metadata, work, openedAt } = peek.snapshot.context;
     const wasLost = peek.isLost;
     return {
       sessionId: id,
@@ -76,6 +79,7 @@ export class NotebookSessionList {
       title,
       environmentId,
       mode,
+      ...shownMetadata(metadata),
       status: wasLost ? 'ready' : statusOf(peek),
       currentRunId: work?.kind === 'run' && !wasLost ? work.id : null,
       createdAt: openedAt ?? peek.createdAt,
@@ -84,8 +88,12 @@ export class NotebookSessionList {
   }
 }
 
-function matches({ status, environmentId }: NotebookSessionSummary, query: NotebookSessionQuery): boolean {
+function matches(
+  { status, environmentId, metadata }: NotebookSessionSummary,
+  query: NotebookSessionQuery,
+): boolean {
   if (query.environmentId !== undefined && environmentId !== query.environmentId) return false;
+  if (!metadataFilter(query.metadata)(metadata)) return false;
   if (query.status === undefined) return true;
   return query.status === 'open' ? status !== 'closed' : status === query.status;
 }

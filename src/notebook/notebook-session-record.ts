@@ -8,6 +8,7 @@ import {
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import { timestamp } from '#src/core/clock.ts';
+import { shownMetadata } from '#src/core/metadata-filter.ts';
 import type { NotebookSession, SessionStatus, Startup } from '#src/wire/session.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type ViewCell } from './view.ts';
@@ -18,10 +19,7 @@ const statuses = new WeakMap<object, SessionStatus>();
 const NO_LIFETIME: Lifetime = { ttlS: null, idleTimeoutS: null };
 
 /** Returns when a session ends because of its `ttlS`; null when it has none. */
-function expiryOf({
-  openedAt,
-  lifetime,
-}: Pick<SessionContext, 'openedAt' | 'lifetime'>): string | null {
+function expiryOf({ openedAt, lifetime }: Pick<SessionContext, 'openedAt' | 'lifetime'>): string | null {
   const { ttlS } = lifetime ?? NO_LIFETIME;
   return ttlS === null || openedAt === null ? null : timestamp(Date.parse(openedAt) + ttlS * 1000);
 }
@@ -60,6 +58,7 @@ export function sessionRecord(
     environmentId: context.environmentId,
     mode: context.mode,
     arguments: context.arguments ?? [],
+    ...shownMetadata(context.metadata),
     ttlS,
     idleTimeoutS,
     expiresAt: status === 'closed' ? null : expiryOf(context),

@@ -37,6 +37,7 @@ export interface OpenRequest {
   readonly arguments: readonly string[];
   readonly by: Opener;
   readonly lifetime: Lifetime;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface NotebookSessionsOptions {

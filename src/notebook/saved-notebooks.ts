@@ -4,6 +4,7 @@ import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
+import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
 import type { StateCheck } from '#src/core/refusals.ts';
 import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { Cell, NotebookFields } from '#src/wire/notebook.ts';
@@ -34,6 +35,8 @@ import { titleFilter } from './title-filter.ts';
 export interface NotebookQuery extends PageRequest, CreationTimes {
   /** A part of the title, in any case. */
   readonly title?: string | undefined;
+  /** A pair of its metadata, written `key=value`. */
+  readonly metadata?: string | undefined;
 }
 
 /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
@@ -146,11 +149,12 @@ export class SavedNotebooks {
     checkCursor(query.after, (text) => isIdOf('notebook', text));
     const bounds = idBounds('notebook', query);
     const isWanted = titleFilter(query.title);
+    const hasPair = metadataFilter(query.metadata);
     return slicedJsonPage(this.#store, {
       page: query,
       entriesAfter: (after) =>
         this.#store.list(notebookSummaries, workspaceId, [], pageOf({ ...query, after }, bounds)),
-      itemOf: ({ title, summary }) => (isWanted(title) ? summary : undefined),
+      itemOf: ({ title, metadata, summary }) => (isWanted(title) && hasPair(metadata) ? summary : undefined),
     });
   }
 
@@ -258,6 +262,7 @@ function newDocument(
     serialization: withTitle(normalizeSerialization(fields.serialization ?? {}, valid), fields.title),
     datasourceSlugs: fields.datasourceSlugs ?? [],
     variables: fields.variables ?? {},
+    ...shownMetadata(fields.metadata),
   };
 }
 
@@ -269,8 +274,9 @@ function* changed(
 ): Generator<undefined, EncodedNotebook> {
   const current = yield* decodeNotebook(before.json);
   const { serialization, datasourceSlugs, variables, title } = fields;
+  const { metadata, ...others } = current;
   const document = {
-    ...current,
+    ...others,
     updatedAt: timestampAfter(before.updatedAt),
     serialization: withTitle(
       serialization === undefined ? current.serialization : normalizeSerialization(serialization, valid),
@@ -278,6 +284,7 @@ function* changed(
     ),
     datasourceSlugs: datasourceSlugs ?? current.datasourceSlugs,
     variables: variables ?? current.variables,
+    ...shownMetadata(fields.metadata ?? metadata),
   };
   return yield* encodeNotebook(document);
 }

@@ -30,6 +30,7 @@ export interface RunDocument {
   readonly finishedAt: string | null;
   /** The user who submitted it. Absent in runs of older releases. */
   readonly createdBy?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Returns the run with its input encoded when that is long, so that it is encoded once. */
@@ -77,10 +78,10 @@ export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFact
 
 /** Returns the places of the input and the output in the JSON of a run, from the lengths of its other parts. */
 function placesIn(length: number, run: RunDocument): NonNullable<RunRecord['places']> {
-  const { id, kind, sessionId, status, error, createdAt, startedAt, finishedAt, createdBy } = run;
+  const { id, kind, sessionId, status, error, createdAt, startedAt, finishedAt, createdBy, metadata } = run;
   const lengthOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
   const inputStart = lengthOf({ id, kind, sessionId, status }) + ',"input":'.length - 1;
-  const outputEnd = length - lengthOf({ error, createdAt, startedAt, finishedAt, createdBy });
+  const outputEnd = length - lengthOf({ error, createdAt, startedAt, finishedAt, createdBy, metadata });
   const outputStart = outputEnd - lengthOf(run.output);
   return { input: [inputStart, outputStart - ',"output":'.length], output: [outputStart, outputEnd] };
 }

@@ -4,6 +4,7 @@
  */
 import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import { metadataFilter } from '#src/core/metadata-filter.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import type { Entry, Page } from '#storage/lists/committed-records.ts';
@@ -34,6 +35,8 @@ export interface RunQuery extends PageRequest, CreationTimes {
   readonly kind?: RunKind | undefined;
   readonly environmentId?: string | undefined;
   readonly status?: RunStatus | undefined;
+  /** A pair of its metadata, written `key=value`. */
+  readonly metadata?: string | undefined;
   /** `none`: the outputs are left out. */
   readonly include?: 'output' | 'none' | undefined;
 }
@@ -152,12 +155,14 @@ function idsOf(
   return ids(store.list(runIndex, workspaceId, [], page));
 }
 
-function matches(run: RunIndexEntry, { sessionId, kind, environmentId, status }: RunQuery): boolean {
+function matches(run: RunIndexEntry, query: RunQuery): boolean {
+  const { sessionId, kind, environmentId, status } = query;
   return (
     (sessionId === undefined || run.sessionId === sessionId) &&
     (kind === undefined || run.kind === kind) &&
     (environmentId === undefined || run.environmentId === environmentId) &&
-    (status === undefined || run.status === status)
+    (status === undefined || run.status === status) &&
+    metadataFilter(query.metadata)(run.metadata)
   );
 }
 

@@ -12,6 +12,7 @@ import { faultPoint } from '#src/core/fault-points.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId, timeOfId } from '#src/core/ids.ts';
+import { shownMetadata } from '#src/core/metadata-filter.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
@@ -110,8 +111,10 @@ export class RunRepository {
     environmentId: string | null = null,
     parent?: TraceContext,
     createdBy?: string,
+    metadata?: Readonly<Record<string, string>>,
   ): BegunRun {
     const runId = newId<RunId>('run');
+    const shown = shownMetadata(metadata);
     const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
     const run = withEncodedInput({
       id: runId,
@@ -125,6 +128,7 @@ export class RunRepository {
       startedAt: now,
       finishedAt: null,
       ...(createdBy === undefined ? {} : { createdBy }),
+      ...shown,
     });
     if (run.input !== input) this.#large.set(runId, run);
     if (createdBy !== undefined) this.#users.set(runId, createdBy);
@@ -132,7 +136,7 @@ export class RunRepository {
     const { record, parts } = encodeRun(run, { trace: traceFrom(parent), owner: this.actors.owner });
     this.#store.write((tx) => {
       tx.putEncoded(record, workspaceId, runId);
-      const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now } as const;
+      const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now, ...shown } as const;
       addToIndex(tx, workspaceId, runId, entry);
     });
     faultPoint('run.begun');

@@ -2,7 +2,16 @@
 import Type, { type TSchema } from 'typebox';
 import { RunStatusSchema } from './run.ts';
 import { SessionModeSchema, SessionStatusSchema } from './session.ts';
-import { closed, nullable, oneOf, PageQuery, Timestamp, type Wire } from './shape.ts';
+import {
+  closed,
+  MetadataFilter,
+  nullable,
+  oneOf,
+  PageQuery,
+  ShownMetadata,
+  Timestamp,
+  type Wire,
+} from './shape.ts';
 
 const page = {
   ...PageQuery.properties,
@@ -43,7 +52,10 @@ type Filters<Query extends TSchema> = {
 /** The query of a list that can begin with the newest item. */
 export const OrderedPageQuery = Type.Object(page, closed);
 
-export const NotebookListQuery = Type.Object({ ...page, ...creationTimes, title }, closed);
+export const NotebookListQuery = Type.Object(
+  { ...page, ...creationTimes, title, metadata: MetadataFilter },
+  closed,
+);
 export type NotebookFilters = Filters<typeof NotebookListQuery>;
 
 export const NotebookSessionListQuery = Type.Object(
@@ -58,6 +70,7 @@ export const NotebookSessionListQuery = Type.Object(
     notebookId: identifier('Only the session of this notebook.'),
     environmentId: identifier('Only sessions that were last opened in this environment.'),
     title,
+    metadata: MetadataFilter,
   },
   closed,
 );
@@ -70,6 +83,7 @@ export const NotebookSessionSummarySchema = Type.Object(
     title: nullable(Type.String({ description: 'The title of the notebook.' })),
     environmentId: nullable(Type.String()),
     mode: SessionModeSchema,
+    metadata: ShownMetadata,
     status: SessionStatusSchema,
     currentRunId: nullable(Type.String()),
     createdAt: Timestamp,
@@ -122,7 +136,10 @@ const includeWith = (byDefault: 'output' | 'none') =>
   );
 
 /** The query of the runs of one session. */
-export const SessionRunsQuery = Type.Object({ ...page, include: includeWith('output') }, closed);
+export const SessionRunsQuery = Type.Object(
+  { ...page, include: includeWith('output'), metadata: MetadataFilter },
+  closed,
+);
 export type SessionRunsFilters = Filters<typeof SessionRunsQuery>;
 
 export const RunListQuery = Type.Object(
@@ -136,6 +153,7 @@ export const RunListQuery = Type.Object(
     ),
     sessionId: identifier("Only runs of this session. A notebook's session has the notebook's id."),
     environmentId: identifier('Only runs in this environment.'),
+    metadata: MetadataFilter,
   },
   closed,
 );

@@ -1,7 +1,17 @@
 /** Saved notebooks. */
 import Type from 'typebox';
 import { ONE_LINE, SLUG, VARIABLE_NAME, WITHOUT_NUL } from './patterns.ts';
-import { CreatedByIfKnown, closed, mapOf, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import {
+  CreatedByIfKnown,
+  closed,
+  MetadataSchema,
+  mapOf,
+  nullable,
+  oneOf,
+  ShownMetadata,
+  Timestamp,
+  type Wire,
+} from './shape.ts';
 
 const OptionsSchema = mapOf(Type.Unknown());
 
@@ -88,6 +98,7 @@ const fields = {
         'operation of their own.',
     }),
   ),
+  metadata: Type.Optional(MetadataSchema),
 };
 
 export const NotebookFieldsSchema = Type.Object(fields, {
@@ -156,6 +167,7 @@ export const NotebookSchema = Type.Object(
     ),
     datasourceSlugs: Type.Array(Type.String()),
     variables: mapOf(Type.String()),
+    metadata: ShownMetadata,
   },
   { $id: 'Notebook', ...closed },
 );
@@ -169,6 +181,7 @@ export const NotebookSummarySchema = Type.Object(
     title: nullable(Type.String()),
     cellCount: Type.Integer(),
     datasourceSlugs: Type.Array(Type.String()),
+    metadata: ShownMetadata,
     createdBy: CreatedByIfKnown,
     createdAt: Timestamp,
     updatedAt: Timestamp,

@@ -7,9 +7,11 @@ import { FailureSchema } from './session.ts';
 import {
   CreatedByIfKnown,
   closed,
+  MetadataSchema,
   nullable,
   oneOf,
   optionalOrNull,
+  ShownMetadata,
   TimeoutSchema,
   Timestamp,
   taggedUnion,
@@ -54,6 +56,7 @@ export const ExecutionRequestSchema = taggedUnion(
         cacheMode: Type.Optional(CacheModeSchema),
         structuralErrors: Type.Optional(StructuralErrorsSchema),
         timeoutS: TimeoutSchema,
+        metadata: Type.Optional(MetadataSchema),
       },
       { $id: 'ExecuteAll', ...closed },
     ),
@@ -76,6 +79,7 @@ export const ExecutionRequestSchema = taggedUnion(
         cacheMode: Type.Optional(CacheModeSchema),
         structuralErrors: Type.Optional(StructuralErrorsSchema),
         timeoutS: TimeoutSchema,
+        metadata: Type.Optional(MetadataSchema),
       },
       { $id: 'ExecuteCells', ...closed },
     ),
@@ -91,7 +95,11 @@ export const ExecutionRequestSchema = taggedUnion(
 export type ExecutionRequest = Wire<typeof ExecutionRequestSchema>;
 
 export const PromptRequestSchema = Type.Object(
-  { prompt: Type.String({ minLength: 1, maxLength: 500_000 }), timeoutS: TimeoutSchema },
+  {
+    prompt: Type.String({ minLength: 1, maxLength: 500_000 }),
+    timeoutS: TimeoutSchema,
+    metadata: Type.Optional(MetadataSchema),
+  },
   { $id: 'PromptRequest', ...closed, examples: [{ prompt: 'Plot the sales of last month.' }] },
 );
 
@@ -213,6 +221,7 @@ const runMembers = {
     }),
   ),
   error: nullable(FailureSchema),
+  metadata: ShownMetadata,
   createdBy: CreatedByIfKnown,
   createdAt: Timestamp,
   startedAt: nullable(Timestamp),

@@ -4,10 +4,12 @@ import { descriptionOfOutput } from './output.ts';
 import { WITHOUT_NUL } from './patterns.ts';
 import {
   closed,
+  MetadataSchema,
   mapOf,
   nullable,
   oneOf,
   optionalOrNull,
+  ShownMetadata,
   TimeoutSchema,
   Timestamp,
   type Wire,
@@ -86,6 +88,7 @@ export const NotebookSessionSchema = Type.Object(
     environmentId: nullable(Type.String()),
     mode: SessionModeSchema,
     arguments: ArgumentsSchema,
+    metadata: ShownMetadata,
     ttlS: nullable(Type.Integer({ description: 'How many seconds after its opening the session ends.' })),
     idleTimeoutS: nullable(
       Type.Integer({ description: 'How many seconds after its last use the session ends.' }),
@@ -137,6 +140,7 @@ export const OpenNotebookSessionSchema = Type.Object(
       }),
     ),
     arguments: Type.Optional(ArgumentsSchema),
+    metadata: Type.Optional(MetadataSchema),
     ttlS: optionalOrNull(
       Type.Integer({
         minimum: 1,

@@ -56,6 +56,36 @@ export function optionalOrNull<T extends TSchema>(schema: T) {
   return Type.Optional(nullable(schema));
 }
 
+const METADATA_KEY = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}';
+
+/** Pairs of texts that clients attach to a resource. The server only stores them, and filters lists by them. */
+export const MetadataSchema = mapOf(Type.String({ maxLength: 500 }), {
+  propertyNames: Type.String({ pattern: `^${METADATA_KEY}$` }),
+  maxProperties: 16,
+  description:
+    'Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores ' +
+    'and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+});
+export type Metadata = Wire<typeof MetadataSchema>;
+
+/** As `MetadataSchema`, in a record. */
+export const ShownMetadata = Type.Optional(
+  mapOf(Type.String(), {
+    description: 'The pairs of texts that were attached to it. Absent when there are none.',
+  }),
+);
+
+/** The query parameter of lists that are filtered by metadata. */
+export const MetadataFilter = Type.Optional(
+  Type.String({
+    maxLength: 600,
+    pattern: `^${METADATA_KEY}=`,
+    description:
+      'Only what has this pair in its `metadata`, written `key=value`. A page may have fewer items than `limit`, even none, and ' +
+      'still a `nextCursor`, because a limited number of items is compared for each page.',
+  }),
+);
+
 /** The longest deadline that a request may set, in seconds. */
 const MAX_TIMEOUT_S = 86_400;
 
@@ -82,7 +112,7 @@ export function oneOf<const Words extends readonly string[]>(
 /** Returns the schema of an object whose members the caller names. */
 export function mapOf<T extends TSchema>(
   value: T,
-  options: { description?: string; propertyNames?: TSchema } = {},
+  options: { description?: string; propertyNames?: TSchema; maxProperties?: number } = {},
 ) {
   return Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: value, ...options });
 }

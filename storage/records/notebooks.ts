@@ -13,6 +13,8 @@ export const notebookRecords = defineRecord<NotebookRecord>('notebook', 1);
 /** The part of a notebook that lists show, apart from its code, which they need not read. */
 export interface NotebookSummaryRecord {
   readonly title: string | null;
+  /** By which lists are filtered. Absent when it has none. */
+  readonly metadata?: Readonly<Record<string, string>>;
   /** JSON of its entry in lists. */
   readonly summary: Uint8Array;
 }

@@ -38,6 +38,8 @@ export interface RunIndexEntry {
   readonly environmentId: string | null;
   readonly status: string;
   readonly createdAt: string;
+  /** Absent when it has none. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** All runs of a workspace, oldest first. Key: workspace id, run id. */

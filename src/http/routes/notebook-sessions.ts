@@ -1,5 +1,6 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isPlausibleId, type NotebookId, type WorkspaceId } from '#src/core/ids.ts';
+import { shownMetadata } from '#src/core/metadata-filter.ts';
 import type { CodeCalls } from '#src/notebook/code-calls.ts';
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
@@ -60,6 +61,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
           environmentId: body.environmentId as EnvironmentId,
           mode: body.mode ?? 'edit',
           arguments: body.arguments ?? [],
+          ...shownMetadata(body.metadata),
           lifetime: { ttlS: body.ttlS ?? null, idleTimeoutS: body.idleTimeoutS ?? null },
           by: {
             userId: principal.userId,

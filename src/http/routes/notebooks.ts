@@ -60,8 +60,8 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       ...OPERATIONS.updateNotebook,
       summary: 'Change a notebook',
       description:
-        'Replaces the members that are given: at least one of `title`, `serialization`, `datasourceSlugs` and ' +
-        '`variables`. ' +
+        'Replaces the members that are given: at least one of `title`, `serialization`, `datasourceSlugs`, `variables` ' +
+        'and `metadata`. ' +
         '`expectedUpdatedAt` is the `updatedAt` of your last read. Refused while a session is open on the notebook: send ' +
         'changed code with an execution instead.',
       tags: ['Notebooks'],
@@ -97,7 +97,7 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
 }
 
 function nothingToChange(): AppError {
-  const message = 'name at least one of title, serialization, datasourceSlugs, variables';
+  const message = 'name at least one of title, serialization, datasourceSlugs, variables, metadata';
   return new AppError('invalid_request', `Nothing is to change: ${message}.`, {
     errors: [{ path: '', message }],
   });

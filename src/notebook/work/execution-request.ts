@@ -18,6 +18,7 @@ interface ExecutionModes {
   /** `skip`: cells with structural errors do not run, and the others do. */
   readonly structuralErrors?: 'refuse' | 'skip';
   readonly timeoutS?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export type ExecutionRequest = ExecutionModes &
