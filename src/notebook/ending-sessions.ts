@@ -10,7 +10,7 @@ import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { endPlacesUntil, type SessionEnd, sessionAt, sessionEndPlaces } from '#storage/sessions.ts';
+import { endPlacesUntil, type SessionEnd, sessionAt, sessionEndPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';

@@ -5,7 +5,7 @@
 import type { Lifetime } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { endPlaceOf, type SessionEnd, sessionEndPlaces, sessionEnds } from '#storage/sessions.ts';
+import { endPlaceOf, type SessionEnd, sessionEndPlaces, sessionEnds } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { LiveNotebook } from './live-notebook.ts';

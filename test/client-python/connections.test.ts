@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import test from 'node:test';
-import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startCuttingProxy } from '#test/support/stand-ins/cutting-proxy.ts';
 import { PACKAGE, PROGRAMS, PYTHON, run } from './python.ts';
 import { sendJson, startScriptedServer } from './scripted-server.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
-import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const model = await startScriptedModel(test);
 const server = await startServer(test, {
