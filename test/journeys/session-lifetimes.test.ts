@@ -97,7 +97,7 @@ test('a run in progress and a follower are uses, and an observer is none', async
   const observed = (async () => {
     for await (const { type } of client.notebookSessions.follow(id, {
       signal: observe.signal,
-      query: { observe: true },
+      observe: true,
     }))
       if (type === 'session.closed') return true;
     return false;

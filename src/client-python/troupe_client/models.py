@@ -561,6 +561,15 @@ class CodeRequest(Struct):
         ]
         | UnsetType
     ) = UNSET
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
     tool_call_id: str | None | UnsetType = UNSET
 
 
@@ -743,6 +752,25 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
@@ -765,6 +793,25 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class ExecuteCells(Struct, tag_field='type', tag='cells'):
@@ -788,6 +835,25 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
@@ -811,6 +877,25 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 ExecutionRequest: TypeAlias = ExecuteAll | ExecuteCells
@@ -822,7 +907,7 @@ ExecutionRequestOutput: TypeAlias = ExecuteAllOutput | ExecuteCellsOutput
 FailureCode: TypeAlias = Annotated[
     str,
     Meta(
-        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt took more time than one may take.\n- `agent_step_limit`: The prompt took more steps than one may take.\n- `agent_token_limit`: The prompt used more tokens than one may use.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
+        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `timed_out`: It took longer than the `timeoutS` of its request.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt took more time than one may take.\n- `agent_step_limit`: The prompt took more steps than one may take.\n- `agent_token_limit`: The prompt used more tokens than one may use.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
     ),
 ]
 
@@ -1204,6 +1289,16 @@ class NotebookChange(Struct):
         ]
         | UnsetType
     ) = UNSET
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Replaces(Struct):
@@ -1320,6 +1415,15 @@ class NotebookSessionSummary(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class NotebookSummary(Struct):
@@ -1333,6 +1437,15 @@ class NotebookSummary(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     created_by: (
         Annotated[
             str,
@@ -1369,6 +1482,18 @@ class OpenNotebookSession(Struct):
         ]
         | UnsetType
     ) = UNSET
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ttl_s: int | None | UnsetType = field(name='ttlS', default=UNSET)
+    idle_timeout_s: int | None | UnsetType = field(name='idleTimeoutS', default=UNSET)
 
 
 class OutputTableColumn(Struct):
@@ -1426,10 +1551,48 @@ class ProblemPlace(Struct):
 
 class PromptRequest(Struct):
     prompt: str
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class PromptRequestOutput(Struct):
     prompt: str
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Readiness(Struct):
@@ -1714,6 +1877,17 @@ class SessionClosedEvent(Struct, tag_field='type', tag='session.closed'):
         | UnsetType
     ) = UNSET
     id: str = ''
+
+
+class SessionInterruption(Struct):
+    session_id: str = field(name='sessionId')
+    status: Annotated[
+        Literal['interrupting', 'idle'],
+        Meta(
+            description='Not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.'
+        ),
+    ]
+    run_id: str | None = field(name='runId')
 
 
 class SessionReplayedData(Struct):
@@ -2699,6 +2873,16 @@ class NewNotebook(Struct):
         ]
         | UnsetType
     ) = UNSET
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Notebook(Struct):
@@ -2722,6 +2906,15 @@ class Notebook(Struct):
         ]
         | UnsetType
     ) = field(name='createdBy', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class NotebookPage(Struct):
@@ -2750,6 +2943,9 @@ class NotebookSession(Struct):
             description='Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
         ),
     ]
+    ttl_s: int | None = field(name='ttlS')
+    idle_timeout_s: int | None = field(name='idleTimeoutS')
+    expires_at: str | None = field(name='expiresAt')
     status: Literal['starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed']
     startup: Startup | None
     phases: Annotated[
@@ -2768,6 +2964,15 @@ class NotebookSession(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class NotebookSessionPage(Struct):
@@ -3378,6 +3583,15 @@ class SubmittedAgentRun(Struct):
         ]
         | UnsetType
     ) = field(name='outputOmitted', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     created_by: (
         Annotated[
             str,
@@ -3426,6 +3640,15 @@ class SubmittedNotebookRun(Struct):
         ]
         | UnsetType
     ) = field(name='outputOmitted', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     created_by: (
         Annotated[
             str,
@@ -3468,6 +3691,15 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         ]
         | UnsetType
     ) = field(name='outputOmitted', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     created_by: (
         Annotated[
             str,
@@ -3523,6 +3755,15 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         ]
         | UnsetType
     ) = field(name='outputOmitted', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     created_by: (
         Annotated[
             str,
