@@ -49,8 +49,8 @@ export interface SessionContext extends SessionInput {
   readonly openedBy: Opener | null;
   /** How the session ends by itself. Absent in sessions that were stored before any did. */
   readonly lifetime?: Lifetime;
-  /** Absent when it has none. */
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Absent in sessions that were stored before there was any. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
@@ -173,7 +173,7 @@ export const notebookSessionSetup = setup({
       openedAt: event.at,
       openedBy: event.by,
       lifetime: event.lifetime,
-      metadata: event.metadata,
+      metadata: event.metadata ?? null,
       work: null,
       phases: {},
       failure: null,

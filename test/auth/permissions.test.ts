@@ -36,6 +36,7 @@ test('a viewer reads, governs datasources, and looks after their own tokens', ()
     'token.read',
     'token.create',
     'token.revoke',
+    'mcp.call',
   ]);
 });
 
@@ -51,6 +52,7 @@ test('an editor also writes', () => {
       'environment.write',
       'session.open',
       'session.close',
+      'session.interrupt',
       'run.submit',
       'run.cancel',
       'run.delete',

@@ -45,7 +45,7 @@ test('one life is announced in order, with one start and one stop of the kernel'
 
 test('a session that is opened again keeps nothing of its last life', (t) => {
   const s = startSession(t);
-  s.send({ ...open, arguments: ['--month', '3'] } as SessionEvent);
+  s.send({ ...open, arguments: ['--month', '3'], metadata: { team: 'a' } } as SessionEvent);
   s.send(ready, execute(), exited(EARLY_MS), close, exited());
   s.send({ ...open, arguments: [], mode: 'run', at: '2026-02-02T00:00:00.000Z' } as SessionEvent);
   assert.deepEqual(s.context(), {
@@ -55,6 +55,8 @@ test('a session that is opened again keeps nothing of its last life', (t) => {
     arguments: [],
     openedAt: '2026-02-02T00:00:00.000Z',
     openedBy: { userId: 'ada', readsDatasources: true },
+    lifetime: { ttlS: null, idleTimeoutS: null },
+    metadata: null,
     work: null,
     phases: {},
     failure: null,

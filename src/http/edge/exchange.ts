@@ -663,9 +663,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       } catch (error) {
         // The status has been sent, so the stream can only end. Thrown within a callback of uWebSockets.js, the error would end
         // the server.
-        const { requestId } = this.#request;
         this.#context.log.error(
-          { err: error, requestId, route: this.#prepared.route.path },
+          { err: error, requestId: this.#request.requestId, route: this.#prepared.route.path },
           'an event stream could not be opened',
         );
         stream.end();
