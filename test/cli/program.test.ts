@@ -101,9 +101,11 @@ test('with --json every mistake in the command line is JSON, except after --, wh
   assert.match(err, /^troupe: /);
 });
 
-test('the version is that of the package', async () => {
+test('the version is that of the package, with its commit where that is known', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  assert.deepEqual(await troupe(['--version']), { exitCode: 0, out: `${version}\n`, err: '' });
+  const { exitCode, out, err } = await troupe(['--version']);
+  assert.deepEqual([exitCode, err], [0, '']);
+  assert.match(out, new RegExp(`^${version.replaceAll('.', '\\.')}( \\([0-9a-f]{12}\\))?\n$`));
 });
 
 test('a usage error points to the help', async () => {

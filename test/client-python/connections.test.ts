@@ -130,7 +130,7 @@ test('members, events and parts of outputs that a later server adds are left out
       status: 'busy',
     },
     ...{ startup: null, phases: {}, currentRunId: 'run_1', cells: [], kernel: null, error: null },
-    ...{ createdAt: TIME, updatedAt: TIME },
+    ...{ ttlS: null, idleTimeoutS: null, expiresAt: null, createdAt: TIME, updatedAt: TIME },
   };
   const server = await startScriptedServer(t, ({ method, url }, response) => {
     if (method === 'POST') sendJson(response, 202, { ...runRecord, runId: 'run_1', lastEventId: 'e-0' });
