@@ -264,6 +264,7 @@ async function successes(): Promise<Readonly<Record<string, Request & { readonly
       body: { code: '1' },
       headers: { 'service-session-id': notebook.id },
     },
+    interruptNotebookSession: { path: `/api/v3/notebook-sessions/${notebook.id}/interrupt` },
     createNotebookEventTicket: { path: `/api/v3/notebook-sessions/${notebook.id}/event-tickets` },
     createAgentEventTicket: { path: `${conversation}/event-tickets` },
     openAgentSession: { path: '/api/v3/agent-sessions', body: { environmentId, id: conversationId } },
