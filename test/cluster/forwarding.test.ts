@@ -110,7 +110,7 @@ test('an upload whose caller loses access in its home ends, however much of it i
   const request = http.request({ host, port, path: '/bytes', method: 'PUT', headers, agent: false });
   request.on('error', () => {});
   const response = once(request, 'response');
-  request.write(LARGE);
+  request.write(LARGE.subarray(0, 65_536)); // with more on its way, the client may fail before it reads the answer
   await eventually('the handler has begun', () => home.begun === 1);
   servers[1].open.endPending(() => {
     throw new AppError('unauthenticated', 'The token was revoked.');
