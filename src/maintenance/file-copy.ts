@@ -78,7 +78,7 @@ interface Tree extends CopiedTree {
   readonly maxHoleBytes: number;
   /** Copied files by device and inode. */
   readonly named: Map<string, Named>;
-  /** What was read for each folder at the top of the tree, which is a workspace. */
+  /** The bytes read so far of each workspace, by its folder at the top of the tree. */
   readonly read: Map<string, { holeBytes: number; blockBytes: number }>;
 }
 

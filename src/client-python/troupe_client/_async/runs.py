@@ -31,7 +31,7 @@ class AsyncRunHandle(Generic[Event]):
         self._last_event_id = last_event_id
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """Yields the events of the run. What the server does not keep any more is left out."""
+        """Yields the events of the run, without those that the server no longer keeps."""
         is_state = False  # whether events report the current state, because some were missed
         async with aclosing(self._transport.follow(self._events_path, self._union, self._last_event_id)) as events:
             async for event in events:

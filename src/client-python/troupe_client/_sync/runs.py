@@ -32,7 +32,7 @@ class RunHandle(Generic[Event]):
         self._last_event_id = last_event_id
 
     def __iter__(self) -> Iterator[Event]:
-        """Yields the events of the run. What the server does not keep any more is left out."""
+        """Yields the events of the run, without those that the server no longer keeps."""
         is_state = False  # whether events report the current state, because some were missed
         with closing(self._transport.follow(self._events_path, self._union, self._last_event_id)) as events:
             for event in events:
