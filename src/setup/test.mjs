@@ -49,7 +49,7 @@ const JOURNEYS_OF_WORKERS = `
  * both processors busy by themselves; next to other tests, their waits would take minutes.
  */
 const ALONE = `
-  escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/requests/event-loop journeys/events/paced-readers
+  escape/databases escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/requests/event-loop journeys/events/paced-readers
   package/server-package
 `
   .trim()
