@@ -13,15 +13,16 @@ import {
 } from '#src/datasource/connectors/connection-schema.ts';
 import type { DatasourcePlane } from '#src/datasource/open-datasources.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
-import { ConsoleFiles } from '#src/http/console-files.ts';
 import { withAudit } from '#src/http/handlers/audited-routes.ts';
 import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
 import { RunWaiting } from '#src/http/handlers/run-waiting.ts';
 import type { InnerRequests } from '#src/http/inner/inner-requests.ts';
+import { PageFiles } from '#src/http/page-files.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
 import { agentSessionGrantRoutes, agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
+import { apiPageRoutes } from '#src/http/routes/api-page.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
 import { consoleRoutes } from '#src/http/routes/console.ts';
 import {
@@ -107,7 +108,8 @@ export function mountRoutes(planes: Planes): readonly Route[] {
   const routes = [
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
-    ...consoleRoutes(new ConsoleFiles()),
+    ...consoleRoutes(new PageFiles('console')),
+    ...apiPageRoutes(new PageFiles('docs')),
     ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
     ...notebookSecretRoutes(notebooks.secrets),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: config.publicUrl }),

@@ -19,6 +19,7 @@ import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
 import { files } from './commands/files.ts';
 import { exitCodes, help } from './commands/help.ts';
+import { init } from './commands/init.ts';
 import { keys } from './commands/keys.ts';
 import { mcp } from './commands/mcp.ts';
 import { members } from './commands/members.ts';
@@ -50,6 +51,7 @@ const GROUPS: readonly CommandGroup[] = [
   sessions,
   runs,
   code,
+  init,
   mcp,
   agent,
   models,

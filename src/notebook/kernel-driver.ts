@@ -94,6 +94,9 @@ export function kernelDriver(ports: KernelDriverPorts) {
             if (step === null && wasInstalling) report({ type: 'kernel.installed' });
             else if (step !== null && !wasInstalling) report({ type: 'kernel.installing' });
           },
+          noted: (difference) => {
+            if (!isReleased) live.note(difference);
+          },
           ready: ({ phases, done }) =>
             orKill(() => {
               if (isReleased) return;

@@ -56,6 +56,7 @@ export class LiveNotebook {
   #toldVariables = '[]';
   #usedAtMs = performance.now();
   #startup: Startup | null = null;
+  #notes: readonly string[] = [];
 
   constructor(options: LiveNotebookOptions) {
     this.workspaceId = options.workspaceId;
@@ -108,6 +109,14 @@ export class LiveNotebook {
     if (startup !== null) this.#publish({ type: 'session.startup', data: startup });
   }
 
+  /** The differences between the present kernel and the requirements of the notebook, such as another version of marimo. */
+  get notes(): readonly string[] {
+    return this.#notes;
+  }
+  note(difference: string): void {
+    this.#notes = [...this.#notes, difference];
+  }
+
   /** Takes a kernel that has begun to start. In the mode `run`, nothing that it says changes the saved notebook. */
   attachKernel(kernel: Kernel, mode: SessionMode): void {
     this.#mode = mode;
@@ -119,6 +128,7 @@ export class LiveNotebook {
     if (this.#kernel.present !== kernel) return;
     this.#kernel.detach();
     this.#startup = null;
+    this.#notes = [];
     this.work.leave();
     this.#rest();
     this.view.kernelLost();

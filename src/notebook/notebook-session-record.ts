@@ -38,12 +38,13 @@ export function statusOf({ snapshot }: SessionPeek): SessionStatus {
 interface Shown {
   readonly view: { readonly cells: readonly ViewCell[] };
   readonly startup: Startup | null;
+  readonly notes: readonly string[];
 }
 
 export function sessionRecord(
   sessionId: string,
   peek: SessionPeek,
-  { view: { cells }, startup }: Shown,
+  { view: { cells }, startup, notes }: Shown,
   kernelFacts: Readonly<Record<string, unknown>>,
 ): NotebookSession {
   const { context } = peek.snapshot;
@@ -72,7 +73,7 @@ export function sessionRecord(
       status: shownStatus(cell),
       stale: cell.stale,
     })),
-    kernel: hasKernel ? kernelFacts : null,
+    kernel: hasKernel ? { ...kernelFacts, notes } : null,
     error: context.failure,
     createdAt: context.openedAt ?? peek.createdAt,
     updatedAt: peek.updatedAt,

@@ -321,7 +321,11 @@ export class NotebookSessions {
   #record(session: ActorId): NotebookSession {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
     const { workspaceId, id } = session;
-    const saved = () => ({ view: new NotebookView(notebooks.cells(workspaceId, id)), startup: null });
+    const saved = () => ({
+      view: new NotebookView(notebooks.cells(workspaceId, id)),
+      startup: null,
+      notes: [],
+    });
     const shown = liveNotebooks.peek(session) ?? saved();
     return sessionRecord(id, this.#peek(session), shown, kernelFacts());
   }

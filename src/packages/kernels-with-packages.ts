@@ -59,7 +59,11 @@ export class KernelsWithPackages implements KernelStarter {
       log.info({ sessionId: launch.id }, text);
       sink.installing?.(text);
     };
-    const set = await sets.obtain(wishes, tell, signal);
+    const note = (difference: string) => {
+      log.info({ sessionId: launch.id }, difference);
+      sink.noted?.(difference);
+    };
+    const set = await sets.obtain(wishes, tell, signal, note);
     sink.installing?.(null);
     if (set === null) return host.startKernel(launch, sink);
     try {

@@ -93,17 +93,18 @@ export class PackageSets implements Disposable {
 
   /**
    * Resolves with the packages that a notebook needs in addition to the server's own environment; null when it needs
-   * none. Rejects with a `PackageFailure`. `progress` is called with the present step, and with differences from the
-   * requirements. When `signal` aborts, the caller stops waiting, and an installation without any waiting caller is
+   * none. Rejects with a `PackageFailure`. `progress` is called with the present step, and `noted` with each
+   * difference from the requirements. When `signal` aborts, the caller stops waiting, and an installation without any waiting caller is
    * aborted.
    */
   async obtain(
     wishes: PackageWishes,
     progress: Progress,
     signal: AbortSignal = new AbortController().signal,
+    noted: (difference: string) => void = () => {},
   ): Promise<PackageSet | null> {
     const { requirements, key, workspace, notes } = await this.plan(wishes);
-    for (const note of notes) progress(note);
+    for (const note of notes) noted(note);
     if (requirements.length === 0) return null;
     if (signal.aborted) throw abandoned();
     this.#users.set(key, (this.#users.get(key) ?? 0) + 1);

@@ -21,6 +21,7 @@ export class WaitingKernel implements Kernel {
       installing: (step) => {
         if (!this.#isOver) sink.installing?.(step);
       },
+      noted: (difference) => sink.noted?.(difference),
       ready: (info) => sink.ready(info),
       messages: (batch) => sink.messages(batch),
       exited: (exit) => this.#end(exit),

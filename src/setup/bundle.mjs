@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { basename, join } from 'node:path';
+import { writeApiPage } from './api-page.mjs';
 import { bundleConsole } from './console-bundle.mjs';
 import { digest, readStamp, writeStamp } from './stamps.mjs';
 
@@ -33,10 +34,11 @@ const COMMON = {
   logLevel: 'silent', // the error holds the messages
 };
 
-/** Writes `dist/server`, `dist/console` and `dist/node_modules`. Rejects with esbuild's error when a module cannot be resolved. */
+/** Writes `dist/server`, `dist/console`, `dist/docs` and `dist/node_modules`. Rejects with esbuild's error when a module cannot be resolved. */
 export async function bundle(root) {
   const { build } = await import('esbuild');
   await bundleTypebox(root, build);
+  writeApiPage(root);
   await Promise.all([bundlePrograms(root, build), bundleConsole(root)]);
 }
 

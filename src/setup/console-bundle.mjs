@@ -1,8 +1,9 @@
 // The console's files: bundles src/console into dist/console, with names that change with the content.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { drawCharts } from './chart-pictures.mjs';
+import { named, writePage } from './page-files.mjs';
 
 const COMMON = {
   bundle: true,
@@ -53,11 +54,7 @@ export async function bundleConsole(root) {
     'index.html',
     indexPage(readFileSync(join(source, 'index.html'), 'utf8'), { script, style, preloads }),
   );
-  const listed = Object.fromEntries(
-    [...files.keys()].map((name) => [name, name === frameName ? frame.hash : null]),
-  );
-  files.set('files.json', JSON.stringify(listed));
-  writeFolder(join(root, 'dist', 'console'), files);
+  writePage(join(root, 'dist', 'console'), files, { [frameName]: frame.hash });
 }
 
 /** Returns the page in which the HTML of outputs is shown, with its only script inside, and the hash of that script. */
@@ -85,18 +82,4 @@ function indexPage(page, { script, style, preloads }) {
       `<script type="module" src="console/${script}"></script>`,
     ].join('\n'),
   );
-}
-
-function named(name, ending, content) {
-  return `${name}-${createHash('sha256').update(content).digest('hex').slice(0, 8).toUpperCase()}.${ending}`;
-}
-
-/** Replaces the folder as a whole, so that a server that starts meanwhile finds all files of one build. */
-function writeFolder(folder, files) {
-  const work = `${folder}.new`;
-  rmSync(work, { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
-  for (const [name, content] of files) writeFileSync(join(work, name), content);
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(work, folder);
 }

@@ -126,6 +126,9 @@ export const PATHS = {
   getConsole: 'GET /console',
   redirectToConsole: 'GET /console/',
   getConsoleFile: 'GET /console/:file',
+  getApiPage: 'GET /docs',
+  redirectToApiPage: 'GET /docs/',
+  getApiPageFile: 'GET /docs/:file',
   getFrontEndFile: 'GET /marimo/:version/:file',
   getFrontEndAsset: 'GET /marimo/:version/assets/:file',
 } as const satisfies Readonly<Record<string, `${Method} /${string}`>>;

@@ -117,7 +117,12 @@ export const NotebookSessionSchema = Type.Object(
         { $id: 'SessionCell', ...closed },
       ),
     ),
-    kernel: nullable(mapOf(Type.Unknown(), { description: 'Facts about the running kernel.' })),
+    kernel: nullable(
+      mapOf(Type.Unknown(), {
+        description:
+          'Facts about the running kernel. `notes` lists its differences from the requirements of the notebook, such as another version of marimo.',
+      }),
+    ),
     error: nullable(FailureSchema),
     createdAt: Timestamp,
     updatedAt: Timestamp,

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
+import { SNIPPETS } from '#src/cli/snippets.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { emptyFolder, PACKAGE, PYTHON, run } from './python.ts';
@@ -25,21 +26,23 @@ const modelUrl = await startCompletions();
 const programs = [...readFileSync(join(PACKAGE, 'README.md'), 'utf8').matchAll(/```python\n(.*?)```/gs)].map(
   ([, code]) => code!,
 );
+const first = SNIPPETS.python({ baseUrl: server.baseUrl, workspaceId: OWNER.workspaceId }).text;
 const [notebooks, code, files, asynchronous, pydanticAi, langGraph, openai] = programs;
 
 for (const { name, program, shown } of [
-  { name: 'notebooks', program: notebooks, shown: '6\n60\n' },
-  { name: 'code', program: code, shown: /mean +1\.5\S* +21\.0/ },
-  { name: 'files, datasources and agents', program: files, shown: '42.\n' },
-  { name: 'asyncio', program: asynchronous, shown: '42\n' },
-  { name: 'pydantic-ai', program: pydanticAi, shown: 'The sum is 42.\n' },
-  { name: 'LangGraph', program: langGraph, shown: 'The sum is 42.\n' },
-  { name: 'openai', program: openai, shown: 'The sum is 42.\n' },
+  { name: 'the program of `troupe init python`', program: first, shown: '6\n60\n' },
+  { name: 'the program of the README about notebooks', program: notebooks, shown: '6\n60\n' },
+  { name: 'the program of the README about code', program: code, shown: /mean +1\.5\S* +21\.0/ },
+  { name: 'the program of the README about files, datasources and agents', program: files, shown: '42.\n' },
+  { name: 'the program of the README about asyncio', program: asynchronous, shown: '42\n' },
+  { name: 'the program of the README about pydantic-ai', program: pydanticAi, shown: 'The sum is 42.\n' },
+  { name: 'the program of the README about LangGraph', program: langGraph, shown: 'The sum is 42.\n' },
+  { name: 'the program of the README about openai', program: openai, shown: 'The sum is 42.\n' },
 ]) {
-  test(`the program of the README about ${name} runs as it is printed`, async (t) => {
+  test(`${name} runs as it is printed`, async (t) => {
     assert.ok(program!.trim().split('\n').length < MAX_LINES);
     const folder = emptyFolder(t);
-    const isComplete = program!.startsWith('import') || program!.startsWith('from');
+    const isComplete = /^(import|from) /m.test(program!);
     writeFileSync(
       join(folder, 'program.py'),
       isComplete ? program! : `from troupe_client import Troupe\n${program}`,

@@ -8,6 +8,7 @@ import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { SNIPPETS } from '#src/cli/snippets.ts';
 import type * as Package from '#src/client/index.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -51,28 +52,16 @@ test('the package has no dependencies and no module of Node.js, and is small', (
 test('the program of its README compiles strictly without the types of Node.js, and does the main job', async () => {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   writeFileSync(join(folder, 'main.ts'), readme);
-  const compilerOptions = {
-    target: 'es2022',
-    lib: ['es2022', 'dom', 'dom.iterable'],
-    module: 'nodenext',
-    strict: true,
-    noUncheckedIndexedAccess: true,
-    exactOptionalPropertyTypes: true,
-    skipLibCheck: false,
-    types: [],
-  };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['main.ts'] }));
-  await execute(join(PACKAGE_ROOT, 'node_modules/.bin/tsc'), ['-p', folder, '--pretty', 'false']);
-  const env = {
-    PATH: process.env.PATH,
-    SERVICE_BASE_URL: server.baseUrl,
-    SERVICE_ACCESS_TOKEN: OWNER.token,
-    SERVICE_WORKSPACE_ID: OWNER.workspaceId,
-  };
-  const { stdout } = await execute(process.execPath, ['main.js'], { cwd: folder, env });
+  const stdout = await compileAndRun();
   assert.match(stdout, /^completed 60$/m);
   const { items } = await server.client.notebookSessions.list({ status: 'open' });
   assert.deepEqual(items, [], 'the session is closed at the end of its block');
+});
+
+test('the program that `troupe init typescript` prints compiles strictly, and runs', async () => {
+  const { text } = SNIPPETS.typescript({ baseUrl: server.baseUrl, workspaceId: OWNER.workspaceId });
+  writeFileSync(join(folder, 'main.ts'), text);
+  assert.equal(await compileAndRun(), '6\n\n60\n');
 });
 
 test('with connections that are cut every 200 ms, each of 50 runs is done once, and no event comes twice', async (t) => {
@@ -137,3 +126,26 @@ test('results have text, tables, pictures as bytes, and printed text as it comes
   assert.deepEqual([failure.success, failure.errors[0]?.type], [false, 'ZeroDivisionError']);
   assert.equal((await session.run('one').result()).text, '1');
 });
+
+/** Compiles `main.ts` strictly and without the types of Node.js, and returns the output of the program. */
+async function compileAndRun(): Promise<string> {
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2022', 'dom', 'dom.iterable'],
+    module: 'nodenext',
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    types: [],
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['main.ts'] }));
+  await execute(join(PACKAGE_ROOT, 'node_modules/.bin/tsc'), ['-p', folder, '--pretty', 'false']);
+  const env = {
+    PATH: process.env.PATH,
+    SERVICE_BASE_URL: server.baseUrl,
+    SERVICE_ACCESS_TOKEN: OWNER.token,
+    SERVICE_WORKSPACE_ID: OWNER.workspaceId,
+  };
+  return (await execute(process.execPath, ['main.js'], { cwd: folder, env })).stdout;
+}

@@ -36,7 +36,7 @@ test('npm pack makes a package that installs, sets itself up, serves, and does t
     const paths = packed.files.map(({ path }) => path);
     const others = paths.filter(
       (path) =>
-        !/^(deploy|dist\/console|dist\/server|src\/confined\/notebook_modules|src\/confined\/python|src\/setup)\//.test(
+        !/^(deploy|dist\/console|dist\/docs|dist\/server|src\/confined\/notebook_modules|src\/confined\/python|src\/setup)\//.test(
           path,
         ),
     );

@@ -170,6 +170,8 @@ test("a notebook that asks for another Python or marimo is opened with the serve
   assert.equal(exitCode, 0, err);
   assert.match(err, /asks for marimo==0\.1; this server runs marimo/);
   assert.match(err, /asks for Python >=99; this server runs 3/);
+  const { kernel } = await client.notebookSessions.get(id);
+  assert.equal(Object(kernel).notes.length, 2, 'the session names them as long as its kernel runs');
   await client.notebookSessions.close(id);
 });
 

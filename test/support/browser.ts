@@ -1,5 +1,5 @@
 /**
- * Headless Chromium for the tests of the console. Every page reports forbidden events: errors, violations of its
+ * Headless Chromium for the tests of pages. Every page reports forbidden events: errors, violations of its
  * content security policy, and requests to other hosts.
  */
 import assert from 'node:assert/strict';
@@ -74,9 +74,18 @@ export class TestBrowser {
   }
 
   /** Opens the console in a new page. */
-  async open(
-    { baseUrl }: Pick<TestServer, 'baseUrl'>,
+  open(
+    server: Pick<TestServer, 'baseUrl'>,
     hash = '',
+    options: Pick<OpenOptions, 'prepare'> = {},
+  ): Promise<WatchedPage> {
+    return this.openPath(server, `/console${hash}`, options);
+  }
+
+  /** Opens the page at this path of the server in a new page. */
+  async openPath(
+    { baseUrl }: Pick<TestServer, 'baseUrl'>,
+    path: string,
     { prepare }: Pick<OpenOptions, 'prepare'> = {},
   ): Promise<WatchedPage> {
     const page = await this.context.newPage();
@@ -96,7 +105,7 @@ export class TestBrowser {
     };
     page.on('requestfinished', left);
     page.on('requestfailed', left);
-    await page.goto(`${baseUrl}/console${hash}`);
+    await page.goto(`${baseUrl}${path}`);
     return { page, complaints };
   }
 

@@ -67,7 +67,7 @@ function isAlive({ pid, startedAt }: ProcessFact): boolean {
 export async function eventually<T>(
   what: string,
   fact: () => T | undefined | false | Promise<T | undefined | false>,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {

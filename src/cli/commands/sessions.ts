@@ -5,6 +5,7 @@ import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
+import { notesOf } from '../run/live-session.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { secondsOf } from '../run/timeout-option.ts';
 import { durationText } from '../show/duration.ts';
@@ -71,6 +72,7 @@ export const sessions: CommandGroup = (program, context) => {
         session = await client.notebookSessions.waitUntilReady(session.sessionId, {
           startup: ({ text }) => terminal.err(`${text}\n`),
         });
+      for (const note of notesOf(session)) terminal.err(`${note}\n`);
       if (wantsJson(command)) printJson(terminal, session);
       else {
         terminal.out(`${session.sessionId}\n`);

@@ -59,6 +59,12 @@ export async function openLiveSession(options: LiveSessionOptions): Promise<Live
   }
 }
 
+/** Returns the differences between the kernel of a session and the requirements of its notebook, as sentences. */
+export function notesOf({ kernel }: Pick<NotebookSession, 'kernel'>): readonly string[] {
+  const notes = kernel?.notes;
+  return Array.isArray(notes) ? notes.map(String) : [];
+}
+
 async function findOpen({
   client,
   notebookId,

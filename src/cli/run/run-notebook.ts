@@ -11,7 +11,7 @@ import { requestFor } from './cell-selection.ts';
 import { followRun } from './follow-run.ts';
 import type { Interruption } from './interruption.ts';
 import { LiveLine } from './live-line.ts';
-import { type LiveSession, openLiveSession } from './live-session.ts';
+import { type LiveSession, notesOf, openLiveSession } from './live-session.ts';
 import { readNotebookFile } from './notebook-file.ts';
 import { titleOfFile } from './notebook-title.ts';
 import { pushForRun } from './push-notebook.ts';
@@ -102,6 +102,7 @@ async function runFound(
       progress.activity = () => text;
     },
   });
+  for (const note of notesOf(live.session)) shown.err(`${note}\n`);
   shown.err(`${openedText(live)}\n`);
 
   let runId = '';

@@ -44,6 +44,8 @@ export interface KernelSink {
    * Called while packages are installed before the process is forked, with the current step, and with null at the end.
    */
   installing?(step: string | null): void;
+  /** Called for each difference between this kernel and the requirements of its notebook, before the process is forked. */
+  noted?(difference: string): void;
   /** Called at most once, after the messages of the opening: the notebook is open, nothing has run. */
   ready(info: { readonly phases: LaunchPhases; readonly done: BridgeDone; readonly pid: number }): void;
   /**

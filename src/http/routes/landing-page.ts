@@ -68,8 +68,8 @@ troupe help                # everything else</code></pre>
 <pre><code>export SERVICE_BASE_URL=…  SERVICE_ACCESS_TOKEN=…  SERVICE_WORKSPACE_ID=…
 curl -H "Authorization: Bearer $SERVICE_ACCESS_TOKEN" "$SERVICE_BASE_URL/api/v3/me"</code></pre>
 <h2>Interface</h2>
-<p>The <a href="/api/v3/openapi.json">OpenAPI document</a> describes every operation, for people and for generators of
-clients. <a href="/readyz">Readiness</a> says whether the server is ready.</p>
+<p><a href="docs">The page of the API</a> shows every operation with its parameters and shapes, and sends requests. It is
+made from the <a href="/api/v3/openapi.json">OpenAPI document</a>, which generators of clients read. <a href="/readyz">Readiness</a> says whether the server is ready.</p>
 ${Object.keys(TAGS)
   .map((tag) => sectionOf(tag, routes))
   .join('\n')}

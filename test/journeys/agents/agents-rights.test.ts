@@ -69,7 +69,7 @@ test("a prompt reads no datasource that its sender may not read, in anybody's co
   const { sessionId: id } = await bob.client.agentSessions.open({ environmentId, context });
   await bob.client.agentSessions.grant(id, 'ann');
   const [listed, queried = ''] = await readPrivate(ann, id);
-  assert.equal(listed, 'This conversation has no datasources.');
+  assert.equal(listed, 'There are no datasources that may be queried.');
   assert.match(queried, NOT_CHOSEN);
 
   // Handing it over does not make it the choice of the new owner: choosing it again does.
