@@ -106,6 +106,7 @@ notebook=$(call "$SERVICE_BASE_URL/api/v3/notebooks" --data '{"title": "First", 
 environment=$(call "$SERVICE_BASE_URL/api/v3/execution-environments" --data '{}' | text environmentId)
 call "$SERVICE_BASE_URL/api/v3/notebook-sessions" \\
   --data "{\\"notebookId\\": \\"$notebook\\", \\"environmentId\\": \\"$environment\\"}"
+until call "$SERVICE_BASE_URL/api/v3/notebook-sessions/$notebook" | grep -q '"status":"ready"'; do sleep 0.2; done
 call "$SERVICE_BASE_URL/api/v3/notebook-sessions/$notebook/executions?wait=60" --data '{"type": "all"}'
 call --request DELETE "$SERVICE_BASE_URL/api/v3/notebook-sessions/$notebook"
 `,

@@ -12,7 +12,7 @@ const START = `SwaggerUIBundle({
   dom_id: '#api',
   deepLinking: true,
   filter: true,
-  docExpansion: 'none',
+  docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   persistAuthorization: false,
   queryConfigEnabled: false,

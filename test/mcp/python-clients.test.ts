@@ -142,6 +142,20 @@ test('a page of another origin cannot call the endpoint', async () => {
   assert.equal(response.status, 403);
 });
 
+test('a notification is answered with a response that ends, so that the connection goes on', async () => {
+  const response = await fetch(`${server.baseUrl}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${OWNER.token}`,
+      'service-workspace-id': OWNER.workspaceId,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+  });
+  assert.deepEqual([response.status, response.headers.get('content-length')], [202, '0']);
+});
+
 test('messages that make no sense are refused, and none is a fault of the server', async () => {
   const messages = [
     '',

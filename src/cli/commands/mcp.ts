@@ -1,7 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { resolveAccess } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { McpBridge } from '../mcp-bridge.ts';
+
+/** How long answers are waited for after the end of the input. */
+const GRACE_MS = 2_000;
 
 /** `troupe mcp`: the server's tools for programs that start an MCP server as a process. */
 export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
@@ -21,8 +25,11 @@ export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
         const carried = bridge.carry(line).finally(() => open.delete(carried));
         open.add(carried);
       }
+      // A program that has left gets nothing more, but one that has only closed its input still reads the answers.
+      const answered = Promise.all(open);
+      await Promise.race([answered, pause(GRACE_MS, undefined, { ref: false })]);
       bridge.end();
-      await Promise.all(open);
+      await answered;
     });
   examples(command, ['troupe mcp', 'claude mcp add troupe -- troupe mcp']);
 };

@@ -22,8 +22,8 @@ export async function sendWeb(res: WireResponse, response: Response, request: We
     if (request.signal.aborted) return;
     res.cork(() => {
       writeHead(res, status, request, headers);
-      if (bytes.byteLength === 0) res.endWithoutBody();
-      else res.end(bytes, request.endsConnection);
+      // Also when it is empty: without a length, clients would wait until the connection ends.
+      res.end(bytes, request.endsConnection);
     });
     return;
   }

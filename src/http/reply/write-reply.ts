@@ -132,7 +132,9 @@ export function writeWhole(res: WireResponse, reply: EncodedReply, options: Writ
   }
   writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply));
   if (reply.kind === 'empty') {
-    res.endWithoutBody();
+    // Only these two end with their headers (RFC 9112, 6.3); after any other, a client without a length waits for the connection's end.
+    if (reply.status === 204 || reply.status === 304) res.endWithoutBody();
+    else res.end('', options.close);
     return;
   }
   res.writeHeader('content-type', reply.contentType);
