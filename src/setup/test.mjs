@@ -60,6 +60,9 @@ const FILES_AT_ONCE = availableParallelism() + 1;
 const WORKERS = '3';
 const isCi = process.env.CI === 'true';
 process.env.TROUPE_TEST_FILE_LIMIT_MS = String(FILE_TIMEOUT_MS);
+/** The file in which tests that run into their limit describe their state (`what-holds.mjs`). */
+const HELD = join(tmpdir(), `troupe-held-${process.pid}`);
+process.env.TROUPE_TEST_HELD = HELD;
 /** In how many files, under `CI=true`, tests may fail and then pass in every repetition. */
 const MAX_FLAKY_FILES = 2;
 const REPETITIONS = 3;
@@ -92,6 +95,8 @@ for (const { name, ok, flaky, seconds, failed = [] } of results) {
   say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
   for (const test of failed) say(`        ${test}`);
 }
+if (existsSync(HELD)) say(readFileSync(HELD, 'utf8').trimEnd());
+rmSync(HELD, { force: true });
 if (results.some(({ flaky }) => flaky))
   say(
     `a test is flaky because of a mistake in it or in the code; of more than ${MAX_FLAKY_FILES} files CI=true fails the run`,

@@ -19,6 +19,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '#src/client/client.ts';
+import { bounded } from '#test/support/processes.ts';
 import type { Overrides, Owner } from '#test/support/server-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -119,14 +120,16 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   const printed: string[] = [];
   const messages: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => printed.push(line));
-  const baseUrl = await new Promise<string>((resolve, reject) => {
+  const ready = new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
+      printed.push(line);
       const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
       messages.push(msg);
       if (msg === 'ready' && url !== undefined) resolve(url);
     });
     void ended.then(() => reject(new Error(`the server ended: ${printed.join('\n')}`)));
   });
+  const baseUrl = await bounded('the server is ready', ready, () => printed.join('\n'));
   const { accessToken, workspaceId } = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8')) as {
     accessToken: string;
     workspaceId: string;

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '#src/client/client.ts';
 import { watchAnswers } from './answer-watch.ts';
+import { bounded } from './processes.ts';
 import {
   type LogLine,
   type Overrides,
@@ -44,14 +45,16 @@ export async function startServerProcess(
   });
   const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   const log: LogLine[] = [];
-  const baseUrl = await readyUrl(child, log);
+  const printed: string[] = [];
+  const output = () => printed.join('\n');
+  const baseUrl = await bounded('the server is ready', readyUrl(child, log, printed), output);
   return {
     pid: child.pid!,
     baseUrl,
     log,
     async end(signal) {
       child.kill(signal);
-      const [code, by] = await ended;
+      const [code, by] = await bounded('the server and its children have ended', ended, output);
       return { code, signal: by };
     },
   };
@@ -86,8 +89,7 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
 }
 
 /** Returns the URL from the log line `ready`. Rejects with the output when the process ends first. */
-function readyUrl(child: ChildProcess, log: LogLine[]): Promise<string> {
-  const printed: string[] = [];
+function readyUrl(child: ChildProcess, log: LogLine[], printed: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     createInterface({ input: child.stdout! }).on('line', (line) => {
       printed.push(line);

@@ -63,6 +63,8 @@ function isAlive({ pid, startedAt }: ProcessFact): boolean {
   return processFact(pid)?.startedAt === startedAt;
 }
 
+const BOUND_MS = 120_000;
+
 /** Repeats `fact` until it returns something other than `undefined` or false, and returns that. Rejects after `withinMs`. */
 export async function eventually<T>(
   what: string,
@@ -75,6 +77,22 @@ export async function eventually<T>(
     if (found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
     await later(10);
+  }
+}
+
+/**
+ * Resolves as `wait` does. Rejects after two minutes with `state`, long before the runner ends the file with its name alone.
+ */
+export async function bounded<T>(what: string, wait: Promise<T>, state: () => string): Promise<T> {
+  const limit = new AbortController();
+  const late = later(BOUND_MS, undefined, { signal: limit.signal }).then(() => {
+    throw new Error(`not within ${BOUND_MS} ms: ${what}\n${state()}`);
+  });
+  late.catch(() => {}); // the wait was shorter
+  try {
+    return await Promise.race([wait, late]);
+  } finally {
+    limit.abort();
   }
 }
 
