@@ -7,6 +7,7 @@ import {
   type Connection,
   DEFAULT_WAIT_S,
   type PostOptions,
+  present,
   type ReadOptions,
   type RequestOptions,
   type WaitOptions,
@@ -21,14 +22,6 @@ export interface PromptOptions extends PostOptions {
   readonly timeoutS?: number | undefined;
   /** Pairs of texts that the run shows, and by which lists are filtered. */
   readonly metadata?: Metadata | undefined;
-}
-
-function promptBody(prompt: string, { timeoutS, metadata }: Pick<PromptOptions, 'timeoutS' | 'metadata'>) {
-  return {
-    prompt,
-    ...(timeoutS === undefined ? {} : { timeoutS }),
-    ...(metadata === undefined ? {} : { metadata }),
-  };
 }
 
 /** Conversations with agents. */
@@ -66,7 +59,7 @@ export function agentSessions(connection: Connection) {
       connection.json(
         operation<'submitPrompt', 202>('submitPrompt', {
           params: { sessionId },
-          body: promptBody(prompt, { timeoutS, metadata }),
+          body: { prompt, ...present({ timeoutS, metadata }) },
           ...options,
         }),
       ),
@@ -80,7 +73,7 @@ export function agentSessions(connection: Connection) {
         operation('submitPrompt', {
           params: { sessionId },
           query: { wait },
-          body: promptBody(prompt, { timeoutS, metadata }),
+          body: { prompt, ...present({ timeoutS, metadata }) },
           ...options,
         }),
       ),

@@ -81,6 +81,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/** Returns whether the value is a JSON object. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

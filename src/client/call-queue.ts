@@ -1,3 +1,5 @@
+import { unlessAborted } from './abort.ts';
+
 /** Orders the calls of one session: each begins when the one before is over, so that none is refused with `session_busy`. */
 export class CallQueue {
   /** Resolves, once it is asked, when the last call is over. */
@@ -21,15 +23,4 @@ export class CallQueue {
     };
     return begun;
   }
-}
-
-/** Resolves with `work`, or rejects with the reason of the signal when it aborts first. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener('abort', leave, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
 }

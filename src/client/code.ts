@@ -1,4 +1,4 @@
-import type { Connection, RequestOptions } from './connection.ts';
+import { type Connection, present, type RequestOptions } from './connection.ts';
 import { operation } from './operation.ts';
 
 export interface CodeOptions extends RequestOptions {
@@ -18,12 +18,7 @@ export function code(connection: Connection) {
       connection.json(
         operation('executeCode', {
           headers: { 'service-session-id': sessionId },
-          body: {
-            code: source,
-            ...(keep === undefined ? {} : { keep }),
-            ...(timeoutS === undefined ? {} : { timeoutS }),
-            ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
-          },
+          body: { code: source, ...present({ keep, timeoutS, tool_call_id: toolCallId }) },
           signal,
           endsWithConnection: true,
         }),

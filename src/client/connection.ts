@@ -68,7 +68,7 @@ export interface OutgoingRequest<Answer = unknown> extends PostOptions, WriteOpt
   readonly body?: unknown;
   /** Bytes that are sent as they are, in place of `body`. */
   readonly content?: Uint8Array | ReadableStream<Uint8Array> | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
   /** Whether leaving interrupts the work that the request started, so that it is not repeated after a lost connection. */
   readonly endsWithConnection?: boolean;
   /** Never set: it carries the type of the answer. */
@@ -86,10 +86,10 @@ export class Connection {
     this.baseUrl = baseUrl.replace(/\/+$/, '');
     const token = typeof accessToken === 'object' ? accessToken.reveal() : accessToken;
     if (token !== undefined && !canBeToken(token)) throw new TypeError(NO_TOKEN);
-    this.#headers = {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(workspaceId === undefined ? {} : { 'service-workspace-id': workspaceId }),
-    };
+    this.#headers = present({
+      authorization: token === undefined ? token : `Bearer ${token}`,
+      'service-workspace-id': workspaceId,
+    });
     // Browsers refuse a `fetch` that is called as the method of another object.
     this.#fetch = (input, init) => send(input, init);
     this.retries = retries;
@@ -100,38 +100,36 @@ export class Connection {
    * of the abort.
    */
   async json<T>(request: OutgoingRequest<T>): Promise<T> {
-    return this.#repeated(request, async (attempt) => {
-      const response = await this.open(attempt);
-      const text = await this.#read(attempt, () => response.text());
-      return (text === '' ? undefined : this.#decoded(attempt, response, text)) as T;
+    return this.#repeated(request, async (response) => {
+      const text = await response.text();
+      return (text === '' ? undefined : this.#decoded(request, response, text)) as T;
     });
   }
 
   /** Resolves with the decoded body and its entity tag. */
   async tagged<T>(request: OutgoingRequest<T>): Promise<Tagged<T>> {
-    return this.#repeated(request, async (attempt) => {
-      const response = await this.open(attempt);
-      const text = await this.#read(attempt, () => response.text());
-      const value = response.status === 304 ? undefined : (this.#decoded(attempt, response, text) as T);
+    return this.#repeated(request, async (response) => {
+      const text = await response.text();
+      const value = response.status === 304 ? undefined : (this.#decoded(request, response, text) as T);
       return { etag: response.headers.get('etag') ?? '', value };
     });
   }
 
   /** Resolves with the body as bytes, and its media type. */
   async bytes(request: OutgoingRequest): Promise<{ contentType: string; bytes: Uint8Array }> {
-    return this.#repeated(request, async (attempt) => {
-      const response = await this.open(attempt);
-      const bytes = new Uint8Array(await this.#read(attempt, () => response.arrayBuffer()));
-      return { contentType: response.headers.get('content-type') ?? '', bytes };
-    });
+    return this.#repeated(request, async (response) => ({
+      contentType: response.headers.get('content-type') ?? '',
+      bytes: new Uint8Array(await response.arrayBuffer()),
+    }));
   }
 
-  /** Makes the attempts of a request; all attempts of a POST have the same key. */
-  async #repeated<T>(
-    request: OutgoingRequest,
-    attempt: (request: OutgoingRequest) => Promise<T>,
-  ): Promise<T> {
+  /** Makes the attempts of a request and reads the response; all attempts of a POST have the same key. */
+  async #repeated<T>(request: OutgoingRequest, readResponse: (response: Response) => Promise<T>): Promise<T> {
     const { retries } = this;
+    const attempt = async (attempted: OutgoingRequest) => {
+      const response = await this.open(attempted);
+      return this.#read(attempted, () => readResponse(response));
+    };
     if (retries === 0) return attempt(request);
     const { method, path, signal, ifMatch, content, endsWithConnection, idempotencyKey = newKey() } = request;
     const isOnlyOnce = ifMatch !== undefined || endsWithConnection === true;
@@ -165,18 +163,21 @@ export class Connection {
     const response = await this.#read(request, () =>
       this.#fetch(url, {
         method,
-        headers: {
+        headers: present({
           ...this.#headers,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-          ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-          ...(ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }),
+          'content-type': body === undefined ? body : 'application/json',
+          'idempotency-key': idempotencyKey,
+          'if-match': ifMatch,
+          'if-none-match': ifNoneMatch,
           ...request.headers,
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        // A stream is sent while it is read: `duplex` is the standard's word for that.
-        ...(content === undefined ? {} : { body: sendable(content), duplex: 'half' }),
-        ...(signal === undefined ? {} : { signal }),
+        }),
+        ...present({
+          // JSON.stringify(undefined) is undefined.
+          body: content === undefined ? JSON.stringify(body) : sendable(content),
+          // A stream is sent while it is read: `duplex` is the standard's word for that.
+          duplex: content && 'half',
+          signal,
+        }),
         // A redirect would turn a POST into a GET, or send a body that may be a credential to another server.
         redirect: 'manual',
       }),
@@ -203,6 +204,7 @@ export class Connection {
       return await step();
     } catch (error) {
       signal?.throwIfAborted();
+      if (error instanceof ApiError) throw error;
       throw new ConnectionError(this.baseUrl + path, error);
     }
   }
@@ -247,10 +249,17 @@ function redirectionOf({ headers }: Response): string {
   return `redirects${location === null ? '' : ` to ${location}`}, which is not followed`;
 }
 
+/** The members of `T`, each of which may be undefined. */
+type Partially<T> = { readonly [Name in keyof T]: T[Name] | undefined };
+
+/** Returns the members whose value is not undefined. */
+export function present<T extends object>(members: Partially<T>): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
 function queryOf(query: OutgoingRequest['query'] = {}): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
-  return given.size === 0 ? '' : `?${given}`;
+  const given = new URLSearchParams(present(query) as Record<string, string>).toString();
+  return given && `?${given}`;
 }
 
 function parsed(text: string): unknown {

@@ -5,7 +5,7 @@ import type {
   GrantSubject,
   NewDatasource,
 } from '#src/wire/datasource.ts';
-import { ApiError } from './api-error.ts';
+import { ApiError, isObject } from './api-error.ts';
 import type { Connection, PostOptions, ReadOptions, RequestOptions, WriteOptions } from './connection.ts';
 import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
@@ -74,5 +74,5 @@ async function tested(call: Promise<ConnectionTest>): Promise<ConnectionTest> {
 }
 
 function isTest(body: unknown): body is ConnectionTest {
-  return typeof body === 'object' && body !== null && 'ok' in body && 'message' in body;
+  return isObject(body) && 'ok' in body && 'message' in body;
 }

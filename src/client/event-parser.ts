@@ -31,7 +31,7 @@ export class EventParser {
       if (ending.index < start) continue;
       this.#line.push(text.slice(start, ending.index));
       start = ending.index + ending[0].length;
-      const line = this.#line.length === 1 ? this.#line[0]! : this.#line.join('');
+      const line = this.#line.join('');
       this.#line = [];
       this.#take(line, events);
     }
@@ -45,12 +45,8 @@ export class EventParser {
       this.#data = [];
       return;
     }
-    const colon = line.indexOf(':');
-    const field = colon === -1 ? line : line.slice(0, colon);
-    if (field !== 'data' && field !== 'id') return;
-    const from = colon + (line[colon + 1] === ' ' ? 2 : 1);
-    const value = colon === -1 ? '' : line.slice(from);
+    const [, field, value = ''] = /^(data|id)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (field === 'data') this.#data.push(value);
-    else if (!value.includes('\0')) this.#lastEventId = value;
+    else if (field === 'id' && !value.includes('\0')) this.#lastEventId = value;
   }
 }

@@ -11,10 +11,11 @@
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
+import { eitherSignal, pause } from './abort.ts';
 import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
-import { isTransient, pause } from './retry.ts';
+import { isTransient } from './retry.ts';
 
 /** An event of any stream. */
 export type AnyStreamEvent = StreamEvent | ActorStreamEvent | ServerStreamEvent;
@@ -61,21 +62,26 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
     let leastPauseMs = 0;
     /** Whether events without `missed` only repeat state that the reader has. */
     let isContinuing = false;
-    const subscription = new Subscription(connection, path, { ...options, lastEventId });
+    const subscription: Subscription = { isClosed: false, hasBegun: false };
     let failure: unknown = new ConnectionError(connection.baseUrl + path, 'the stream ends without an event');
     try {
-      for await (const { id, event } of subscription.events()) {
+      for await (const { id, event } of eventsOf(subscription, connection, path, {
+        ...options,
+        lastEventId,
+      })) {
         pauseMs = 0;
         lastEventId = id;
-        if (isSnapshot(event) && 'resumed' in event && event.resumed === true) isContinuing = true;
+        // Each kind of stream has these events under its own name, such as `session.` or `actors.`.
+        const [, kind] = event.type.split('.');
+        if (kind === 'snapshot' && 'resumed' in event && event.resumed === true) isContinuing = true;
         if (isContinuing && event.missed !== true) {
-          if (isReplayed(event)) isContinuing = false;
+          if (kind === 'replayed') isContinuing = false;
           continue;
         }
         options.onEventId?.(id);
         yield event as Event;
         if (event.type === 'session.closed') return;
-        if (endsConnection(event)) break;
+        if (kind === 'resync-required') break;
       }
       if (subscription.isClosed) return;
     } catch (error) {
@@ -110,89 +116,64 @@ async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-function isSnapshot(event: AnyStreamEvent) {
-  const { type } = event;
-  return type === 'session.snapshot' || type === 'actors.snapshot' || type === 'server.snapshot';
-}
-
-function isReplayed({ type }: AnyStreamEvent): boolean {
-  return type === 'session.replayed' || type === 'actors.replayed' || type === 'server.replayed';
-}
-
-function endsConnection({ type }: AnyStreamEvent): boolean {
-  return (
-    type === 'session.resync-required' ||
-    type === 'actors.resync-required' ||
-    type === 'server.resync-required'
-  );
-}
-
 function isEventStream({ headers }: Response): boolean {
   return /^text\/event-stream *(;|$)/i.test(headers.get('content-type') ?? '');
 }
 
-/** One connection to an event stream. */
-class Subscription {
-  readonly #connection: Connection;
-  readonly #path: string;
-  readonly #options: FollowOptions;
+/** The state of one connection to an event stream. */
+interface Subscription {
   /** Whether the server has said that the session is closed, instead of opening a stream. */
-  isClosed = false;
+  isClosed: boolean;
   /** Whether the server has sent anything of the stream, be it a heartbeat. */
-  hasBegun = false;
+  hasBegun: boolean;
+}
 
-  constructor(connection: Connection, path: string, options: FollowOptions) {
-    this.#connection = connection;
-    this.#path = path;
-    this.#options = options;
-  }
-
-  /** Yields the events until the server ends the stream. */
-  async *events(): AsyncGenerator<{ id: string; event: AnyStreamEvent }, void, undefined> {
-    const { lastEventId = '', silenceMs = SILENCE_MS, observe, query, signal } = this.#options;
-    const silence = new AbortController();
-    let isReading = true;
-    const overdue = () => {
-      if (isReading) silence.abort(new Error(`no heartbeat for ${silenceMs} ms`));
-      else watch = setTimeout(overdue, silenceMs);
-    };
-    let watch = setTimeout(overdue, silenceMs);
-    const both = signal === undefined ? silence.signal : AbortSignal.any([silence.signal, signal]);
-    try {
-      const response = await this.#connection.open({
-        method: 'GET',
-        path: this.#path,
-        query: { ...query, observe },
-        headers: {
-          accept: 'text/event-stream',
-          ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
-        },
-        signal: both,
-      });
-      this.isClosed = response.status === 204;
-      // In Chromium a 204 has an empty body.
-      if (this.isClosed || response.body === null) return;
-      if (!isEventStream(response)) {
-        await response.body.cancel();
-        throw unexpectedResponse(response, this.#connection.baseUrl + this.#path, 'is not an event stream');
-      }
-      const parser = new EventParser();
-      for await (const bytes of piecesOf(response.body)) {
-        // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
-        isReading = false;
-        this.hasBegun = true;
-        for (const { lastEventId: id, data } of parser.push(bytes)) {
-          yield { id, event: JSON.parse(data) as AnyStreamEvent };
-        }
-        isReading = true;
-        clearTimeout(watch);
-        watch = setTimeout(overdue, silenceMs);
-      }
-    } catch (error) {
-      if (error instanceof ApiError || error instanceof ConnectionError || signal?.aborted) throw error;
-      throw new ConnectionError(this.#connection.baseUrl + this.#path, error);
-    } finally {
-      clearTimeout(watch);
+/** Yields the events of one connection until the server ends the stream, and keeps `subscription` up to date. */
+async function* eventsOf(
+  subscription: Subscription,
+  connection: Connection,
+  path: string,
+  { lastEventId, silenceMs = SILENCE_MS, observe, query, signal }: FollowOptions,
+): AsyncGenerator<{ id: string; event: AnyStreamEvent }, void, undefined> {
+  const silence = new AbortController();
+  let isReading = true;
+  const overdue = () => {
+    if (isReading) silence.abort(new Error(`no heartbeat for ${silenceMs} ms`));
+    else watch = setTimeout(overdue, silenceMs);
+  };
+  let watch = setTimeout(overdue, silenceMs);
+  const both = eitherSignal(silence.signal, signal);
+  try {
+    const response = await connection.open({
+      method: 'GET',
+      path,
+      query: { ...query, observe },
+      headers: { accept: 'text/event-stream', 'last-event-id': lastEventId || undefined },
+      signal: both,
+    });
+    subscription.isClosed = response.status === 204;
+    // In Chromium a 204 has an empty body.
+    if (subscription.isClosed || response.body === null) return;
+    if (!isEventStream(response)) {
+      await response.body.cancel();
+      throw unexpectedResponse(response, connection.baseUrl + path, 'is not an event stream');
     }
+    const parser = new EventParser();
+    for await (const bytes of piecesOf(response.body)) {
+      // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
+      isReading = false;
+      subscription.hasBegun = true;
+      for (const { lastEventId: id, data } of parser.push(bytes)) {
+        yield { id, event: JSON.parse(data) as AnyStreamEvent };
+      }
+      isReading = true;
+      clearTimeout(watch);
+      watch = setTimeout(overdue, silenceMs);
+    }
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof ConnectionError || signal?.aborted) throw error;
+    throw new ConnectionError(connection.baseUrl + path, error);
+  } finally {
+    clearTimeout(watch);
   }
 }

@@ -1,4 +1,4 @@
-import type { Connection, PostOptions, RequestOptions } from './connection.ts';
+import { type Connection, type PostOptions, present, type RequestOptions } from './connection.ts';
 import { operation } from './operation.ts';
 
 /** The models that agents can use. */
@@ -7,7 +7,7 @@ export function models(connection: Connection) {
     list: (options: RequestOptions = {}) => connection.json(operation('listModels', options)),
     /** Tests a model, or the default one, by asking it for one word. */
     test: (model?: string, options: PostOptions = {}) =>
-      connection.json(operation('testModel', { body: model === undefined ? {} : { model }, ...options })),
+      connection.json(operation('testModel', { body: present({ model }), ...options })),
     /** Sets the workspace's own API key for a provider. It is never returned. */
     setKey: (provider: string, key: string, options: RequestOptions = {}) =>
       connection.json(operation('setModelKey', { params: { provider }, body: { key }, ...options })),

@@ -1,4 +1,5 @@
 /** When a request is repeated, and after which pause. */
+import { pause } from './abort.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
 
 /** Longer pauses than this are left to the caller. */
@@ -12,22 +13,6 @@ export function isTransient(error: unknown): boolean {
       error.status >= 500 || [408, 429].includes(error.status) || error.code === 'idempotency_in_progress'
     );
   return error instanceof ConnectionError;
-}
-
-/** Resolves after `ms`. Rejects with the reason of the signal when it aborts. */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', leave);
-      resolve();
-    }, ms);
-    if (signal?.aborted === true) leave();
-    else signal?.addEventListener('abort', leave, { once: true });
-  });
 }
 
 export interface RetryOptions {

@@ -1,12 +1,13 @@
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { NotebookRun } from '#src/wire/run.ts';
+import { pause } from './abort.ts';
 import { ApiError } from './api-error.ts';
 import { type Connection, DEFAULT_WAIT_S, type RequestOptions } from './connection.ts';
-import { followEvents, GIVE_UP_AFTER_MS } from './event-stream.ts';
-import { operation } from './operation.ts';
+import { type FollowOptions, followEvents, GIVE_UP_AFTER_MS } from './event-stream.ts';
 import { type RunOutcome, runOutcome } from './results.ts';
-import { isTransient, pause } from './retry.ts';
+import { isTransient } from './retry.ts';
+import { isOver, runs } from './runs.ts';
 
 /** An event of a session, with the id after which a stream can go on. */
 export type SessionEvent = NotebookStreamEvent & { readonly id: string };
@@ -18,6 +19,22 @@ export interface Submitted {
   readonly lastEventId?: string | undefined;
 }
 
+/** Yields the events of a notebook session, with their ids. */
+export async function* sessionEvents(
+  connection: Connection,
+  sessionId: string,
+  options: FollowOptions,
+): AsyncGenerator<SessionEvent, void, undefined> {
+  let id = '';
+  const onEventId = (latest: string) => {
+    id = latest;
+    options.onEventId?.(latest);
+  };
+  const path = pathOf('followNotebookSession', { sessionId });
+  for await (const event of followEvents<NotebookStreamEvent>(connection, path, { ...options, onEventId }))
+    yield { ...event, id };
+}
+
 /** Pauses between attempts to wait for the end of a run. */
 const PAUSE_MS = 250;
 
@@ -27,12 +44,14 @@ const PAUSE_MS = 250;
  */
 export class RunHandle implements AsyncIterable<SessionEvent> {
   readonly #connection: Connection;
+  readonly #runs: ReturnType<typeof runs>;
   readonly #sessionId: string;
   readonly #submitted: Promise<Submitted>;
   #outcome: Promise<RunOutcome> | undefined;
 
   constructor(connection: Connection, sessionId: string, submitted: Promise<Submitted>) {
     this.#connection = connection;
+    this.#runs = runs(connection);
     this.#sessionId = sessionId;
     this.#submitted = submitted;
     submitted.catch(() => {}); // every use of the handle gets the rejection
@@ -51,19 +70,13 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
   /** Like a loop over the handle, with a signal that ends it. */
   async *events({ signal }: RequestOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
     const { runId, lastEventId } = await this.#submitted;
-    const path = pathOf('followNotebookSession', { sessionId: this.#sessionId });
-    let id = '';
     /** Whether the stream tells the current state, because the server no longer has the events before it. */
     let tellsState = false;
-    const onEventId = (latest: string) => {
-      id = latest;
-    };
-    const options = { lastEventId, signal, onEventId };
-    for await (const event of followEvents<NotebookStreamEvent>(this.#connection, path, options)) {
+    for await (const event of sessionEvents(this.#connection, this.#sessionId, { lastEventId, signal })) {
       if (event.type === 'session.snapshot') tellsState = true;
       if (event.type === 'session.closed') return;
       if (!tellsState) {
-        yield { ...event, id };
+        yield event;
         if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running')
           return;
       } else if (event.type === 'session.replayed') {
@@ -87,7 +100,7 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
   async cancel(options: RequestOptions = {}): Promise<void> {
     const { runId } = await this.#submitted;
     try {
-      await this.#connection.json(operation('cancelRun', { params: { runId }, ...options }));
+      await this.#runs.cancel(runId, options);
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'run_not_running')) throw error;
     }
@@ -98,7 +111,11 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
       try {
         const run = await this.#read(DEFAULT_WAIT_S, signal);
         heardAt = performance.now();
-        if (isOver(run)) return await runOutcome(run, (assetId) => this.#asset(run.id, assetId, signal));
+        if (isOver(run))
+          return await runOutcome(run, async (assetId) => {
+            const { bytes } = await this.#runs.asset(run.id, assetId, { signal });
+            return bytes;
+          });
       } catch (error) {
         signal?.throwIfAborted();
         if (!isTransient(error) || performance.now() - heardAt > GIVE_UP_AFTER_MS) throw error;
@@ -109,21 +126,8 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
 
   async #read(wait: number, signal: AbortSignal | undefined): Promise<NotebookRun> {
     const { runId } = await this.#submitted;
-    const run = await this.#connection.json(
-      operation('getRun', { params: { runId }, query: { wait }, signal }),
-    );
+    const run = await this.#runs.get(runId, { wait, signal });
     if (run.kind !== 'notebook') throw new TypeError(`The run ${runId} is not a run of a notebook.`);
     return run;
   }
-
-  async #asset(runId: string, assetId: string, signal: AbortSignal | undefined) {
-    const { bytes } = await this.#connection.bytes(
-      operation('getRunAsset', { params: { runId, assetId }, signal }),
-    );
-    return bytes;
-  }
-}
-
-function isOver({ status, stale }: NotebookRun): boolean {
-  return status !== 'running' || stale === true;
 }

@@ -60,6 +60,7 @@ export function runs(connection: Connection) {
   };
 }
 
-function isOver(run: Run): boolean {
+/** Returns whether the run has ended, or only cancelling can change it. */
+export function isOver(run: Run): boolean {
   return run.status !== 'running' || run.stale === true;
 }

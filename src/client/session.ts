@@ -1,15 +1,13 @@
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import { pathOf } from '#src/wire/paths.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
+import { eitherSignal, pause } from './abort.ts';
 import type { CallQueue } from './call-queue.ts';
 import { type CodeOptions, code } from './code.ts';
 import { type Connection, newKey, type RequestOptions } from './connection.ts';
-import { type FollowOptions, followEvents } from './event-stream.ts';
+import type { FollowOptions } from './event-stream.ts';
 import { operation } from './operation.ts';
 import { type CodeOutcome, codeOutcome } from './results.ts';
-import { pause } from './retry.ts';
-import { RunHandle, type SessionEvent } from './run-handle.ts';
+import { RunHandle, type SessionEvent, sessionEvents } from './run-handle.ts';
 
 /** How long the events of a code call may come after its answer. */
 const LATE_EVENTS_MS = 2_000;
@@ -40,6 +38,8 @@ export interface SessionParts {
 export class Session implements AsyncDisposable {
   /** The id, which is also the notebook's. */
   readonly id: string;
+  /** The execution environment in which it is open. */
+  readonly environmentId: string;
   /** The session as it was when it was opened. */
   readonly opened: NotebookSession;
   readonly #connection: Connection;
@@ -47,6 +47,7 @@ export class Session implements AsyncDisposable {
 
   constructor(connection: Connection, opened: NotebookSession, parts: SessionParts) {
     this.id = opened.sessionId;
+    this.environmentId = opened.environmentId ?? ''; // only closed sessions have none
     this.opened = opened;
     this.#connection = connection;
     this.#parts = parts;
@@ -99,15 +100,8 @@ export class Session implements AsyncDisposable {
   }
 
   /** Yields the current state as events and then live events, with their ids, until the session closes. */
-  async *events(options: FollowOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
-    let id = '';
-    const onEventId = (latest: string) => {
-      id = latest;
-      options.onEventId?.(latest);
-    };
-    const path = pathOf('followNotebookSession', { sessionId: this.id });
-    const events = followEvents<NotebookStreamEvent>(this.#connection, path, { ...options, onEventId });
-    for await (const event of events) yield { ...event, id };
+  events(options: FollowOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
+    return sessionEvents(this.#connection, this.id, options);
   }
 
   /** Closes the session, and the environment that was created for it. The notebook and its history stay. */
@@ -134,7 +128,7 @@ export class Session implements AsyncDisposable {
     signal: AbortSignal | undefined,
   ): Promise<Result> {
     const leaving = new AbortController();
-    const both = signal === undefined ? leaving.signal : AbortSignal.any([leaving.signal, signal]);
+    const both = eitherSignal(leaving.signal, signal);
     let printed = '';
     let nowLive: () => void = () => {};
     const live = new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/se
 import { ApiError } from './api-error.ts';
 import { CallQueue } from './call-queue.ts';
 import { callsOfPrograms, type ProgramCalls } from './client.ts';
-import { type ClientOptions, Connection, type RequestOptions } from './connection.ts';
+import { type ClientOptions, Connection, present, type RequestOptions } from './connection.ts';
 import { Session } from './session.ts';
 
 const RETRIES = 4;
@@ -61,7 +61,7 @@ export class Troupe extends ApiCalls {
   async open(notebook: string | { readonly id: string }, options: OpenOptions = {}): Promise<Session> {
     const { signal, startup, ...request } = options;
     const notebookId = typeof notebook === 'string' ? notebook : notebook.id;
-    const waiting = { signal, ...(startup === undefined ? {} : { startup }) };
+    const waiting = { signal, ...present({ startup }) };
     const isNew = !(await this.#isOpen(notebookId, signal));
     let environmentId: string | undefined;
     if (isNew) {

@@ -29,10 +29,10 @@ export async function makeClientPackage(root = ROOT) {
     target: TARGET,
     legalComments: 'none',
     logLevel: 'silent',
+    // Constructors set every field, so the fields need no definition of their own.
+    tsconfigRaw: { compilerOptions: { target: 'es2022', useDefineForClassFields: false } },
   };
-  const whole = await build({ ...options, write: false, plugins: [paths(root, () => true)] });
-  const code = whole.outputFiles[0].text.replaceAll(/\w+:"[A-Z]+ \/[^"]*"/g, '');
-  await build({ ...options, plugins: [paths(root, (id) => code.includes(`"${id}"`))] });
+  await build({ ...options, plugins: [inlinedPaths(root)] });
   await writeDeclarations(root, folder);
   const { version, license, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const description = {
@@ -53,19 +53,35 @@ export async function makeClientPackage(root = ROOT) {
   return folder;
 }
 
-/** Makes the table of operations part of the bundle, with those operations that `isUsed` says. */
-function paths(root, isUsed) {
+/**
+ * Replaces the ids of operations by their methods and paths, and leaves out the table of operations: the module is a tenth smaller.
+ * Fails when a call names its operation in another way than by a literal.
+ */
+function inlinedPaths(root) {
   const file = join(root, 'src/wire/paths.ts');
+  const source = readFileSync(file, 'utf8');
+  const addresses = new Map(
+    [...source.matchAll(/^ {2}(\w+): ('[A-Z]+ \/[^']*'),$/gm)].map(([, id, address]) => [id, address]),
+  );
+  const withoutTable = source
+    .replace(/^export const PATHS = .*?^\}[^;]*;/ms, '')
+    .replace('PATHS[id].split', 'id.split');
   return {
-    name: 'paths',
+    name: 'inlined-paths',
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^#src\/wire\/paths\.ts$/ }, () => ({ path: file }));
-      onLoad({ filter: /\/wire\/paths\.ts$/ }, () => ({
-        contents: readFileSync(file, 'utf8').replaceAll(/^ {2}(\w+): '[A-Z]+ \/[^']*',$/gm, (line, id) =>
-          isUsed(id) ? line : '',
-        ),
-        loader: 'ts',
-      }));
+      onLoad({ filter: /\/wire\/paths\.ts$/ }, () => ({ contents: withoutTable, loader: 'ts' }));
+      onLoad({ filter: /\/src\/client\/.*\.ts$/ }, ({ path }) => {
+        const contents = readFileSync(path, 'utf8').replaceAll(
+          /(?<!function )\b(operation(?:<[^<>()]*>)?|pathOf)\((\s*)('(\w+)')?/g,
+          (_, callee, space, _literal, id) => {
+            if (!addresses.has(id))
+              throw new Error(`${path} has a call of ${callee} without the id of an operation.`);
+            return `${callee}(${space}${addresses.get(id)}`;
+          },
+        );
+        return { contents, loader: 'ts' };
+      });
     },
   };
 }
