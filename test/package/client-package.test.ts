@@ -1,24 +1,31 @@
 /** The package `troupe-client`, used from an empty folder: strict compilation, the main job of its README, and lost connections. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
 import { SNIPPETS } from '#src/cli/snippets.ts';
 import type * as Package from '#src/client/index.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { startCuttingProxy } from '#test/support/stand-ins/cutting-proxy.ts';
 
 const execute = promisify(execFile);
-const MAX_GZIPPED_BYTES = 9_000;
+const MAX_GZIPPED_BYTES = 8_000;
 const CUT_EVERY_MS = 200;
 const RUNS = 50;
+/** How long the stand-in and the page may take on a busy machine. */
+const PATIENCE_MS = 60_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-client-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,9 +40,16 @@ await execute('tar', ['xzf', packed.trim(), '--strip-components=1', '-C', 'node_
 const installed = join(folder, 'node_modules/troupe-client');
 const read = (name: string) => readFileSync(join(installed, name), 'utf8');
 const client = (await import(pathToFileURL(join(installed, 'index.js')).href)) as typeof Package;
-const server = await startServer(test);
+const pageOrigin = await servePage();
+const server = await startServer(test, {
+  TROUPE_CORS_ORIGINS: pageOrigin,
+  TROUPE_OPENAI_COMPATIBLE_URL: await startModelStandIn(),
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/stand-in',
+});
 const access = { accessToken: OWNER.token, workspaceId: OWNER.workspaceId };
-const [, readme = ''] = /^```ts\n(.*?)^```$/ms.exec(read('README.md')) ?? [];
+const [firstProgram = '', agentProgram = '', datasourceProgram = '', ...untested] = [
+  ...read('README.md').matchAll(/^```ts\n(.*?)^```$/gms),
+].map(([, program]) => program!);
 
 test('the package has no dependencies and no module of Node.js, and is small', () => {
   const { dependencies, peerDependencies, sideEffects } = JSON.parse(read('package.json')) as Record<
@@ -50,18 +64,52 @@ test('the package has no dependencies and no module of Node.js, and is small', (
 });
 
 test('the program of its README compiles strictly without the types of Node.js, and does the main job', async () => {
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  writeFileSync(join(folder, 'main.ts'), readme);
-  const stdout = await compileAndRun();
-  assert.match(stdout, /^completed 60$/m);
+  assert.deepEqual(untested, []);
+  assert.match(await compileAndRun(firstProgram), /^completed 60$/m);
+  const { items } = await server.client.notebookSessions.list({ status: 'open' });
+  assert.deepEqual(items, [], 'the session is closed at the end of its block');
+});
+
+test('the program of its README about agents compiles strictly, and the stand-in for a model adds a cell', async () => {
+  const stdout = await compileAndRun(agentProgram);
+  assert.match(stdout, /^completed\nuser: Add the sum .*\nassistant: .*\nassistant calls run_python\n/);
+  assert.match(stdout, /\*\*55\*\*/);
+  const { items } = await server.client.notebooks.list({ title: 'Squares' });
+  const { serialization } = await server.client.notebooks.get(items[0]?.id ?? '');
+  assert.deepEqual(
+    serialization.cells.map(({ code }) => code),
+    ['squares = [n * n for n in range(1, 6)]\nsum(squares)'],
+  );
+});
+
+test('the program of its README about datasources compiles strictly, and prints the total', async () => {
+  const stdout = await compileAndRun(datasourceProgram);
+  assert.match(stdout, /^true .*\n\[ \[ .*42 \] \]\n$/);
+});
+
+test('a bundled page of another origin does the main job', { skip: withoutBrowser }, async (t) => {
+  const { context } = await openBrowser(t);
+  const view = await context.newPage();
+  const printed: string[] = [];
+  view.on('console', (message) => {
+    if (message.type() === 'log') printed.push(message.text());
+  });
+  view.on('pageerror', (error) => printed.push(`error: ${error.message}`));
+  await view.goto(pageOrigin);
+  const isDone = () => printed.some((line) => line === 'done' || line.startsWith('error:'));
+  await eventually('the end of the program', isDone, PATIENCE_MS);
+  assert.deepEqual(
+    printed.slice(0, 2).map((text) => text.trim()),
+    ['6', 'completed 60'],
+  );
+  assert.equal(printed.at(-1), 'done');
   const { items } = await server.client.notebookSessions.list({ status: 'open' });
   assert.deepEqual(items, [], 'the session is closed at the end of its block');
 });
 
 test('the program that `troupe init typescript` prints compiles strictly, and runs', async () => {
   const { text } = SNIPPETS.typescript({ baseUrl: server.baseUrl, workspaceId: OWNER.workspaceId });
-  writeFileSync(join(folder, 'main.ts'), text);
-  assert.equal(await compileAndRun(), '6\n\n60\n');
+  assert.equal(await compileAndRun(text), '6\n\n60\n');
 });
 
 test('with connections that are cut every 200 ms, each of 50 runs is done once, and no event comes twice', async (t) => {
@@ -127,8 +175,10 @@ test('results have text, tables, pictures as bytes, and printed text as it comes
   assert.equal((await session.run('one').result()).text, '1');
 });
 
-/** Compiles `main.ts` strictly and without the types of Node.js, and returns the output of the program. */
-async function compileAndRun(): Promise<string> {
+/** Compiles a program strictly and without the types of Node.js, and returns its output. */
+async function compileAndRun(program: string): Promise<string> {
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'main.ts'), program);
   const compilerOptions = {
     target: 'es2022',
     lib: ['es2022', 'dom', 'dom.iterable'],
@@ -148,4 +198,56 @@ async function compileAndRun(): Promise<string> {
     SERVICE_WORKSPACE_ID: OWNER.workspaceId,
   };
   return (await execute(process.execPath, ['main.js'], { cwd: folder, env })).stdout;
+}
+
+/** Serves a page with the first program of the README, bundled, and returns its origin. */
+async function servePage(): Promise<string> {
+  const host = createServer(async (request, response) => {
+    if (request.url !== '/main.js') {
+      response.setHeader('content-type', 'text/html');
+      response.end(
+        '<!doctype html><link rel="icon" href="data:,"><script type="module" src="main.js"></script>',
+      );
+      return;
+    }
+    response.setHeader('content-type', 'text/javascript');
+    response.end(await bundled());
+  });
+  await new Promise<void>((listening) => host.listen(0, '127.0.0.1', listening));
+  test.after(() => {
+    host.closeAllConnections();
+    host.close();
+  });
+  return `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+}
+
+/** Returns the first program of the README as a bundle for a page, which reports its end. */
+async function bundled(): Promise<string> {
+  const options = JSON.stringify({ ...access, baseUrl: server.baseUrl });
+  const contents = `${firstProgram.replace('new Troupe()', `new Troupe(${options})`)}\nconsole.log('done');`;
+  const { outputFiles } = await build({
+    stdin: { contents, loader: 'ts', resolveDir: folder },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    write: false,
+  });
+  return outputFiles[0]!.text;
+}
+
+/** Starts the stand-in for a model, and returns its address. */
+async function startModelStandIn(): Promise<string> {
+  const standIn = spawn(process.execPath, [join(PACKAGE_ROOT, 'src/setup/model-stand-in.mjs'), '0'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  test.after(() => standIn.kill('SIGKILL'));
+  let said = '';
+  for (const stream of [standIn.stdout, standIn.stderr])
+    stream.on('data', (text: Buffer) => {
+      said += text.toString();
+    });
+  const address = () => /OPENAI_COMPATIBLE_URL=(\S+)/.exec(said)?.[1];
+  await eventually('the stand-in listens', () => address() !== undefined, PATIENCE_MS);
+  return address() ?? '';
 }
