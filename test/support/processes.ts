@@ -69,7 +69,7 @@ const BOUND_MS = 120_000;
 export async function eventually<T>(
   what: string,
   fact: () => T | undefined | false | Promise<T | undefined | false>,
-  withinMs = 30_000,
+  withinMs = 60_000,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
