@@ -4,6 +4,7 @@ import { agentStreams } from './scenarios/agent-streams.ts';
 import { busyKernels } from './scenarios/busy-kernels.ts';
 import { cancel } from './scenarios/cancel.ts';
 import { chain } from './scenarios/chain.ts';
+import { clients } from './scenarios/clients.ts';
 import { codeCall } from './scenarios/code-call.ts';
 import { consoles } from './scenarios/consoles.ts';
 import { creates } from './scenarios/creates.ts';
@@ -54,6 +55,7 @@ export const SCENARIOS: readonly Scenario[] = [
   agentStreams,
   agentCancel,
   consoles,
+  clients,
   memory,
   stored,
   sizing,

@@ -131,9 +131,10 @@ export class Connection {
       return this.#read(attempted, () => readResponse(response));
     };
     if (retries === 0) return attempt(request);
-    const { method, path, signal, ifMatch, content, endsWithConnection, idempotencyKey = newKey() } = request;
+    const { method, path, signal, ifMatch, content, endsWithConnection } = request;
     const isOnlyOnce = ifMatch !== undefined || endsWithConnection === true;
-    const attempted = method === 'POST' ? { ...request, idempotencyKey } : request;
+    const attempted =
+      method === 'POST' ? { ...request, idempotencyKey: request.idempotencyKey ?? newKey() } : request;
     /** Whether an attempt may have taken effect without an answer. */
     let isUnclear = false;
     try {
