@@ -184,7 +184,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // To start the kernel host and confined processes; in the command line, to start the browser that prints a report, and to ask git
   // for the commit of a checkout.
-  'node:child_process': /^src\/confined\/host\/zygote-process\.ts$|^src\/cli\/(run\/pdf|version-text)\.ts$/,
+  'node:child_process': /^src\/confined\/host\/zygote-process\.ts$|^src\/cli\/(run\/pdf|program)\.ts$/,
   'node:cluster': /^src\/cluster\/primary\//,
   // to answer, to ask databases through the gateway, and to lead an installer to its index
   'node:http': /^src\/(http|datasource)\/|^src\/packages\/index-proxy\.ts$/,

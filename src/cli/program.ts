@@ -1,8 +1,13 @@
 /** The `troupe` program: its global options, its command groups, and how failures become messages and exit codes. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
 import { ConfigError } from '#src/config.ts';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { VERSION } from '#src/core/version.ts';
 import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
@@ -38,7 +43,6 @@ import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from
 import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
 import { printJson, type Terminal, type TerminalDevice, terminalOn } from './terminal.ts';
-import { versionText } from './version-text.ts';
 
 /** Every command group, in the order of the help. */
 const GROUPS: readonly CommandGroup[] = [
@@ -82,6 +86,8 @@ Environment:
   SERVICE_SESSION_ID    notebook session for sessions, runs list and code exec
   NO_COLOR              switches colours off
   Nothing needs to be set on a machine where the server was started from this directory.`;
+
+const COMMIT_CHARS = 12;
 
 /** The parts of its process that the program needs. Tests pass their own. */
 export interface Surroundings {
@@ -142,6 +148,27 @@ function createProgram(
   for (const group of GROUPS) group(program, context);
   for (const command of program.commands) command.helpCommand(false);
   return program;
+}
+
+/** Returns the version and the commit of this installation, such as `1.0.0 (0123456789ab)`. */
+function versionText(): string {
+  const commit = commitOf(PACKAGE_ROOT)?.slice(0, COMMIT_CHARS);
+  return commit === undefined ? VERSION : `${VERSION} (${commit})`;
+}
+
+/** Returns the commit that `npm pack` has noted in a package, or the one that is checked out; undefined when neither is known. */
+function commitOf(root: string): string | undefined {
+  const noted = join(root, 'dist/commit.txt');
+  if (existsSync(noted)) return readFileSync(noted, 'utf8').trim();
+  if (!existsSync(join(root, '.git'))) return undefined;
+  try {
+    return execFileSync('git', ['-C', root, 'rev-parse', 'HEAD'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return undefined; // git is missing, or does not trust the owner of the checkout
+  }
 }
 
 /** Returns the arguments after `--`. */

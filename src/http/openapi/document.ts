@@ -12,8 +12,7 @@ import { IDENTITY_EXAMPLES } from './examples/identity.ts';
 import { NOTEBOOKS_EXAMPLES } from './examples/notebooks.ts';
 import { OPERATIONS_EXAMPLES } from './examples/operations.ts';
 import { PACKAGES_EXAMPLES } from './examples/packages.ts';
-import { usualHeaderName } from './header-names.ts';
-import { parametersOf, takesIdempotencyKey } from './parameters.ts';
+import { parametersOf, takesIdempotencyKey, usualHeaderName } from './parameters.ts';
 import { TAGS } from './tags.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,12 +1,13 @@
 import { openEndOf, paramNamesOf, type Route } from '../route.ts';
 import type { ComponentSchemas } from './component-schemas.ts';
-import { usualHeaderName } from './header-names.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Request headers that HTTP clients and proxies set by themselves, so that no caller passes them. */
 const OF_TRANSPORT: ReadonlySet<string> = new Set(['host', 'x-forwarded-proto']);
 const TEXT: Json = { type: 'string' };
+/** Headers that are not spelled like `Content-Range`. */
+const SPELLINGS: Readonly<Record<string, string>> = { etag: 'ETag', 'last-event-id': 'Last-Event-ID' };
 
 /** Returns whether a request may carry an idempotency key. */
 export function takesIdempotencyKey({ method, access }: Route): boolean {
@@ -70,3 +71,8 @@ const IDEMPOTENCY_KEY: Json = {
     'first response again.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
 };
+
+/** Returns a header's usual spelling, such as `Content-Range` for `content-range`. */
+export function usualHeaderName(name: string): string {
+  return SPELLINGS[name] ?? name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
+}
