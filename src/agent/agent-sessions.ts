@@ -12,15 +12,10 @@ import type { StateCheck } from '#src/core/refusals.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
-import type { AgentSession, AgentSessionSummary, AgentStatus, OpenAgentSession } from '#src/wire/agent.ts';
+import type { AgentSession, AgentSessionSummary, OpenAgentSession } from '#src/wire/agent.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  type PageRequest,
-  pageOf,
-  timeBounds,
-} from '#storage/lists/listing.ts';
+import type { AgentSessionFilters } from '#src/wire/lists.ts';
+import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { idAt, PlaceTimes, placeOf } from '#storage/lists/places.ts';
 import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/lists/sliced-listing.ts';
@@ -45,10 +40,7 @@ import { namingNotebook, newConversationId, savedConversation, sessionIdOf } fro
 import type { Notebooks } from './tools/notebook-access.ts';
 
 /** Which conversations of a workspace to list. Absent members filter nothing. */
-export interface AgentSessionQuery extends PageRequest, CreationTimes {
-  /** `open` is every status but `closed`. */
-  readonly status?: AgentStatus | 'open' | undefined;
-}
+export type AgentSessionQuery = PageRequest & AgentSessionFilters;
 
 export interface AgentSessionsOptions {
   readonly store: Store;

@@ -7,16 +7,10 @@ import { timestamp } from '#src/core/clock.ts';
 import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditFilters } from '#src/wire/lists.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  idBounds,
-  mergedEntries,
-  type PageRequest,
-  pageOf,
-} from '#storage/lists/listing.ts';
+import { checkCursor, idBounds, mergedEntries, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
 import { type AuditRecord, auditedQueries, auditRecords } from '#storage/records/audit.ts';
@@ -49,12 +43,7 @@ interface NewEntry {
 export type AuditedChange = Pick<AuditRecord, 'action' | 'target' | 'outcome'> & { readonly detail?: string };
 
 /** A filter and an order for a list of entries. */
-export interface AuditQuery extends PageRequest, CreationTimes {
-  readonly userId?: string | undefined;
-  /** The beginning of the action, such as `token` or `token.create`. */
-  readonly action?: string | undefined;
-  readonly target?: string | undefined;
-}
+export type AuditQuery = PageRequest & AuditFilters;
 
 function matches(record: AuditRecord, { userId, action, target }: AuditQuery): boolean {
   if (userId !== undefined && record.userId !== userId) return false;

@@ -2,6 +2,7 @@
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookId } from '#src/core/ids.ts';
 import type { Cell, Notebook, Serialization, SerializationInput } from '#src/wire/notebook.ts';
+import type { CellChanges } from '#src/wire/run.ts';
 
 export interface NotebookDocument extends Omit<Notebook, 'id' | 'title'> {
   readonly id: NotebookId;
@@ -43,13 +44,7 @@ function refuseDuplicates(cells: readonly Cell[]): void {
 }
 
 /** The per-cell settings that the API takes, as members of a cell's saved options. */
-export interface CellConfig {
-  readonly disabled?: boolean;
-  readonly hideCode?: boolean;
-  readonly column?: number | null;
-  readonly name?: string;
-  readonly expandOutput?: boolean;
-}
+export type CellConfig = Omit<CellChanges, 'name'> & { readonly name?: string };
 
 const OPTION_OF = {
   disabled: 'disabled',

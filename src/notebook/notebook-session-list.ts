@@ -1,15 +1,8 @@
 /** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
-import type { NotebookSessionSummary } from '#src/wire/lists.ts';
-import type { SessionStatus } from '#src/wire/session.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  type PageRequest,
-  pageOf,
-  timeBounds,
-} from '#storage/lists/listing.ts';
+import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/wire/lists.ts';
+import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { idAt } from '#storage/lists/places.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
@@ -20,16 +13,7 @@ import { statusOf } from './notebook-session-record.ts';
 import { titleFilter } from './title-filter.ts';
 
 /** Which sessions of a workspace to list. Absent members filter nothing. */
-export interface NotebookSessionQuery extends PageRequest, CreationTimes {
-  /** `open` is every status but `closed`. */
-  readonly status?: SessionStatus | 'open' | undefined;
-  readonly environmentId?: string | undefined;
-  readonly notebookId?: string | undefined;
-  /** A part of the notebook's title, in any case. */
-  readonly title?: string | undefined;
-  /** A pair of its metadata, written `key=value`. */
-  readonly metadata?: string | undefined;
-}
+export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
 
 export interface NotebookSessionListOptions {
   readonly store: Store;

@@ -7,14 +7,9 @@ import { isShortJson } from '#src/core/json/json-write.ts';
 import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
 import type { StateCheck } from '#src/core/refusals.ts';
 import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import type { NotebookFilters } from '#src/wire/lists.ts';
 import type { Cell, NotebookFields } from '#src/wire/notebook.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  idBounds,
-  type PageRequest,
-  pageOf,
-} from '#storage/lists/listing.ts';
+import { checkCursor, idBounds, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
 import { notebookRecords, notebookSummaries } from '#storage/records/notebooks.ts';
@@ -32,12 +27,7 @@ import {
 import { titleFilter } from './title-filter.ts';
 
 /** Which notebooks of a workspace to list. Absent members filter nothing. */
-export interface NotebookQuery extends PageRequest, CreationTimes {
-  /** A part of the title, in any case. */
-  readonly title?: string | undefined;
-  /** A pair of its metadata, written `key=value`. */
-  readonly metadata?: string | undefined;
-}
+export type NotebookQuery = PageRequest & NotebookFilters;
 
 /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
 export type RefuseWhileOpen = (workspaceId: WorkspaceId, notebookId: string) => void;

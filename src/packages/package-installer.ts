@@ -152,7 +152,7 @@ export class PackageInstaller {
           received: (values) => {
             for (const value of values) {
               const message = asRecord(value, 'the message');
-              if (message.op === 'install-ready') child.send(encodeFrame(QUESTION, question));
+              if (message.op === 'install-ready') child.sender.send([encodeFrame(QUESTION, question)]);
               else if (message.op === 'install-progress') progress(asText(message.text, 'text'));
               else if (message.op !== 'install-done') continue;
               else if (message.ok === true) end(() => resolve(message));

@@ -6,7 +6,12 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { refuseOverQuota } from '#src/core/quota.ts';
-import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/wire/packages.ts';
+import type {
+  AddedPackages,
+  PackageInstallation,
+  WorkspacePackage,
+  WorkspacePackageList,
+} from '#src/wire/packages.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { type WorkspacePackagesRecord, workspacePackageRecords } from '#storage/records/packages.ts';
 import type { Store } from '#storage/store.ts';
@@ -30,12 +35,10 @@ interface Caller {
   readonly userId: string;
 }
 
-interface Installation {
-  readonly requirements: readonly string[];
-  readonly startedAt: string;
-  text: string;
-  error: string | null;
-}
+/** An installation, whose step and outcome change. */
+type Installation = {
+  -readonly [Name in keyof PackageInstallation]: PackageInstallation[Name];
+};
 
 export class WorkspacePackages {
   readonly #options: WorkspacePackagesOptions;

@@ -5,17 +5,11 @@
 import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { metadataFilter } from '#src/core/metadata-filter.ts';
-import type { RunKind, RunStatus } from '#src/wire/run.ts';
+import type { RunFilters } from '#src/wire/lists.ts';
+import type { RunKind } from '#src/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import type { Entry, Page } from '#storage/lists/committed-records.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  idBounds,
-  mergedEntries,
-  type PageRequest,
-  pageOf,
-} from '#storage/lists/listing.ts';
+import { checkCursor, idBounds, mergedEntries, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import {
   agentRuns,
   endedRuns,
@@ -29,17 +23,7 @@ import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 
 /** Which runs of a workspace to list. Absent members filter nothing. */
-export interface RunQuery extends PageRequest, CreationTimes {
-  /** A notebook and the agent that is bound to it may share this id. */
-  readonly sessionId?: string | undefined;
-  readonly kind?: RunKind | undefined;
-  readonly environmentId?: string | undefined;
-  readonly status?: RunStatus | undefined;
-  /** A pair of its metadata, written `key=value`. */
-  readonly metadata?: string | undefined;
-  /** `none`: the outputs are left out. */
-  readonly include?: 'output' | 'none' | undefined;
-}
+export type RunQuery = PageRequest & RunFilters;
 
 /** Returns the list of a session's runs of one kind. A notebook and its agent may share an id, so each has a list. */
 export function listOf(kind: RunKind) {

@@ -5,17 +5,12 @@ import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentFilters } from '#src/wire/lists.ts';
 import type { Environment } from '#src/wire/session.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { Entry } from '#storage/lists/committed-records.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  idBounds,
-  type PageRequest,
-  pageOf,
-} from '#storage/lists/listing.ts';
+import { checkCursor, idBounds, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
@@ -26,9 +21,7 @@ import type { Store } from '#storage/store.ts';
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;
 
 /** Which environments of a workspace to list. Absent members filter nothing. */
-export interface EnvironmentQuery extends PageRequest, CreationTimes {
-  readonly status?: 'open' | 'closed' | undefined;
-}
+export type EnvironmentQuery = PageRequest & EnvironmentFilters;
 
 /** The kind of their actors. */
 const ENVIRONMENT = 'environment';

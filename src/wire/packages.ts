@@ -32,6 +32,7 @@ const InstallationSchema = Type.Object(
   },
   { $id: 'PackageInstallation', ...closed },
 );
+export type PackageInstallation = Wire<typeof InstallationSchema>;
 
 export const WorkspacePackageListSchema = Type.Object(
   {

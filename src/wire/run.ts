@@ -46,6 +46,7 @@ const CellConfigSchema = Type.Object(
     description: "Changes the cell's settings. They are saved with the notebook.",
   },
 );
+export type CellChanges = Wire<typeof CellConfigSchema>;
 
 export const ExecutionRequestSchema = taggedUnion(
   'type',
