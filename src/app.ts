@@ -125,7 +125,7 @@ async function openGround(options: AppOptions, stack: AsyncDisposableStack) {
   const { config, log, prerequisites, onFatal, member } = options;
   const cluster: Cluster = member?.peers ?? ALONE;
   const { directory, host, metrics } = prerequisites;
-  const owns = (workspaceId: string, id?: string) => cluster.owns(workspaceId, id);
+  const owns = cluster.owns.bind(cluster);
   stack.use(directory);
   const { store, condition, warnings } = await openStorage(
     { config, directory, log, cluster, onFatal },
@@ -378,7 +378,7 @@ async function openServer(
       tracer,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
       auth: identity.authenticator,
-      durable: () => identity.durable(),
+      durable: identity.durable,
       decide: (decision) => store.decide(decision),
       observe: (read) => store.observe(read),
       idempotency: stack.use(new IdempotencyStore(store, { cluster })),

@@ -124,7 +124,7 @@ export class CommitQueue {
         const flushed = faultPause('turn.flushed');
         if (flushed !== undefined) await flushed;
         this.room?.committed();
-        if (commits.some(({ writes }) => writes.size > 0))
+        if (!isShared || commits.some(({ writes }) => writes.size > 0))
           this.#options.onFlushed(performance.now() - commits[0]!.endedAt);
         return;
       } catch (error) {

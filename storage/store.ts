@@ -72,7 +72,9 @@ export class Store extends CommittedRecords implements AsyncDisposable {
       onLost: () => this.#onLostCommit(),
       closeTurn: () => this.#closeTurn(),
       onCommitted: (commit) => this.#settle(commit),
-      onFlushed: (ms) => this.#onFlushed.forEach((listener) => void listener(ms)),
+      onFlushed: (ms) => {
+        for (const listener of this.#onFlushed) listener(ms);
+      },
       onFatal,
     });
     this.#resetRead = () => database.resetReadTxn();

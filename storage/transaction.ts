@@ -31,19 +31,18 @@ export class StagedTransaction implements Transaction {
   }
 
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void {
-    this.#stage(kind.name, encodeRecord(kind, value), partition, ids);
+    this.#stage([partition, kind.name, ...ids], encodeRecord(kind, value));
   }
 
   putEncoded({ kind, bytes }: EncodedRecord<unknown>, partition: string, ...ids: string[]): void {
-    this.#stage(kind.name, bytes, partition, ids);
+    this.#stage([partition, kind.name, ...ids], bytes);
   }
 
   remove({ name }: RecordKind<unknown>, partition: string, ...ids: string[]): void {
-    this.#stage(name, undefined, partition, ids);
+    this.#stage([partition, name, ...ids], undefined);
   }
 
-  #stage(name: string, bytes: Uint8Array | undefined, partition: string, ids: readonly string[]): void {
-    const key: Key = [partition, name, ...ids];
+  #stage(key: Key, bytes: Uint8Array | undefined): void {
     this.writes.set(writableKeyText(key), { key, bytes });
   }
 }

@@ -17,6 +17,8 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
    * actor moves. Absent: the runtime stores a snapshot of each actor.
    */
   readonly storedIn?: (store: Pick<Store, 'get'>, id: ActorId) => ActorSnapshot | undefined;
+  /** Whether each actor gets an id that was made for it, so that `spawn` need not look for an earlier one. */
+  readonly hasNewIds?: boolean;
   /** An event that the runtime sends to an actor restored from its snapshot, if its state takes the event. */
   readonly restored?: EventFromLogic<Machine>;
   /**

@@ -57,6 +57,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** See `LiveActor.isPassing`. */
   readonly #isPassing: boolean;
   readonly inspector: ActorInspector<Machine>;
+  /** The name under which the store lists actors of this process; undefined in a server of one process. */
+  readonly owner: string | undefined;
 
   constructor(
     definition: ActorDefinition<Machine>,
@@ -71,6 +73,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#store = store;
     this.#isPassing = definition.isShared === true && store.isShared;
     this.#live = live;
+    this.owner = live.owners.own;
     this.#stored = new StoredActors(definition, store, live.owners);
     this.#log = log;
     this.#notices = new NoticeBus(log);
@@ -98,7 +101,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   spawn(id: ActorId, input: InputFrom<Machine>): SnapshotFrom<Machine> {
     const address = this.#address(id);
     if (this.#isPassing) this.#requireSharedTurn();
-    if (this.#inMemory.has(keyOf(id)) || this.#stored.get(id) !== undefined)
+    const isNew = this.#definition.hasNewIds === true;
+    if (!isNew && (this.#inMemory.has(keyOf(id)) || this.#stored.get(id) !== undefined))
       throw new Error(`There is an actor at ${addressText(address)} already.`);
     const now = timestamp();
     const times = { createdAt: now, updatedAt: now, revision: 0 };
@@ -180,11 +184,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return chartOf(this.#definition.machine);
   }
 
-  /** The name under which the store lists actors of this process; undefined in a server of one process. */
-  get owner(): string | undefined {
-    return this.#live.owners.own;
-  }
-
   #address({ workspaceId, id }: ActorId): Address {
     return { workspaceId, kind: this.#definition.kind, id };
   }
@@ -247,9 +246,10 @@ export class ActorKind<Machine extends AnyStateMachine> {
   ): OwnActor<Machine> {
     const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
     const { watch } = this.#live;
+    const key = keyOf(address);
     const beginnings = { address, from, times, stored, trail, isPassing: this.#isPassing, watch };
     const actor = ownActor(this.#definition, beginnings, (ended) => {
-      if (this.#inMemory.get(keyOf(address)) === ended) this.#inMemory.delete(keyOf(address));
+      if (this.#inMemory.get(key) === ended) this.#inMemory.delete(key);
     });
     this.#live.requireHome(actor);
     const { ref } = actor;
@@ -258,7 +258,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     );
     const onError = (error: unknown) => this.#bury(actor, error);
     const starting = ref.subscribe({ error: onError });
-    this.#inMemory.set(keyOf(address), actor);
+    this.#inMemory.set(key, actor);
     this.#live.place(actor);
     ref.start();
     starting.unsubscribe();

@@ -180,23 +180,27 @@ export class LiveActors {
     if (this.#moved.size === 0) return;
     const moved = [...this.#moved];
     this.#moved.clear();
-    this.#store.write((tx) => {
-      for (const actor of moved) {
-        this.#save(tx, actor);
-        this.place(actor);
-      }
-    });
+    const written: LiveActor[] = [];
+    for (const actor of moved) {
+      const { value, context } = actor.ref.getSnapshot();
+      actor.revision++;
+      actor.stored = { value, context };
+      if (!actor.isStoredByOwner || actor.isNoted !== undefined) written.push(actor);
+    }
+    if (written.length > 0)
+      this.#store.write((tx) => {
+        for (const actor of written) this.#save(tx, actor);
+      });
+    for (const actor of moved) this.place(actor);
     this.#trim();
   }
 
   #save(tx: Transaction, actor: LiveActor): void {
-    const revision = ++actor.revision;
     const snapshot = actor.ref.getSnapshot();
-    const { value, context } = snapshot;
-    actor.stored = { value, context };
     this.#noteResidency(tx, actor, isResident(snapshot));
     if (actor.isStoredByOwner) return;
-    const { machine, address, createdAt, updatedAt } = actor;
+    const { machine, address, createdAt, updatedAt, revision } = actor;
+    const { value, context } = snapshot;
     const owner = isResident(snapshot) ? this.owners.own : undefined;
     const record = {
       machine: machine.id,

@@ -54,12 +54,12 @@ export function ownActor<Machine extends AnyStateMachine>(
     inspect: (inspected) => {
       if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
       const { type } = inspected.event;
-      if (type === 'xstate.init') return trail.begin(actor.state);
+      const { value }: AnyMachineSnapshot = ref.getSnapshot();
+      if (type === 'xstate.init') return trail.begin(value);
       // XState sends this when the actor leaves memory, which is not a move.
       if (type === 'xstate.stop') return;
-      const before = trail.state;
-      trail.move(type, actor.state);
-      if (watch.isWatched) watch.tell({ type: 'moved', actor, event: type, from: before });
+      const from = trail.move(type, value);
+      if (watch.isWatched) watch.tell({ type: 'moved', actor, event: type, from });
     },
   });
   const snapshot = (): AnyMachineSnapshot => ref.getSnapshot();

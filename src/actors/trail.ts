@@ -26,10 +26,12 @@ export class Trail {
     this.#state = state;
   }
 
-  /** Notes an event that the actor took, and the state that it led to. */
-  move(type: string, to: unknown): void {
+  /** Notes an event that the actor took, and the state that it led to. Returns the state before it. */
+  move(type: string, to: unknown): unknown {
+    const from = this.#state;
     this.#add(type, to, undefined);
     this.#state = to;
+    return from;
   }
 
   refuse(type: string, code: string): void {

@@ -8,7 +8,6 @@ import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runs/run-limits.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { SettledRuns } from '#src/runs/settled-runs.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
@@ -21,7 +20,7 @@ export interface RunsOptions {
   readonly actors: ActorRuntime;
   readonly removals: Removals;
   readonly permits: Permits;
-  readonly limits: Pick<WorkspaceLimits, 'of'>;
+  readonly limits: Pick<WorkspaceLimits, 'all' | 'of'>;
   readonly metrics: ServerMetrics;
   readonly tracer: Tracer | undefined;
 }
@@ -37,17 +36,15 @@ export function openRuns({
   metrics,
   tracer,
 }: RunsOptions) {
-  const runLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runs');
-  const userRunLimit: LimitOf = (workspaceId) => limits.of(workspaceId, 'runsPerUser');
   const ofWorkspaces = permits.open({
     topic: 'run-permits',
-    limit: runLimit,
+    limit: (workspaceId) => limits.of(workspaceId, 'runs'),
     named: RUN_LIMIT,
     inUse: (workspaceId) => runs.limits.inProgress(workspaceId),
   });
   const ofUsers = permits.open({
     topic: 'user-run-permits',
-    limit: userRunLimit,
+    limit: (workspaceId) => limits.of(workspaceId, 'runsPerUser'),
     named: USER_RUN_LIMIT,
     inUse: (subject) => runs.limits.inProgress(...subjectParts(subject)),
     subjectsIn: (workspaceId) =>
@@ -55,8 +52,7 @@ export function openRuns({
   });
   const runs: RunRepository = new RunRepository(store, actors, {
     limits: {
-      limit: runLimit,
-      userLimit: userRunLimit,
+      limitsOf: (workspaceId) => limits.all(workspaceId),
       permits: ofWorkspaces && ofUsers && { ofWorkspaces, ofUsers },
     },
     metrics,

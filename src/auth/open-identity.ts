@@ -41,7 +41,7 @@ export interface IdentityPlane {
   readonly tickets: EventTickets;
   readonly bootstrapped: Bootstrapped;
   /** See `Identity.durable`. */
-  durable(): Promise<void> | undefined;
+  readonly durable: () => Promise<void> | undefined;
   /** See `Identity.announce`. */
   announce: Announce;
   /**

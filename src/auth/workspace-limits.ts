@@ -45,10 +45,16 @@ export class WorkspaceLimits {
 
   /** Returns one limit of a workspace; 0 means no limit. */
   of(workspaceId: WorkspaceId, name: LimitName): number {
-    return this.#identity.store.get(workspaceLimitRecords, workspaceId)?.values[name] ?? this.#defaults[name];
+    return this.all(workspaceId)[name];
   }
 
-  /** Returns the limits of a workspace. Throws `not_found` unless the caller is a member or an operator of the server. */
+  /** Returns all limits of a workspace. */
+  all(workspaceId: WorkspaceId): Limits {
+    const record = this.#identity.store.get(workspaceLimitRecords, workspaceId);
+    return record === undefined ? this.#defaults : { ...this.#defaults, ...record.values };
+  }
+
+  /** Returns the limits of a workspace for the client. Throws `not_found` unless the caller is a member or an operator of the server. */
   read(holder: TokenHolder, workspaceId: string): Shown {
     const { store } = this.#identity;
     const isOperator = mayManage(holder);
@@ -87,7 +93,8 @@ export class WorkspaceLimits {
 
   #shown(workspaceId: WorkspaceId): Shown {
     const record = this.#identity.store.get(workspaceLimitRecords, workspaceId);
-    const inForce = LIMIT_NAMES.map((name) => [name, this.of(workspaceId, name) || null] as const);
+    const limits = this.all(workspaceId);
+    const inForce = LIMIT_NAMES.map((name) => [name, limits[name] || null] as const);
     return {
       ...(Object.fromEntries(inForce) as Record<LimitName, number | null>),
       workspaceId,

@@ -13,7 +13,7 @@ import { constants } from 'node:os';
 import type { PeerProcess } from '#src/os/peer-process.ts';
 import type { ProcessEnd } from './exit-classification.ts';
 import { encodeLongFrame } from './frame-decoder.ts';
-import type { FrameParts } from './frame-sender.ts';
+import type { FrameSender } from './frame-sender.ts';
 import type { KernelLog, Zygote } from './host/zygote-process.ts';
 import { asRecord, asText, isRecord } from './json-shape.ts';
 import { KernelDoor } from './kernel-door.ts';
@@ -87,6 +87,8 @@ export class ConfinedChild implements Disposable {
   readonly #port: ChildPort;
   readonly #events: ChildEvents;
   readonly #socket: KernelSocket;
+  /** Sends frames to the child; ignores them while it is not connected. */
+  readonly sender: FrameSender;
   #door: KernelDoor | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
   #zygote: Zygote | null = null;
@@ -115,22 +117,10 @@ export class ConfinedChild implements Disposable {
       },
       reading,
     );
+    this.sender = this.#socket.sender;
     this.#start(request).catch((error: unknown) => {
       this.#end({ kind: 'unavailable', reason: error instanceof Error ? error.message : String(error) });
     });
-  }
-
-  /** Sends the parts of one frame. Ignored when the child is not connected. */
-  send(...frame: readonly Uint8Array[]): void {
-    this.#socket.send(...frame);
-  }
-
-  /**
-   * Sends a frame once it is made, and everything that is sent later after it. Ignored when the child is not connected. `sent` is
-   * called as `FrameSender.send` says.
-   */
-  sendMade(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
-    this.#socket.sendMade(frame, sent);
   }
 
   /** Reads nothing more from the child until `resume`. */
@@ -181,7 +171,7 @@ export class ConfinedChild implements Disposable {
     const door = new KernelDoor(token, this.#port.peers(), (socket, bytes) => {
       this.#isAdmitted = true;
       this.#socket.take(socket, bytes);
-      this.#socket.sendMade(encodeLongFrame(LAUNCH, launch));
+      this.sender.send(encodeLongFrame(LAUNCH, launch));
       launch = undefined;
       this.#events.admitted?.();
     });

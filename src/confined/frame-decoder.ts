@@ -34,11 +34,10 @@ export function encodeLongFrame(
 
 /** Returns the parts of a frame whose body consists of these parts. */
 export function framedParts(channel: number, parts: readonly Uint8Array[]): Uint8Array[] {
+  let length = 1;
+  for (const part of parts) length += part.length;
   const head = Buffer.allocUnsafe(HEADER_BYTES);
-  head.writeUInt32LE(
-    parts.reduce((sum, part) => sum + part.length, 1),
-    0,
-  );
+  head.writeUInt32LE(length, 0);
   head[4] = channel;
   return [head, ...parts];
 }

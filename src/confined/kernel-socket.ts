@@ -11,7 +11,7 @@ import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { PeerProcess } from '#src/os/peer-process.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
-import { type FrameParts, FrameSender } from './frame-sender.ts';
+import { FrameSender } from './frame-sender.ts';
 import { ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
@@ -63,7 +63,8 @@ export class KernelSocket {
   readonly #reading: FrameReading;
   readonly #decoder: FrameDecoder;
   #socket: Socket | null = null;
-  readonly #sender = new FrameSender();
+  /** Sends frames to the child, once it is connected. */
+  readonly sender = new FrameSender();
   #paused = false;
   /** Frames that were read and are not handled yet. */
   #frames: Generator<Frame, void> | undefined;
@@ -89,22 +90,12 @@ export class KernelSocket {
       return;
     }
     this.#socket = socket;
-    this.#sender.socket = socket;
+    this.sender.socket = socket;
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', () => {}); // 'close' follows and is handled
     socket.once('close', () => this.#onClose());
     if (bytes.length > 0) this.#read(bytes);
     if (!this.#paused && !this.#resting) socket.resume();
-  }
-
-  /** Sends the parts of one frame. Ignored without a connection. */
-  send(...frame: FrameParts): void {
-    this.#sender.send(frame);
-  }
-
-  /** Sends a frame once it is made, as `FrameSender.send` says. */
-  sendMade(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
-    this.#sender.send(frame, sent);
   }
 
   pause(): void {

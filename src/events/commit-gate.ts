@@ -47,18 +47,16 @@ export class CommitGate<Item> {
     const last = this.#line.at(-1)?.wait;
     if (last?.after === after && last.state === 'waiting') return last;
     const wait: Wait = { after, state: 'waiting' };
-    const mark = (state: 'ready' | 'dropped') => {
-      wait.state = state;
-      this.#advance();
-    };
     after.then(
-      () => mark('ready'),
-      () => mark('dropped'),
+      () => this.#advance(wait, 'ready'),
+      () => this.#advance(wait, 'dropped'),
     );
     return wait;
   }
 
-  #advance(): void {
+  /** Notes how the commit has ended, and passes on the items that wait for nothing more. */
+  #advance(ended: Wait, state: 'ready' | 'dropped'): void {
+    ended.state = state;
     let head = this.#line[0];
     if (head === undefined || head.wait.state === 'waiting') return;
     for (; head !== undefined && head.wait.state !== 'waiting'; head = this.#line[0]) {

@@ -1,3 +1,4 @@
+import { timestamp } from '#src/core/clock.ts';
 import { isShortJson, jsonPieces } from '#src/core/json/json-write.ts';
 import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 
@@ -24,9 +25,6 @@ export interface Frameable {
 /** The last piece of every large frame. Pieces are compared with this object, so it must not be copied. */
 const FRAME_END = Buffer.from('\n\n');
 
-let lastMs = 0;
-let lastTime = '';
-
 /**
  * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` sees all of them. The
  * time is that of the call unless the event has one.
@@ -34,7 +32,7 @@ let lastTime = '';
 export function encodeFrame(id: string, event: Frameable): string {
   const json = JSON.stringify(event);
   if (event.time !== undefined) return `id: ${id}\ndata: ${json}\n\n`;
-  return `id: ${id}\ndata: ${withMember(json, `"time":"${now()}"`)}\n\n`;
+  return `id: ${id}\ndata: ${withMember(json, `"time":"${timestamp()}"`)}\n\n`;
 }
 
 /**
@@ -43,7 +41,7 @@ export function encodeFrame(id: string, event: Frameable): string {
  */
 export function frameOf(id: string, event: Frameable): string | LargeFrame {
   if (isShortJson(event, MAX_SIZE_AT_ONCE)) return encodeFrame(id, event);
-  return largeFrame(id, { ...event, time: event.time ?? now() });
+  return largeFrame(id, { ...event, time: event.time ?? timestamp() });
 }
 
 function* largeFrame(id: string, event: Frameable): Generator<Uint8Array> {
@@ -93,16 +91,6 @@ export function lastIdOf(frames: Buffer): string {
 /** Adds a member to the JSON object at the end of a text. The object has members already. */
 function withMember(json: string, member: string): string {
   return `${json.slice(0, -1)},${member}}`;
-}
-
-/** Returns the present time. Its text is made once for each millisecond. */
-function now(): string {
-  const ms = Date.now();
-  if (ms !== lastMs) {
-    lastMs = ms;
-    lastTime = new Date(ms).toISOString();
-  }
-  return lastTime;
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -213,6 +213,7 @@ export class PublishedStream<Event extends Frameable> {
   #enqueue(event: Event, after: Promise<unknown> | undefined, isLast: boolean): void {
     const seq = ++this.#seq;
     const content = frameOf(`${this.#epoch}-${seq}`, event);
+    const wasDue = this.#isDeliveryDue;
     if (typeof content === 'string') {
       this.#gatedLength += content.length;
       this.#gate.push({ content, seq, isLast }, after);
@@ -220,6 +221,7 @@ export class PublishedStream<Event extends Frameable> {
       const frame: Frame = { content: NOTHING, seq, isLast };
       this.#gate.push(frame, Promise.all([this.#make(frame, content), after]));
     }
+    if (this.#isDeliveryDue && !wasDue) queueMicrotask(() => this.#deliver());
     if (this.#gatedLength > this.#maxHeldBytes) this.#audience.settle();
   }
 
@@ -240,9 +242,7 @@ export class PublishedStream<Event extends Frameable> {
     if (this.#batchLength + length > PIECE_BYTES) this.#seal();
     this.#batch.push(item);
     this.#batchLength += length;
-    if (this.#isDeliveryDue) return;
-    this.#isDeliveryDue = true;
-    queueMicrotask(() => this.#deliver());
+    this.#isDeliveryDue = true; // at the end of the turn, or when all that waited for the same commit is released
   }
 
   #admit({ subscriber, opening }: Newcomer<Event>): void {

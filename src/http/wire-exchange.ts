@@ -10,7 +10,8 @@ export interface WireRequest {
   /** In lower case. */
   getMethod(): string;
   getUrl(): string;
-  getQuery(): string;
+  /** Undefined when the URL has no question mark. */
+  getQuery(): string | undefined;
   getQuery(name: string): string | undefined;
   /** The empty string when it is missing. */
   getHeader(lowerCaseName: string): string;

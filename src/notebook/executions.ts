@@ -19,7 +19,6 @@ import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import {
   type ExecutionRequest as ExecutionOrder,
-  editsNotebook,
   executionOf,
   newCodes,
   refuseStructuralErrors,
@@ -106,8 +105,7 @@ export class Executions {
     sent: ExecutionRequest,
     context: ExecutionContext = {},
   ): Submission | Promise<Submission> {
-    const request = executionOf(sent);
-    const edits = editsNotebook(request);
+    const { request, edits } = executionOf(sent);
     const order = { caller, sessionId, request, edits, context };
     return edits ? this.#prepareAndSubmit(order) : this.#submit(order);
   }
@@ -155,8 +153,9 @@ export class Executions {
     const cellIds = requestedCells(request, view);
     // With `skip` the kernel runs the cells that can run, and reports for each other cell why it cannot.
     if (request.structuralErrors !== 'skip') {
-      const codes = newCodes(request, view);
-      if (codes.size > 0) return this.#checkAndBegin(order, { session, live, environmentId, cellIds }, codes);
+      const codes = edits ? newCodes(request, view) : undefined;
+      if (codes !== undefined && codes.size > 0)
+        return this.#checkAndBegin(order, { session, live, environmentId, cellIds }, codes);
       if (view.hasStructuralErrors) {
         const errorsOf = (cellId: string) => view.get(cellId)?.structural ?? [];
         refuseStructuralErrors(view.ancestors(cellIds), errorsOf, labelsOf(view));

@@ -129,23 +129,6 @@ export function kernelDriver(ports: KernelDriverPorts) {
     );
     live.attachKernel(kernel, input.mode);
 
-    const execute = (command: DriverCommand): void => {
-      switch (command.type) {
-        case 'execute':
-          begin(command.work);
-          return;
-        case 'interrupt':
-          live.work.requestCancel();
-          live.letKernelSpeak();
-          kernel.interrupt();
-          return;
-        case 'kill':
-          kernel.kill();
-          return;
-        case 'stop':
-          kernel.stop();
-      }
-    };
     const release = (): void => {
       isReleased = true;
       rpcHandler[Symbol.dispose]();
@@ -154,7 +137,21 @@ export function kernelDriver(ports: KernelDriverPorts) {
     };
     receive((command) => {
       try {
-        execute(command);
+        switch (command.type) {
+          case 'execute':
+            begin(command.work);
+            return;
+          case 'interrupt':
+            live.work.requestCancel();
+            live.letKernelSpeak();
+            kernel.interrupt();
+            return;
+          case 'kill':
+            kernel.kill();
+            return;
+          case 'stop':
+            kernel.stop();
+        }
       } catch (error) {
         logFailure(error);
         release(); // XState does not stop an actor that throws

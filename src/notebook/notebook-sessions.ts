@@ -185,10 +185,7 @@ export class NotebookSessions {
     const session = { workspaceId, id: sessionId };
     const peek = this.#peek(session);
     const live = this.#options.liveNotebooks.peek(session);
-    if (live !== undefined && isAwake(peek) && !isWaking(peek.snapshot)) {
-      live.touch();
-      return undefined;
-    }
+    if (live !== undefined && isAwake(peek) && !isWaking(peek.snapshot)) return undefined;
     const prepared = this.prepare(workspaceId, sessionId);
     const wake = () => this.#whenAwake(this.ensureAwake(workspaceId, sessionId), signalOf);
     return prepared === undefined ? wake() : prepared.then(wake);

@@ -3,15 +3,14 @@
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
-import type { LimitOf } from '#storage/records/workspace-limits.ts';
+import type { Limits } from '#storage/records/workspace-limits.ts';
 import { type Permit, permitSubject, type WorkspacePermits } from '#storage/workspace-permits.ts';
 
 type Permits = Pick<WorkspacePermits, 'take'>;
 
 export interface RunLimitsOptions {
-  /** How many runs of a workspace, and of each user in it, may be in progress; 0 means no limit. */
-  readonly limit: LimitOf;
-  readonly userLimit: LimitOf;
+  /** Returns the limits of a workspace; 0 means no limit. */
+  readonly limitsOf: (workspaceId: WorkspaceId) => Pick<Limits, 'runs' | 'runsPerUser'>;
   /** Permits for runs in progress, in a server of several workers. */
   readonly permits: { readonly ofWorkspaces: Permits; readonly ofUsers: Permits } | undefined;
   /** Returns the runs that are in progress in this worker, with the users who have submitted them. */
@@ -54,11 +53,12 @@ export class RunLimits {
    * decides that.
    */
   admit(workspaceId: WorkspaceId, userId: string | undefined): void {
-    const { limit, userLimit, permits } = this.#options;
+    const { limitsOf, permits } = this.#options;
     if (permits !== undefined) return;
-    refuseOverQuota(RUN_LIMIT, limit(workspaceId), () => this.inProgress(workspaceId));
+    const { runs, runsPerUser } = limitsOf(workspaceId);
+    refuseOverQuota(RUN_LIMIT, runs, () => this.inProgress(workspaceId));
     if (userId === undefined) return;
-    refuseOverQuota(USER_RUN_LIMIT, userLimit(workspaceId), () => this.inProgress(workspaceId, userId));
+    refuseOverQuota(USER_RUN_LIMIT, runsPerUser, () => this.inProgress(workspaceId, userId));
   }
 
   /**

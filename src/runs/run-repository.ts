@@ -19,6 +19,7 @@ import type { Tracer } from '#src/tracing/tracer.ts';
 import type { RunKind, TerminalStatus } from '#src/wire/run.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
 import { runRecords, runSummaries } from '#storage/records/runs.ts';
+import { NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
 import { encodeRun, endOf, parse, type RunDocument, withEncodedInput } from './run-document.ts';
 import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
@@ -44,12 +45,12 @@ export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
 export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
   /** Limits of runs in progress; none when absent. */
-  readonly limits?: Pick<RunLimitsOptions, 'limit' | 'userLimit' | 'permits'>;
+  readonly limits?: Pick<RunLimitsOptions, 'limitsOf' | 'permits'>;
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
 }
 
-const NO_LIMITS = { limit: () => 0, userLimit: () => 0, permits: undefined };
+const UNLIMITED = { limitsOf: () => NO_LIMITS, permits: undefined };
 
 /** Begins, ends and cancels runs. Owns their records. */
 export class RunRepository {
@@ -69,7 +70,7 @@ export class RunRepository {
     store: Store,
     runtime: ActorRuntime,
     {
-      limits = NO_LIMITS,
+      limits = UNLIMITED,
       isDeleted = () => false,
       metrics = new ServerMetrics(),
       tracer,
@@ -84,6 +85,7 @@ export class RunRepository {
       machine: runMachine,
       machineVersion: RUN_VERSION,
       storedIn: storedRun,
+      hasNewIds: true,
       homeOf: ({ sessionId }) => sessionId,
       restored: { type: 'restored' },
       shown: ({ kind, sessionId }) => ({

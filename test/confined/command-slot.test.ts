@@ -11,13 +11,15 @@ function newSlot() {
   const log: string[] = [];
   const unsent: (() => void)[] = [];
   const slot = new CommandSlot({
-    send: (frame, sent) => {
-      if (frame instanceof Promise) throw new Error('A short command is made at once.');
-      const bytes = Buffer.concat(frame);
-      log.push(
-        bytes[4] === 4 ? `interrupt ${bytes.readUInt32LE(5)}` : JSON.parse(bytes.toString('utf8', 5)).type,
-      );
-      if (sent !== undefined) unsent.push(sent);
+    sender: {
+      send(frame, sent) {
+        if (frame instanceof Promise) throw new Error('A short command is made at once.');
+        const bytes = Buffer.concat(frame);
+        log.push(
+          bytes[4] === 4 ? `interrupt ${bytes.readUInt32LE(5)}` : JSON.parse(bytes.toString('utf8', 5)).type,
+        );
+        if (sent !== undefined) unsent.push(sent);
+      },
     },
     signal: () => log.push('SIGINT'),
   });

@@ -150,10 +150,10 @@ test('frames sent while a long frame is being made follow it', async (t) => {
   assert.ok(long instanceof Promise);
   const sent: string[] = [];
   const [first, last] = [encodeFrame(1, 'first'), encodeFrame(1, 'last')];
-  socket.sendMade([first], () => sent.push('first'));
+  socket.sender.send([first], () => sent.push('first'));
   assert.deepEqual(sent, ['first'], 'there was room for it');
-  socket.sendMade(long, () => sent.push('long'));
-  const isSent = new Promise<void>((resolve) => socket.sendMade([last], resolve));
+  socket.sender.send(long, () => sent.push('long'));
+  const isSent = new Promise<void>((resolve) => socket.sender.send([last], resolve));
   assert.deepEqual(sent, ['first']);
   await readAll(first, ...(await long), last);
   await isSent;
@@ -165,10 +165,10 @@ test('a frame is reported as sent only when the child can read all of it', async
   const { socket, child, readAll } = await connectChild(t);
   child.pause();
   const [large, last] = [encodeFrame(1, 'x'.repeat(4_000_000)), encodeFrame(1, 'last')];
-  socket.send(large);
+  socket.sender.send([large]);
   let isSent = false;
   const sent = new Promise<void>((resolve) => {
-    socket.sendMade([last], () => {
+    socket.sender.send([last], () => {
       isSent = true;
       resolve();
     });
@@ -184,9 +184,9 @@ test('the wait for a child that does not read is bounded, and its unsent frames 
   const { socket, child, readAll } = await connectChild(t);
   child.pause();
   const [large, last] = [encodeFrame(1, 'x'.repeat(4_000_000)), encodeFrame(1, 'last')];
-  socket.send(large);
+  socket.sender.send([large]);
   let reports = 0;
-  socket.sendMade([last], () => reports++);
+  socket.sender.send([last], () => reports++);
   t.mock.timers.tick(99);
   assert.equal(reports, 0);
   t.mock.timers.tick(1);

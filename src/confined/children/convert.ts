@@ -68,7 +68,7 @@ export async function convertInChild(request: ConvertRequest, host: ChildStarter
       received: (values) => {
         for (const value of values) {
           const message = asRecord(value, 'the message');
-          if (message.op === 'convert-ready') child.sendMade(encodeLongFrame(INPUT, input));
+          if (message.op === 'convert-ready') child.sender.send(encodeLongFrame(INPUT, input));
           else if (message.op === 'convert-done') settle(decodeResult(direction, message));
         }
       },

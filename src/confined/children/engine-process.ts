@@ -104,7 +104,7 @@ export class EngineProcess implements Disposable {
   async ask(request: Readonly<Record<string, unknown>>): Promise<unknown> {
     await this.#ready;
     const answer = this.#awaited();
-    if (!this.#ended) this.#child.send(encodeFrame(REQUEST, request));
+    if (!this.#ended) this.#child.sender.send([encodeFrame(REQUEST, request)]);
     return answer;
   }
 

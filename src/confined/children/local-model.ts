@@ -103,7 +103,7 @@ export class LocalModelProcess implements Disposable {
           received: (values) => {
             for (const value of values) {
               const message = asRecord(value, 'the message');
-              if (message.op === 'program-started') child.send(encodeFrame(KEY, { key: apiKey }));
+              if (message.op === 'program-started') child.sender.send([encodeFrame(KEY, { key: apiKey })]);
               else if (message.op === 'model-failed') {
                 why = asText(message.message, 'message');
                 child.kill();

@@ -93,7 +93,7 @@ export class SyntaxJudge implements Disposable {
   }
 
   #send(id: number, codes: readonly string[]): void {
-    this.#child?.sendMade(encodeLongFrame(QUESTION, { id, codes }));
+    this.#child?.sender.send(encodeLongFrame(QUESTION, { id, codes }));
   }
 
   #remember(code: string, parses: boolean): void {

@@ -4,15 +4,12 @@
  * whenever it arrives.
  */
 
-import type { FrameParts } from '../frame-sender.ts';
+import type { FrameSender } from '../frame-sender.ts';
 import { controlFrame, interruptFrame } from './kernel-commands.ts';
 import type { BridgeDone } from './messages.ts';
 
 export interface CommandPort {
-  /**
-   * Sends a frame once it is made, and later frames after it. Calls `sent` once the kernel can read the whole frame.
-   */
-  readonly send: (frame: FrameParts | Promise<FrameParts>, sent?: () => void) => void;
+  readonly sender: Pick<FrameSender, 'send'>;
   /** Sends SIGINT to the kernel's process group. */
   readonly signal: () => void;
 }
@@ -38,7 +35,7 @@ export class CommandSlot {
     const seq = ++this.#seq;
     this.#inFlight = seq;
     this.#isInterrupted = false;
-    this.#port.send(controlFrame(seq, type, fields));
+    this.#port.sender.send(controlFrame(seq, type, fields));
     return seq;
   }
 
@@ -48,7 +45,7 @@ export class CommandSlot {
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
     // The kernel would take a signal that comes before its frame for a signal of the notebook's own, and wait for another one.
-    this.#port.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
+    this.#port.sender.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
     return true;
   }
 

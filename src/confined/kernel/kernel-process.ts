@@ -89,7 +89,7 @@ export class KernelProcess implements Kernel {
     const reading = { ...JSON_FRAMES, mayTakeLong, ...(prepareLarge === undefined ? {} : { prepareLarge }) };
     this.#child = new ConfinedChild(port, () => this.#request(), events, reading);
     this.#commands = new CommandSlot({
-      send: (frame, sent) => this.#child.sendMade(frame, sent),
+      sender: this.#child.sender,
       signal: () => this.#child.signal('SIGINT'),
     });
     this.#after(port.launchTimeoutMs, () => {
@@ -123,7 +123,7 @@ export class KernelProcess implements Kernel {
   }
 
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
-    this.#child.send(...callFrame(id, json));
+    this.#child.sender.send(callFrame(id, json));
   }
 
   interrupt(): boolean {
@@ -144,7 +144,7 @@ export class KernelProcess implements Kernel {
       return;
     }
     this.#commands.interrupt();
-    this.#child.sendMade(controlFrame(0, 'stop-kernel', {}));
+    this.#child.sender.send(controlFrame(0, 'stop-kernel', {}));
     this.#child.resume();
     this.#after(STOP_MS, () => this.kill());
   }

@@ -227,7 +227,7 @@ export function admit(
   if (route.audited === true && request.remoteAddress === '')
     request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');
-  const query = req.getQuery();
+  const query = req.getQuery() ?? '';
   request.query =
     query === '' && prepared.queryDefaults !== undefined
       ? prepared.queryDefaults

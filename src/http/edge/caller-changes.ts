@@ -29,11 +29,10 @@ export class CallerChanges {
   }
 
   /**
-   * Puts the caller's current role into the request, because handlers decide by it. Throws when the caller has lost the right to
-   * do `action` since admission.
+   * Puts the caller's current role into the request, because handlers decide by it. Call it when `changesSeen` is not `count` any
+   * more. Throws when the caller has lost the right to do `action` since admission.
    */
   renew(request: CheckedRequest, action: string | undefined): void {
-    if (request.changesSeen === this.count) return;
     const caller = request.principal ?? request.holder;
     const renewed = caller && this.#renew(caller, action);
     if (renewed !== undefined && 'workspaceId' in renewed) request.principal = renewed;

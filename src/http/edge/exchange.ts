@@ -30,7 +30,7 @@ import {
 } from '../peer/forwarded-exchange.ts';
 import { acceptsGzip, compress, isCompressible, MIN_COMPRESSED_BYTES } from '../reply/compress.ts';
 import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
-import { EventStream, STREAM_HEADERS } from '../reply/event-stream.ts';
+import { openStream, writeStreamHead } from '../reply/event-stream.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
 import {
   type DeferredReply,
@@ -49,7 +49,6 @@ import {
   encodeInSlices,
   encodeReply,
   MAX_WHOLE_BODY_BYTES,
-  writeHead,
   writeInPieces,
   writeWhole,
 } from '../reply/write-reply.ts';
@@ -59,7 +58,7 @@ import { BodyStream } from './body-stream.ts';
 import type { HttpContext, StreamPermits } from './http-context.ts';
 import { claimKey, pathOf } from './key-claim.ts';
 import type { InFlightRequest } from './open-requests.ts';
-import { type ReceivedBody, readBody } from './request-body.ts';
+import { readBody } from './request-body.ts';
 import { requireJson } from './request-head.ts';
 import { findHome } from './request-home.ts';
 import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
@@ -205,43 +204,32 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       this.#enter(RECEIVING);
       const { limitBytes } = this.#prepared;
       const announcedBytes = Number(req.getHeader('content-length')) || 0;
-      readBody(this.#res, { limitBytes, announcedBytes }, (body, isEnd) => this.#receiveBody(body, isEnd));
+      readBody(this.#res, { limitBytes, announcedBytes }, (bytes, isEnd) => this.#receiveBody(bytes, isEnd));
     } else if (this.#request.endsConnection) this.#handleInNextTurn(NO_BODY);
     else this.#handle(NO_BODY);
   }
 
-  #receiveBody(body: ReceivedBody | AppError, isEnd: boolean): void {
+  #receiveBody(bytes: Buffer | AppError, isEnd: boolean): void {
     const request = this.#request;
     this.#beganAtMs = performance.now(); // the time that the client took to send its body is not the server's
     if (!isEnd) request.endsConnection = true;
     try {
-      if (body instanceof AppError) throw body;
-      const isTakenNow = !this.#isHandledLater && body.bytes.byteLength <= MAX_SIZE_AT_ONCE;
-      const bytes = body.isOwn || isTakenNow ? body.bytes : Buffer.from(body.bytes);
+      if (bytes instanceof AppError) throw bytes;
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
       const isAbsent = request.uncheckedType !== undefined && bytes.byteLength === 0;
       if (request.uncheckedType !== undefined && !isAbsent) requireJson(request.uncheckedType);
       const taken = isAbsent ? NO_BODY : takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
-      const handle = (whole: TakenBody) => {
-        if (request.endsConnection) this.#handleInNextTurn(whole);
-        else this.#handle(whole);
-      };
-      if (!(taken instanceof Promise)) {
-        handle(taken);
-        return;
-      }
-      this.#enter(HANDLING);
-      taken.then(handle, (error: unknown) => this.#refuse(error));
+      if (taken instanceof Promise) {
+        this.#enter(HANDLING);
+        taken.then(
+          (whole) => this.#handleInNextTurn(whole),
+          (error: unknown) => this.#refuse(error),
+        );
+      } else if (request.endsConnection) this.#handleInNextTurn(taken);
+      else this.#handle(taken);
     } catch (error) {
       this.#refuse(error);
     }
-  }
-
-  /** Whether the request goes on in another turn than that in which its body has come. */
-  get #isHandledLater(): boolean {
-    const { sharedTurn } = this.#prepared.route;
-    const isElsewhere = this.#forwarded !== undefined;
-    return this.#request.endsConnection || isElsewhere || sharedTurn === true || this.#claimsInSharedTurn;
   }
 
   /**
@@ -404,9 +392,11 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       return;
     }
     try {
-      this.#renewCaller();
-      const replay = this.#request.idempotencyKey === undefined ? undefined : replayOf();
-      const preparing = replay === undefined ? prepare(this.#request) : undefined;
+      const request = this.#request;
+      const { callerChanges } = this.#context.open;
+      if (request.changesSeen !== callerChanges.count) callerChanges.renew(request, this.#prepared.action);
+      const replay = request.idempotencyKey === undefined ? undefined : replayOf();
+      const preparing = replay === undefined ? prepare(request) : undefined;
       if (preparing === undefined) {
         this.#decide(() => replay);
         return;
@@ -452,20 +442,16 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
    * caller has lost the right to the request since its admission, because its body or its turn may have taken long to come.
    */
   #reply(replayOf: () => Reply | undefined): Reply | Promise<Reply> {
-    const { route, isMutation } = this.#prepared;
+    const { route, isMutation, action } = this.#prepared;
     const request = this.#request;
-    if (request.changesSeen !== this.#context.open.callerChanges.count) this.#renewCaller();
+    const { callerChanges } = this.#context.open;
+    if (request.changesSeen !== callerChanges.count) callerChanges.renew(request, action);
     const replay = request.idempotencyKey === undefined ? undefined : replayOf();
     if (replay !== undefined) return replay;
     if (isMutation) return route.handle(request);
     const { result, uncommitted } = this.#context.observe(() => route.handle(request));
     this.#observed = uncommitted;
     return result;
-  }
-
-  /** Gives the request its caller with its current role. Throws when the caller has lost the right to the request. */
-  #renewCaller(): void {
-    this.#context.open.callerChanges.renew(this.#request, this.#prepared.action);
   }
 
   // ── Reply ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -475,8 +461,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     if (reply.kind === 'stream') this.#openStream(reply);
     else if (reply.kind === 'deferred') this.#defer(reply);
     else if (reply.kind === 'waiting') this.#wait(reply);
-    else if (reply.kind === 'file') this.#sendFile(reply);
-    else if (reply.kind === 'web') this.#sendWeb(reply);
+    else if (reply.kind === 'file' || reply.kind === 'web') this.#sendBody(reply);
     else this.#sendOnceCommitted(reply);
   }
 
@@ -595,81 +580,60 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       writeInPieces(this.#res, reply, this.#request, () => this.#conclude());
       return;
     }
-    const isCorked = name === 'callback';
-    if (isCorked) this.#phase = OVER;
-    else this.#conclude();
-    writeWhole(this.#res, reply, { requestId, allowedOrigin, headOnly, close: endsConnection, isCorked });
+    const options = { requestId, allowedOrigin, headOnly, close: endsConnection };
+    if (name === 'callback') {
+      this.#phase = OVER;
+      writeWhole(this.#res, reply, options); // uWebSockets.js corks its callbacks by itself
+      return;
+    }
+    this.#conclude();
+    this.#res.cork(() => writeWhole(this.#res, reply, options));
   }
 
-  /** Sends a file once everything that the handler has read is on disk. */
-  #sendFile(reply: FileReply): void {
+  /** Sends a body that is read while it is sent: a file, once everything that the handler has read is on disk, or a web response. */
+  #sendBody(reply: FileReply | WebReply): void {
     this.#enter(HANDLING);
-    const begin = (bytes: number) => {
-      this.#report(reply.status, bytes, true);
+    let hasBegun = false;
+    const begin = (status: number, bytes: number) => {
+      hasBegun = true;
+      this.#report(status, bytes, true);
       this.#enter(SENDING);
       return this.#phase.name !== 'gone';
     };
-    sendFile(this.#res, reply, this.#request, { ready: this.#observed, begin }).then(
+    const sending =
+      reply.kind === 'file'
+        ? sendFile(this.#res, reply, this.#request, { ready: this.#observed, begin })
+        : sendWeb(this.#res, reply, this.#request, begin);
+    sending.then(
       () => this.#conclude(),
       (error: unknown) => {
+        if (hasBegun && this.#phase.name === 'gone') return this.#conclude();
         const problem = this.#problem(error);
-        if (this.#phase.name !== 'sending') return this.#send(problem);
+        if (!hasBegun) return this.#send(problem);
         this.#conclude();
         this.#res.close(); // so that nobody takes the body for complete
       },
     );
   }
 
-  /** Sends a response of the web platform. */
-  #sendWeb({ response }: WebReply): void {
-    this.#enter(SENDING);
-    this.#report(response.status, 0, true);
-    if (this.#phase.name === 'gone') {
-      this.#release();
-      void response.body?.cancel();
-      return;
-    }
-    sendWeb(this.#res, response, this.#request).then(
-      () => this.#conclude(),
-      () => {
-        if (this.#phase.name === 'gone') return;
-        this.#conclude();
-        this.#res.close(); // so that nobody takes the body for complete
-      },
-    );
-  }
-
-  /** Opens an event stream, or writes its head alone for HEAD. */
+  /** Opens an event stream, which owns the response from then on. For HEAD only its head is written. */
   #openStream({ open }: StreamReply): void {
-    const res = this.#res;
     this.#enter(HANDLING);
     this.#release();
     if (this.#phase.name === 'gone') return;
-    const { headOnly, principal, holder, home } = this.#request;
-    const { action } = this.#prepared;
-    res.cork(() => {
-      writeHead(res, 200, this.#request, STREAM_HEADERS);
-      if (headOnly) {
-        this.#conclude();
-        res.endWithoutBody();
-        return;
-      }
-      this.#report(200, 0, true);
-      const caller = principal ?? holder;
-      const stream = new EventStream(res, { caller, action, home }, this.#context.open.streams);
-      this.#enter(STREAMING);
-      try {
-        stream.start(open);
-      } catch (error) {
-        // The status has been sent, so the stream can only end. Thrown within a callback of uWebSockets.js, the error would end
-        // the server.
-        this.#context.log.error(
-          { err: error, requestId: this.#request.requestId, route: this.#prepared.route.path },
-          'an event stream could not be opened',
-        );
-        stream.end();
-      }
-    });
+    if (this.#request.headOnly) {
+      this.#conclude();
+      writeStreamHead(this.#res, this.#request);
+      return;
+    }
+    this.#report(200, 0, true);
+    this.#enter(STREAMING);
+    const { requestId, principal, holder, home } = this.#request;
+    const { action, route } = this.#prepared;
+    const owner = { caller: principal ?? holder, action, home };
+    const failed = (err: unknown) =>
+      this.#context.log.error({ err, requestId, route: route.path }, 'an event stream could not be opened');
+    openStream(this.#res, this.#request, { open, owner, streams: this.#context.open.streams, failed });
   }
 
   /** Returns the reply that describes an error. */

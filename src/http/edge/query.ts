@@ -5,8 +5,8 @@ import { createCheck, invalidRequest } from './violations.ts';
 
 const MAX_VIOLATIONS = 8;
 
-/** Returns the value of a raw query string (undefined when there is none), with the schema's defaults filled in. */
-export type QueryParser = (text: string | undefined) => unknown;
+/** Returns the value of a raw query string, with the schema's defaults filled in. */
+export type QueryParser = (text: string) => unknown;
 
 /** Returns the parser of a page: its links get parameters such as `utm_source` on their way, and it has none of its own. */
 export function createPageQueryParser(): QueryParser {
@@ -23,7 +23,7 @@ export function createQueryParser(schema: QuerySchema | undefined): QueryParser 
   const check = schema === undefined ? undefined : createCheck(schema, 'query/');
   const defaults = Object.freeze(defaultsOf(properties));
   return (text) => {
-    if (text === undefined || text === '') {
+    if (text === '') {
       check?.(defaults);
       return defaults;
     }

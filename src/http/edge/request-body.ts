@@ -12,12 +12,6 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
   return lengthBytes <= limitBytes + MAX_DISCARDED_BYTES;
 }
 
-/** A body. `isOwn` says that its bytes stay unchanged; otherwise they are valid only during the call that delivers them. */
-export interface ReceivedBody {
-  readonly bytes: Buffer;
-  readonly isOwn: boolean;
-}
-
 /** How long a body may be, and how long its client says that it is; 0 when it does not say. */
 export interface BodyLength {
   readonly limitBytes: number;
@@ -32,7 +26,7 @@ export interface BodyLength {
 export function readBody(
   res: WireResponse,
   { limitBytes, announcedBytes }: BodyLength,
-  done: (body: ReceivedBody | AppError, isEnd: boolean) => void,
+  done: (body: Buffer | AppError, isEnd: boolean) => void,
 ): void {
   let whole: Buffer | undefined;
   let size = 0;
@@ -47,18 +41,18 @@ export function readBody(
       if (isDone) done(bodyTooLarge(limitBytes), isLast);
       return;
     }
-    // uWebSockets.js uses the memory of the chunk again after this callback.
-    const bytes = Buffer.from(chunk);
+    // Copied, because uWebSockets.js uses the memory of the chunk again after this callback.
+    const bytes = new Uint8Array(chunk);
     if (isLast && from === 0) {
       isDone = true;
-      done({ bytes, isOwn: false }, true);
+      done(Buffer.from(bytes), true);
       return;
     }
     whole = withRoom(whole, from, Math.max(size, announcedBytes), limitBytes);
     whole.set(bytes, from);
     if (!isLast) return;
     isDone = true;
-    done({ bytes: whole.subarray(0, size), isOwn: true }, true);
+    done(whole.subarray(0, size), true);
   });
 }
 

@@ -79,7 +79,7 @@ export function forwardedHead(
     operationId: route.operationId,
     method: req.getMethod(),
     url: req.getUrl(),
-    query: req.getQuery(),
+    query: req.getQuery() ?? '',
     params: paramNames.map((name, i) => (name === openEnd?.name ? '' : req.getParameter(i))),
     headers,
     address: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),

@@ -16,9 +16,11 @@ import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Relay, Subscription } from '#src/events/event-sink.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { WireResponse } from '../wire-exchange.ts';
+import type { StreamReply } from './reply.ts';
+import { type ReplyStamp, writeHead } from './write-reply.ts';
 
 /** The headers of every event stream, in addition to the general ones. */
-export const STREAM_HEADERS: Readonly<Record<string, string>> = {
+const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
@@ -217,6 +219,41 @@ export class EventStream implements EventSink {
     this.#streams.delete(this);
     this.#subscription?.close();
   }
+}
+
+/** Writes the head of an event stream alone, and ends the response. */
+export function writeStreamHead(res: WireResponse, stamp: ReplyStamp): void {
+  res.cork(() => {
+    writeHead(res, 200, stamp, STREAM_HEADERS);
+    res.endWithoutBody();
+  });
+}
+
+export interface StreamOpening extends Pick<StreamReply, 'open'> {
+  readonly owner: Pick<EventStream, 'caller' | 'action' | 'home'>;
+  readonly streams: OpenStreams;
+  /** Called with the error of `open`. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Writes the head of an event stream and opens it; from then on it owns the response with its abort handler. Never throws. */
+export function openStream(
+  res: WireResponse,
+  stamp: ReplyStamp,
+  { open, owner, streams, failed }: StreamOpening,
+): void {
+  res.cork(() => {
+    writeHead(res, 200, stamp, STREAM_HEADERS);
+    const stream = new EventStream(res, owner, streams);
+    try {
+      stream.start(open);
+    } catch (error) {
+      // The status has been sent, so the stream can only end. Thrown within a callback of uWebSockets.js, the error would end
+      // the server.
+      failed(error);
+      stream.end();
+    }
+  });
 }
 
 /**

@@ -5,12 +5,14 @@ import { type ReplyStamp, writeHead } from './write-reply.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
+/** Called before the head is written, with the length of the body if it is known. Returns false when the client has left. */
+export type BeginBody = (status: number, bytes: number) => boolean;
+
 /** The part of the exchange that sending a file needs. */
 export interface FileSending {
   /** Resolves when the reply may be sent. */
   readonly ready: Promise<void> | undefined;
-  /** Called before the head is written, with the length of the body. Returns false when the client has left. */
-  readonly begin: (bytes: number) => boolean;
+  readonly begin: BeginBody;
 }
 
 interface FileRequest extends ReplyStamp {
@@ -33,7 +35,7 @@ export async function sendFile(
     await ready;
     if (request.endsConnection) throw new AppError('invalid_request', 'Send this request without a body.');
     const first = request.headOnly ? undefined : await readPiece(reply, 0);
-    if (!begin(first === undefined ? 0 : reply.sizeBytes)) return;
+    if (!begin(reply.status, first === undefined ? 0 : reply.sizeBytes)) return;
     if (first === undefined) writeFileHead(res, reply, request);
     else await writeFile(res, reply, first, request, request.signal);
   } finally {

@@ -1,5 +1,7 @@
 /** Sends a response of the web platform, piece by piece as its body comes and as fast as the client takes it. */
 import type { WireResponse } from '../wire-exchange.ts';
+import type { WebReply } from './reply.ts';
+import type { BeginBody } from './send-file.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';
 
 interface WebRequest extends ReplyStamp {
@@ -13,8 +15,17 @@ interface WebRequest extends ReplyStamp {
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding']);
 
 /** Resolves when the last byte was handed over or the client has left. Rejects when the body fails; a part may have been sent. */
-export async function sendWeb(res: WireResponse, response: Response, request: WebRequest): Promise<void> {
+export async function sendWeb(
+  res: WireResponse,
+  { response }: WebReply,
+  request: WebRequest,
+  begin: BeginBody,
+): Promise<void> {
   const { status, body } = response;
+  if (!begin(status, 0)) {
+    await body?.cancel();
+    return;
+  }
   const headers = Object.fromEntries([...response.headers].filter(([name]) => !OF_CONNECTION.has(name)));
   const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
   if (body === null || !isStream || request.endsConnection) {

@@ -25,8 +25,6 @@ export interface WriteOptions extends ReplyStamp {
   readonly headOnly: boolean;
   /** Whether the connection ends with this reply, if it has a body. */
   readonly close: boolean;
-  /** Whether the caller runs in the callback of the request, in which uWebSockets.js corks by itself. */
-  readonly isCorked: boolean;
 }
 
 /** The largest body that is written at once. Beyond it, the copy of unsent bytes in uWebSockets.js costs more than waiting. */
@@ -124,12 +122,8 @@ export function writeHead(
   else writeGeneralExcept(res, headers, VARY[varying]);
 }
 
-/** Writes the whole reply and ends the response. */
+/** Writes the whole reply and ends the response. The caller corks. */
 export function writeWhole(res: WireResponse, reply: EncodedReply, options: WriteOptions): void {
-  if (!options.isCorked) {
-    res.cork(() => writeWhole(res, reply, { ...options, isCorked: true }));
-    return;
-  }
   writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply));
   if (reply.kind === 'empty') {
     // Only these two end with their headers (RFC 9112, 6.3); after any other, a client without a length waits for the connection's end.

@@ -7,7 +7,6 @@ import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { Submission } from '#src/runs/submission.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { CodeResult } from '#src/wire/session.ts';
@@ -214,9 +213,10 @@ export function executionRoutes(
         sessions.whenAwake(request.principal.workspaceId, request.params.sessionId, () => request.signal),
       handle(request) {
         const { principal, params, body } = request;
-        const reply = (submission: Submission) => waiting.submitted(request, submission);
-        const submitting = executions.submit(principal, params.sessionId, body, request);
-        return submitting instanceof Promise ? submitting.then(reply) : reply(submitting);
+        const submission = executions.submit(principal, params.sessionId, body, request);
+        return submission instanceof Promise
+          ? submission.then((submitted) => waiting.submitted(request, submitted))
+          : waiting.submitted(request, submission);
       },
       resume: (request, first) => waiting.resumed(request, first),
     }),

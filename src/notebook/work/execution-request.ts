@@ -3,7 +3,7 @@
 import type { CellError } from '#src/confined/kernel/messages.ts';
 import { AppError, type Violation } from '#src/core/errors.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
-import type { CacheMode, ExecutionRequest as SentExecution } from '#src/wire/run.ts';
+import type { ExecutionRequest as SentExecution } from '#src/wire/run.ts';
 import { type CellConfig, configOf } from '../document.ts';
 import type { NotebookView } from '../view.ts';
 
@@ -13,26 +13,38 @@ export interface RequestedCell {
   readonly config?: CellConfig;
 }
 
-interface ExecutionModes {
-  readonly cacheMode?: CacheMode;
-  /** `skip`: cells with structural errors do not run, and the others do. */
-  readonly structuralErrors?: 'refuse' | 'skip';
-  readonly timeoutS?: number;
-  readonly metadata?: Readonly<Record<string, string>>;
+type AllCells = Extract<SentExecution, { type: 'all' }>;
+
+export type ExecutionRequest =
+  | AllCells
+  | (Omit<AllCells, 'type'> & { readonly type: 'cells'; readonly cells: readonly RequestedCell[] });
+
+/** A request as it is carried out. */
+interface ReadExecution {
+  /** The request without the members that are null: null stands for a member that is left out. */
+  readonly request: ExecutionRequest;
+  /** Whether it changes the notebook, which only a session in edit mode may do. */
+  readonly edits: boolean;
 }
 
-export type ExecutionRequest = ExecutionModes &
-  ({ readonly type: 'all' } | { readonly type: 'cells'; readonly cells: readonly RequestedCell[] });
-
-/** Returns the request without the members that are null: null stands for a member that is left out. */
-export function executionOf(sent: SentExecution): ExecutionRequest {
-  if (sent.type === 'all') return sent;
-  const cells = sent.cells.map(({ cellId, code, config }) => ({
-    cellId,
-    ...(code == null ? {} : { code }),
-    ...(config == null ? {} : { config: cellConfigOf(config) }),
-  }));
-  return { ...sent, cells };
+/** Returns the request as it is carried out. */
+export function executionOf(sent: SentExecution): ReadExecution {
+  if (sent.type === 'all') return { request: sent, edits: false };
+  let edits = false;
+  const cells: RequestedCell[] = [];
+  for (const { cellId, code, config } of sent.cells) {
+    if (code == null && config == null) {
+      cells.push({ cellId });
+      continue;
+    }
+    edits = true;
+    cells.push({
+      cellId,
+      ...(code == null ? {} : { code }),
+      ...(config == null ? {} : { config: cellConfigOf(config) }),
+    });
+  }
+  return { request: { ...sent, cells }, edits };
 }
 
 type SentConfig = NonNullable<Extract<SentExecution, { type: 'cells' }>['cells'][number]['config']>;
@@ -40,14 +52,6 @@ type SentConfig = NonNullable<Extract<SentExecution, { type: 'cells' }>['cells']
 /** The column keeps its null, which means that the cell is in no column. */
 function cellConfigOf({ name, ...config }: SentConfig): CellConfig {
   return name == null ? config : { ...config, name };
-}
-
-/** Whether a request changes the notebook, which only a session in edit mode may do. */
-export function editsNotebook(request: ExecutionRequest): boolean {
-  return (
-    request.type === 'cells' &&
-    request.cells.some(({ code, config }) => code !== undefined || config !== undefined)
-  );
 }
 
 /** Returns the ids of the cells to run, in document order. Throws `unknown_cell`, `duplicate_cell` or `invalid_request`. */
@@ -76,7 +80,9 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   if (unknown.length > 0) {
     throw new AppError('unknown_cell', 'The notebook has no such cell.', { errors: unknown });
   }
-  return view.cells.map((cell) => cell.id).filter((id) => seen.has(id));
+  const ids: string[] = [];
+  for (const { id } of view.cells) if (seen.has(id)) ids.push(id);
+  return ids;
 }
 
 /** Errors of one cell that does not compile. They are not structural errors: the run fails at that cell. */

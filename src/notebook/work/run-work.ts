@@ -50,16 +50,15 @@ export function runWork(options: RunWorkOptions): WorkPlan {
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = waitsForCommit || configured.length > 0;
-  const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
-  const configure = (kernel: Kernel) =>
-    kernel.configure(
-      Object.fromEntries(cellsOf(configured).map((cell) => [cell.id, configOf(cell.options)])),
-    );
+  const configure = (kernel: Kernel) => {
+    const cells = configured.flatMap((id) => live.view.get(id) ?? []);
+    return kernel.configure(Object.fromEntries(cells.map((cell) => [cell.id, configOf(cell.options)])));
+  };
   const execute = (kernel: Kernel) => {
     recorder.isPreparing = false;
     return kernel.execute({
       cellIds,
-      codes: cellsOf(cellIds).map((cell) => cell.code),
+      codes: cellIds.flatMap((id) => live.view.get(id)?.code ?? []),
       fresh: cacheMode !== 'default',
       traceparent: trace && traceparentOf(trace),
     });

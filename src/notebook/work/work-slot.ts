@@ -110,8 +110,7 @@ export class WorkSlot {
       inFlight.plan.cancelRequested();
     }
     if (inFlight?.phase.name !== 'running') return;
-    const { step, seq } = inFlight.phase;
-    this.#run(inFlight, step, seq, true);
+    inFlight.phase = { ...inFlight.phase, isCancelled: true };
     inFlight.plan.cancelRequested();
   }
 
@@ -126,7 +125,8 @@ export class WorkSlot {
     const mayGoOn = done.error === null && !done.interrupted && !phase.isCancelled;
     const next = mayGoOn ? plan.steps[phase.step + 1] : undefined;
     if (next !== undefined) {
-      this.#run(inFlight, phase.step + 1, next(kernel), false);
+      const step = phase.step + 1;
+      inFlight.phase = { name: 'running', step, seq: next(kernel), isCancelled: false };
       return undefined;
     }
     return this.#conclude(inFlight, done);
@@ -153,15 +153,11 @@ export class WorkSlot {
   #first(inFlight: WorkInFlight, kernel: Kernel): void {
     const first = inFlight.plan.steps[0];
     if (first === undefined) throw new Error('A piece of work has no command.');
-    this.#run(inFlight, 0, first(kernel), false);
+    inFlight.phase = { name: 'running', step: 0, seq: first(kernel), isCancelled: false };
   }
 
   #conclude(inFlight: WorkInFlight, done: BridgeDone): ConcludedWork {
     inFlight.phase = { name: 'concluded' };
     return { workId: inFlight.work.id, end: inFlight.plan.conclude(done) };
-  }
-
-  #run(inFlight: WorkInFlight, step: number, seq: number, isCancelled: boolean): void {
-    inFlight.phase = { name: 'running', step, seq, isCancelled };
   }
 }

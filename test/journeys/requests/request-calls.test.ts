@@ -11,7 +11,7 @@ import { descendants, eventually, kernelsOf } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const MAX_CALLS_OF_A_GET = 50;
-const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 400;
+const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 350;
 
 const server = await startServer(test);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });

@@ -3,19 +3,15 @@ import test from 'node:test';
 import type { CellError } from '#src/confined/kernel/messages.ts';
 import { AppError } from '#src/core/errors.ts';
 import { NotebookView } from '#src/notebook/view.ts';
-import {
-  editsNotebook,
-  refuseStructuralErrors,
-  requestedCells,
-} from '#src/notebook/work/execution-request.ts';
+import { executionOf, refuseStructuralErrors, requestedCells } from '#src/notebook/work/execution-request.ts';
 
 test('a request edits when it brings code or settings, even empty ones', () => {
   assert.deepEqual(
     [
-      editsNotebook({ type: 'all' }),
-      editsNotebook({ type: 'cells', cells: [{ cellId: 'a' }] }),
-      editsNotebook({ type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'b', code: '' }] }),
-      editsNotebook({ type: 'cells', cells: [{ cellId: 'a', config: {} }] }),
+      executionOf({ type: 'all' }).edits,
+      executionOf({ type: 'cells', cells: [{ cellId: 'a' }] }).edits,
+      executionOf({ type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'b', code: '' }] }).edits,
+      executionOf({ type: 'cells', cells: [{ cellId: 'a', config: {} }] }).edits,
     ],
     [false, false, true, true],
   );
