@@ -1,4 +1,5 @@
 import { MARK } from '../api.ts';
+import { repeatRuns } from '../counting/repeated-runs.ts';
 import type { UnitOfWork } from '../counting/unit.ts';
 import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
@@ -17,13 +18,7 @@ const unit: UnitOfWork = {
     const wire = await api.wire();
     return {
       feed,
-      async perform(count) {
-        for (let i = 0; i < count; i++) {
-          const completed = feed.until(MARK.completed);
-          expected(await wire.send(api.executeBytes(id)), 202);
-          await completed;
-        }
-      },
+      perform: (count) => repeatRuns(feed, wire, api.executeBytes(id), count),
     };
   },
 };

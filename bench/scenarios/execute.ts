@@ -1,4 +1,5 @@
 import { MARK } from '../api.ts';
+import { repeatRuns } from '../counting/repeated-runs.ts';
 import type { UnitOfWork } from '../counting/unit.ts';
 import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
@@ -15,13 +16,7 @@ const unit: UnitOfWork = {
     const request = api.executeBytes(id, 'c0');
     return {
       feed,
-      async perform(count) {
-        for (let i = 0; i < count; i++) {
-          const completed = feed.until(MARK.completed);
-          expected(await wire.send(request), 202);
-          await completed;
-        }
-      },
+      perform: (count) => repeatRuns(feed, wire, request, count),
     };
   },
 };

@@ -1,4 +1,5 @@
 import { MARK } from '../api.ts';
+import { repeatRuns } from '../counting/repeated-runs.ts';
 import type { UnitOfWork } from '../counting/unit.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
 import { Readers, TIME_MARK } from '../load/readers.ts';
@@ -27,13 +28,7 @@ const unit: UnitOfWork = {
     (await Readers.open(options)).leaveOpen();
     return {
       feed,
-      async perform(count) {
-        for (let i = 0; i < count; i += LINES_A_RUN) {
-          const completed = feed.until(MARK.completed);
-          expected(await wire.send(api.executeBytes(id, 'c0')), 202);
-          await completed;
-        }
-      },
+      perform: (count) => repeatRuns(feed, wire, api.executeBytes(id, 'c0'), Math.ceil(count / LINES_A_RUN)),
     };
   },
 };

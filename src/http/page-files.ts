@@ -18,10 +18,11 @@ export interface PageFile {
   readonly inlineScript: string | null;
 }
 
+const PAGE = 'index.html';
 /** The headers of the page itself, whose name stays when its content changes. */
-export const PAGE_HEADERS = { 'cache-control': 'no-cache', 'cross-origin-opener-policy': 'same-origin' };
+const PAGE_HEADERS = { 'cache-control': 'no-cache', 'cross-origin-opener-policy': 'same-origin' };
 /** The headers of its other files, whose names change with their content. */
-export const FILE_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
+const FILE_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -49,11 +50,58 @@ export class PageFiles {
   }
 }
 
+interface PageRequest {
+  readonly headers: Readonly<Record<keyof typeof READ_CONDITION, string>>;
+}
+
+/** The common part of the routes of pages and their files. */
+const COMMON = { tags: ['Server'], access: 'public', isUndocumented: true } as const;
+
+/** Returns the part of a route that serves the page itself, with this `content-security-policy`. */
+export function pageHandling(files: PageFiles, policy: string) {
+  return {
+    ...COMMON,
+    errors: ['unavailable'],
+    isPage: true,
+    handle: async ({ headers }: PageRequest) =>
+      pageReply(await files.read(PAGE), { ...PAGE_HEADERS, 'content-security-policy': policy }, headers),
+  } as const;
+}
+
+/**
+ * Returns the part of a route that leads from the address of a page with a slash at its end to `name`, without it. The address is
+ * relative, because the server may be below a path of a proxy.
+ */
+export function pageRedirection(name: string) {
+  return {
+    ...COMMON,
+    isPage: true,
+    description: `The links of the page are relative to \`/${name}\`, without a slash at its end.`,
+    handle: () => ({ kind: 'empty', status: 308, headers: { location: `../${name}` } }) as const,
+  } as const;
+}
+
+/** Returns the part of a route that serves the other files of the page. `headersOf` returns headers of a file in addition. */
+export function pageFileHandling(
+  files: PageFiles,
+  headersOf: (file: PageFile) => Readonly<Record<string, string>> = () => ({}),
+) {
+  return {
+    ...COMMON,
+    errors: ['unavailable'],
+    async handle({ params, headers }: PageRequest & { readonly params: { readonly file: string } }) {
+      if (params.file === PAGE) throw notFound(); // the page has a path of its own, with its policy
+      const file = await files.read(params.file);
+      return pageReply(file, { ...FILE_HEADERS, ...headersOf(file) }, headers);
+    },
+  } as const;
+}
+
 /**
  * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser replaces the stored headers
  * with them: with the general policy of this server, the page could load nothing.
  */
-export function pageReply(
+function pageReply(
   { contentType, bytes, etag }: PageFile,
   own: Readonly<Record<string, string>>,
   requested: Readonly<Record<keyof typeof READ_CONDITION, string>>,

@@ -124,21 +124,20 @@ export class Shell {
   }
 
   /** Runs `troupe` and returns when it has ended. */
-  troupe(args: readonly string[], options: Options = {}): Promise<Ended> {
-    return this.start(args, options).ended;
-  }
+  readonly troupe = (args: readonly string[], options: Options = {}): Promise<Ended> =>
+    this.start(args, options).ended;
 
   /** Returns the value that a successful command prints with `--json`. */
-  async json<T>(args: readonly string[], options: Options = {}): Promise<T> {
+  readonly json = async <T>(args: readonly string[], options: Options = {}): Promise<T> => {
     const { exitCode, out, err } = await this.troupe([...args, '--json'], options);
     assert.equal(exitCode, 0, err);
     return JSON.parse(out) as T;
-  }
+  };
 
   /** Returns the output of a successful command, without the last line break. */
-  async text(args: readonly string[], options: Options = {}): Promise<string> {
+  readonly text = async (args: readonly string[], options: Options = {}): Promise<string> => {
     const { exitCode, out, err } = await this.troupe(args, options);
     assert.equal(exitCode, 0, err);
     return out.replace(/\n$/, '');
-  }
+  };
 }

@@ -46,6 +46,14 @@ export const datasources: CommandGroup = (program, context) => {
   const warn = ({ warnings = [] }: Pick<ConnectionTest, 'warnings'>) => {
     for (const { message } of warnings) terminal.err(`warning: ${message}\n`);
   };
+  const readFields = async (file: string, { test }: { test?: boolean }) => ({
+    connection: await connectionFrom(file),
+    testConnection: test === true,
+  });
+  const tellSaved = (command: Parameters<typeof wantsJson>[0], made: Datasource) => {
+    tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
+    warn(made);
+  };
   const report = (command: Parameters<typeof wantsJson>[0], test: ConnectionTest) => {
     tell(command, test, `${test.message} (${test.elapsedMs} ms)`);
     warn(test);
@@ -84,15 +92,12 @@ export const datasources: CommandGroup = (program, context) => {
     .argument('<connection>', CONNECTION)
     .option('--name <name>', 'name to display')
     .option('--test', 'save it only if the connection works')
-    .action(
-      async (slug: string, file: string, { name, test }: { name?: string; test?: boolean }, command) => {
-        const fields = { connection: await connectionFrom(file), testConnection: test === true };
-        const named = name === undefined ? fields : { ...fields, name };
-        const made = await connect(command).datasources.create({ slug, ...named });
-        tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
-        warn(made);
-      },
-    );
+    .action(async (slug: string, file: string, options: { name?: string; test?: boolean }, command) => {
+      const { name } = options;
+      const fields = await readFields(file, options);
+      const named = name === undefined ? fields : { ...fields, name };
+      tellSaved(command, await connect(command).datasources.create({ slug, ...named }));
+    });
   examples(create, [
     'troupe datasources create sales connection.json --test',
     'pass show sales | troupe datasources create sales -',
@@ -104,15 +109,12 @@ export const datasources: CommandGroup = (program, context) => {
     .argument('<connection>', CONNECTION)
     .option('--name <name>', 'name to display; an empty one removes the name')
     .option('--test', 'save it only if the connection works')
-    .action(
-      async (slug: string, file: string, { name, test }: { name?: string; test?: boolean }, command) => {
-        const fields = { connection: await connectionFrom(file), testConnection: test === true };
-        const named = name === undefined ? fields : { ...fields, name: name === '' ? null : name };
-        const made = await connect(command).datasources.replace(slug, named);
-        tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
-        warn(made);
-      },
-    );
+    .action(async (slug: string, file: string, options: { name?: string; test?: boolean }, command) => {
+      const { name } = options;
+      const fields = await readFields(file, options);
+      const named = name === undefined ? fields : { ...fields, name: name === '' ? null : name };
+      tellSaved(command, await connect(command).datasources.replace(slug, named));
+    });
   examples(replace, ['troupe datasources replace sales connection.json']);
   const test = group
     .command('test')

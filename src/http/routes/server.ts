@@ -9,6 +9,10 @@ import { defineRoute, type Route } from '../route.ts';
 
 const SCOPE = 'server:observe';
 
+/** The common part of the operations on the whole server. */
+const OF_SERVER = { tags: ['Operations'], access: 'token', errors: ['missing_scope'] } as const;
+const NEEDS_SCOPE = `It needs a token with the scope \`${SCOPE}\` that is not bound to a workspace, and no \`Service-Workspace-Id\`.`;
+
 /** The operators' view of the whole server and of its kernels. Reading it starts and wakes nothing. */
 export interface ServerObservation {
   /** As OpenMetrics text. */
@@ -32,12 +36,10 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       ...OPERATIONS.getMetrics,
       summary: 'Read the metrics of the server',
       description:
-        'Text in the OpenMetrics format, for Prometheus and others. It needs a token with the scope `server:observe` that ' +
-        'is not bound to a workspace, and no `Service-Workspace-Id`. No label holds an id, a user, a workspace or a path.',
-      tags: ['Operations'],
-      access: 'token',
+        `Text in the OpenMetrics format, for Prometheus and others. ${NEEDS_SCOPE} ` +
+        'No label holds an id, a user, a workspace or a path.',
+      ...OF_SERVER,
       whileDraining: true,
-      errors: ['missing_scope'],
       async handle({ holder }) {
         requireObserver(holder);
         return raw(OPEN_METRICS_TYPE, Buffer.from(await metrics()));
@@ -46,13 +48,9 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
     defineRoute({
       ...OPERATIONS.getServer,
       summary: 'Read the state of the server: its process, kernels, runs, streams, store and limits',
-      description:
-        'Of all workspaces. It needs a token with the scope `server:observe` that is not bound to a workspace, and no ' +
-        '`Service-Workspace-Id`.',
-      tags: ['Operations'],
-      access: 'token',
+      description: `Of all workspaces. ${NEEDS_SCOPE}`,
+      ...OF_SERVER,
       whileDraining: true,
-      errors: ['missing_scope'],
       async handle({ holder }) {
         requireObserver(holder);
         return ok(await state());
@@ -63,11 +61,9 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       summary: 'Follow the load of the server',
       description:
         'Sends server-sent events: `server.snapshot` with the constant facts, `server.replayed`, and then `server.load` ' +
-        'every two seconds. The load is measured once for all subscribers, and only while there are some. Heartbeats are comments. It ' +
-        'needs a token with the scope `server:observe` that is not bound to a workspace, and no `Service-Workspace-Id`.',
-      tags: ['Operations'],
-      access: 'token',
-      errors: ['missing_scope'],
+        'every two seconds. The load is measured once for all subscribers, and only while there are some. Heartbeats are ' +
+        `comments. ${NEEDS_SCOPE}`,
+      ...OF_SERVER,
       handle({ holder }) {
         requireObserver(holder);
         return stream(follow);
@@ -76,13 +72,9 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
     defineRoute({
       ...OPERATIONS.getServerLog,
       summary: 'Read the last lines of the log of the server',
-      description:
-        'Of all workspaces, since the start, as the server wrote them. It needs a token with the scope `server:observe` ' +
-        'that is not bound to a workspace, and no `Service-Workspace-Id`.',
-      tags: ['Operations'],
-      access: 'token',
+      description: `Of all workspaces, since the start, as the server wrote them. ${NEEDS_SCOPE}`,
+      ...OF_SERVER,
       whileDraining: true,
-      errors: ['missing_scope'],
       async handle({ holder }) {
         requireObserver(holder);
         return ok(await log());
