@@ -97,9 +97,18 @@ const failed = (code: FailureCode, message: string): RunEnding => ({
 export const CLOSED: RunEnding = { status: 'cancelled', failure: SESSION_CLOSED };
 export const BROKEN = failed('agent_failed', 'The agent could not go on, through a fault of the server.');
 export const EXPIRED: RunEnding = { status: 'failed', failure: OUT_OF_TIME };
-export const OVER_TIME_LIMIT = failed('agent_time_limit', 'The prompt took more time than one may take.');
-export const OUT_OF_STEPS = failed('agent_step_limit', 'The prompt took more steps than one may take.');
-export const OUT_OF_TOKENS = failed('agent_token_limit', 'The prompt used more tokens than one may use.');
+export const OVER_TIME_LIMIT = failed(
+  'agent_time_limit',
+  'The prompt ran longer than the time limit of prompts.',
+);
+export const OUT_OF_STEPS = failed(
+  'agent_step_limit',
+  'The prompt took more steps than the limit of prompts allows.',
+);
+export const OUT_OF_TOKENS = failed(
+  'agent_token_limit',
+  'The prompt used more tokens than the limit of prompts allows.',
+);
 
 export const agentSessionSetup = setup({
   types: {} as {

@@ -13,7 +13,7 @@ import type { Key } from './keys.ts';
 
 /** Larger records are not compared. */
 const MAX_BYTES = 4096;
-/** Records that are looked at in search of one that was there before. */
+/** The most records that are tried in search of one that existed before the commit. */
 const MAX_TRIES = 4;
 
 /** A commit, as far as a witness is chosen from it. */

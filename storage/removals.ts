@@ -167,7 +167,7 @@ export class Removals implements Disposable {
     }
   }
 
-  /** Takes step by step all that is left of a thing, unless it has come to another worker. */
+  /** Removes, step by step, all that is left of a thing, unless another worker has become its home. */
   async #remove(removal: Removal): Promise<void> {
     const { workspaceId, home, kind, id } = removal;
     const step = this.#steps.get(kind);

@@ -29,8 +29,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // Spans of the server's work. Every other folder may take a tracer as a parameter.
   'src/tracing': { values: [] },
   'src/events': { values: ['src/core'] },
-  // The processes of a server: the homes of things, the way from worker to worker, and the watch over workers. Every other folder
-  // may take its port as a parameter.
+  // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
+  // get the cluster as a parameter, so they import its types only.
   'src/cluster': { values: ['src/os', 'src/core', 'src/confined'], types: ['src/events'] },
   'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
@@ -201,7 +201,7 @@ test('no folder imports against the layering', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the layering allows nothing that no file uses', () => {
+test('the table of layers permits no import that no file makes', () => {
   const isUsed = (from: string, to: string, asTypes: boolean) =>
     IMPORTS.some(
       ({ file, target, typeOnly, isOurs }) =>

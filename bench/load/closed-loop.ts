@@ -16,7 +16,7 @@ export interface ClosedLoop {
   readonly forMs: number;
   /** The status that every response must have. */
   readonly expect: number;
-  /** The place of eight digits in the request; each request gets a number of its own there. */
+  /** The offset of eight digits in the request, which each request replaces by its own number. */
   readonly numberAt?: number;
   /**
    * Counting continues, for a few seconds at most, until this many answers have come, because a slow server gives none in a short

@@ -2,7 +2,7 @@
 
 /** A live session of one notebook, as a client of that server sees it. It does one thing at a time. */
 export interface Session {
-  /** Runs one cell, or all of them. Resolves with the time at which the client knew that it has ended, however it did. */
+  /** Runs one cell or all. Resolves with the time at which the client learned that the run has ended, with or without success. */
   run(cell?: number): Promise<number>;
   /** Runs code outside of the cells, as agents do. Resolves with the time of the answer. */
   call(code: string): Promise<number>;

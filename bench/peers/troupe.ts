@@ -74,7 +74,7 @@ class TroupeSession implements Session {
     return expected(await this.#send(this.#api.codeBytes(this.id, code)), 200).at;
   }
 
-  /** A cancel needs the id of the run, which the answer may bring after the stream has brought the first event. */
+  /** A cancel needs the id of the run, and the response with the id may arrive after the first event of the stream. */
   async printed(text: string): Promise<void> {
     await this.#feed.until(text);
     await this.#accepted;

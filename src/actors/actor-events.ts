@@ -3,9 +3,9 @@
  * begins when it is first followed and ends some time after the last subscriber has left, so that a returning
  * subscriber gets the missed events. Without a stream, nothing is noted.
  *
- * Events are joined (actor-changes.ts) and sent at most ten times a second, once they are on disk. The first change
- * after a pause is sent at once. Each worker may have actors of the workspace: workers that are not the home of the
- * stream report their events (actor-reporter.ts) as long as there is a stream.
+ * Events are joined (actor-changes.ts) and sent at most ten times a second, once they are on disk. A change is sent at once if
+ * nothing was sent in the last tenth of a second. Actors of the workspace can be in any worker: as long as there is a stream, the
+ * other workers report the events of their actors to its home (actor-reporter.ts).
  */
 
 import type { WorkspaceId } from '#src/core/ids.ts';

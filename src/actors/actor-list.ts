@@ -9,7 +9,7 @@ export interface ActorQuery {
   readonly kind?: string | undefined;
   /** The path of a state; it also selects the states within that one. */
   readonly state?: string | undefined;
-  /** A part of an id of the actor, or of one that it has to do with, in any case. */
+  /** A part of the id of the actor or of a linked one, in upper or lower case. */
   readonly q?: string | undefined;
   readonly after?: string | undefined;
   readonly limit: number;

@@ -4,12 +4,12 @@ import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 
 export type StoredForm = Pick<ActorSnapshot, 'value' | 'context'>;
 
-/** The tag of states that are not stored: a restart makes of the state before the same as of these. */
+/** The tag of states that are not stored, because a restart treats them like the state before them. */
 const UNSTORED = 'unstored';
 
 /**
- * Returns whether nothing has to be stored for an actor to come back right: it is as it was stored, or in a state that is not.
- * Members of the context are the same only if they are identical.
+ * Returns whether nothing has to be stored for an actor: it equals its stored form, or its state is one that is not stored. Members
+ * of the context are compared by identity.
  */
 export function needsNoStoring(snapshot: AnyMachineSnapshot, stored: StoredForm | undefined): boolean {
   if (stored === undefined || snapshot.status !== 'active') return false;

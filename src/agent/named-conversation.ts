@@ -1,5 +1,5 @@
 /**
- * The conversation that a request to open one names. A conversation that the caller may not know of is refused like one
+ * Finds the conversation that a request names when it opens one. A conversation that the caller may not know of is refused like one
  * that does not exist.
  */
 import { AppError, notFound } from '#src/core/errors.ts';

@@ -23,7 +23,10 @@ const LIMIT_NOTE =
   '[Note of the server: the request before this stopped at a limit, and is over. Go on with it only if the next message asks ' +
   'for that.]';
 
-/** Returns the entries as a model gets them: the last prompt, which is being answered, as it is, those before by their outcomes. */
+/**
+ * Returns the entries as a model gets them: earlier prompts by their outcomes, and the last prompt, which is being answered,
+ * unchanged.
+ */
 export function withoutWithdrawn(entries: readonly StoredEntry[]): StoredEntry[] {
   const last = entries.findLastIndex(({ entry }) => entry.role === 'user');
   const shown: StoredEntry[] = [];
@@ -42,7 +45,7 @@ function shownExchange(exchange: readonly StoredEntry[]): readonly StoredEntry[]
   const entry = exchange[0]?.entry;
   if (entry?.outcome === undefined) return exchange;
   const { outcome } = entry;
-  // A prompt that nothing was said to would be one message with the next one.
+  // Without an answer in between, a prompt would be merged with the next one into one message.
   const isStarted = exchange.some((kept) => kept.entry.role === 'assistant');
   if (outcome === 'limit' && isStarted) return [...exchange, noteAt(entry, LIMIT_NOTE)];
   const how = outcome === 'limit' ? 'failed' : outcome;

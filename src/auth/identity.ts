@@ -104,7 +104,7 @@ export class Identity {
     committed: Promise<void> | undefined,
     act: () => Promise<void>,
   ): Promise<void> {
-    // A failure of the announcement before must not prevent this one.
+    // A failure of the preceding announcement must not prevent this one.
     const [earlier] = await Promise.allSettled([before]);
     await committed;
     await act();

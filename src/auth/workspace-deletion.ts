@@ -110,7 +110,10 @@ export class WorkspaceDeletion {
     throw new AppError('last_workspace', 'You own no other workspace, and could not create one any more.');
   }
 
-  /** Before the first step every worker has forgotten the workspace: one that has died since the deletion may not have asked them. */
+  /**
+   * Before the first step every worker forgets the workspace, because a worker that died after the deletion may not have asked
+   * them.
+   */
   #removeSome(workspaceId: string): boolean | Promise<boolean> {
     const { store } = this.#options.identity;
     if (!this.#forgotten.has(workspaceId)) return this.#haveOthersForget(workspaceId);

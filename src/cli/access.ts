@@ -81,8 +81,8 @@ function localUrl({ host, port }: Config): string {
 }
 
 /**
- * Returns the address at which the server of these settings listens when `baseUrl` calls it `localhost`: that name also stands for
- * an address at which another program of this machine may listen.
+ * Returns the address at which the server of these settings listens when `baseUrl` names it `localhost`, because `localhost` has a
+ * second address at which another program may listen.
  */
 function withoutLocalhost(baseUrl: string, config: Config): string {
   if (!URL.canParse(baseUrl) || !hasPortOf(baseUrl, config) || isIP(config.host) === 0) return baseUrl;

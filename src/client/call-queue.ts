@@ -1,6 +1,6 @@
 import { unlessAborted } from './abort.ts';
 
-/** Orders the calls of one session: each begins when the one before is over, so that none is refused with `session_busy`. */
+/** Queues the calls of one session: each begins when the preceding call is over, so that none is refused with `session_busy`. */
 export class CallQueue {
   /** Resolves, once it is asked, when the last call is over. */
   #last: () => Promise<unknown> = () => Promise.resolve();

@@ -65,7 +65,7 @@ export const SERVER_SETTINGS = {
     kind: boolean,
     default: 'false',
     description:
-      'Whether to begin with an empty store although credentials (bootstrap.json) or a keyring of an earlier one are there. Otherwise the server refuses to start, because a volume may not be mounted. Set it for one start only.',
+      'Whether to create an empty store next to credentials (bootstrap.json) or a keyring of an earlier store. Without it the server refuses to start then, because the volume with the store may not be mounted. Set it for one start only.',
   }),
   diskReserveMb: setting({
     env: 'TROUPE_DISK_RESERVE_MB',
@@ -93,7 +93,7 @@ export const SERVER_SETTINGS = {
     kind: integer(1, 8760),
     default: '24',
     unit: 'h',
-    description: 'Hours between two such backups.',
+    description: 'Hours between two of these backups.',
   }),
   backupIncrementMin: setting({
     env: 'TROUPE_BACKUP_INCREMENT_MIN',
@@ -108,7 +108,7 @@ export const SERVER_SETTINGS = {
     kind: integer(1, 10_000),
     default: '7',
     description:
-      'How many such backups are kept, with their increments; older ones are deleted. One more is kept where backups are made early, because increments become large.',
+      'How many of these backups are kept, with their increments; older ones are deleted. One more is kept if large increments make backups come earlier.',
   }),
   auditForward: optional({
     env: 'TROUPE_AUDIT_FORWARD',

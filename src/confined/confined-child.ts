@@ -102,8 +102,8 @@ export class ConfinedChild implements Disposable {
   #isGone = false;
 
   /**
-   * Starts the child at once; no event comes before the caller's turn is over. `request` is called when the host is there,
-   * immediately before the order of its result is sent.
+   * Starts the child at once; no event comes before the caller's turn is over. `request` is called when the host is up, immediately
+   * before the launch that it returns is sent.
    */
   constructor(port: ChildPort, request: () => ChildRequest, events: ChildEvents, reading?: FrameReading) {
     this.#port = port;

@@ -38,7 +38,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
-  /** The feeds of other processes. Each is a subscriber as well. */
+  /** The feeds through which other processes get this stream. Each feed is also one of the subscribers. */
   readonly #feeds = new Feeds();
   #userCount = 0;
   readonly backpressure: Backpressure;
@@ -191,7 +191,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
       // The producer does not wait for observers.
       const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
       const mostBytes = isMoving ? subscriber.mostLagBytes(limitBytes) : limitBytes;
-      // The connection of one that rests takes all that it is given.
+      // The connection of a subscriber that rests takes all bytes that it is given.
       if (lagBytes > mostBytes && !subscriber.isResting) {
         this.#cutOff(subscriber, 'slow_subscriber');
         continue;

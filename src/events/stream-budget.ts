@@ -22,7 +22,7 @@ export interface ChargedStream {
   settle(): void;
 }
 
-/** Streams are brought to this part of the limit, so that the next frame does not exceed it again. */
+/** Subscribers are cut off until this part of the limit is used, so that the next frame does not exceed it again. */
 const TARGET_SHARE = 7 / 8;
 /**
  * The share of the lagging subscribers that one round cuts off at most: frames that several share are counted after

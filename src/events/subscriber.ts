@@ -53,8 +53,8 @@ export class Subscriber {
   }
 
   /**
-   * Until then nothing is written to it. The opening is written before anything of the ring and never counts as lag; one
-   * that has it already joins without.
+   * Until then nothing is written to it. The opening is written before the ring and never counts as lag; a subscriber that has it
+   * already joins without an opening.
    */
   join(next: number, opening?: Opening): void {
     this.next = next;

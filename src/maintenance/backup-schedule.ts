@@ -1,4 +1,4 @@
-/** Backups that a server makes of itself, at an interval, keeping the newest ones, and the increments that it adds to the latest. */
+/** Makes backups of the running server at an interval, deletes all but the newest ones, and adds increments to the latest. */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -83,8 +83,8 @@ interface Tree extends CopiedTree {
 }
 
 /**
- * Copies the directory `from` to `to`, which is created. Resolves with the tree; the copies are on disk then. With `known`, the
- * copy has changed files only: one that is known and has not changed since is listed as it is there.
+ * Copies the directory `from` to `to`, which is created. Resolves with the tree; the copies are on disk then. With `known`, only
+ * changed files are copied: a file that is in `known` and has not changed since keeps its entry from there.
  */
 export async function copyTree(
   from: string,

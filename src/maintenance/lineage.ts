@@ -17,7 +17,7 @@ import type { Store } from '#storage/store.ts';
 /** The name of a state of a store. */
 export interface Lineage {
   readonly mark: string;
-  /** The file, and when it came to be. */
+  /** The inode of the file, and the time of its creation. */
   readonly inode: number;
   readonly bornMs: number;
   /** The last transaction of the state. */

@@ -69,8 +69,8 @@ export async function* differencesFrom(manifest: Manifest, directory: string): A
 }
 
 /**
- * Resolves with whether the copy of a file below `folder` is another name of one that is listed before it, with the same content: then
- * it need not be read again.
+ * Resolves with whether the copy of a file below `folder` is a hard link to an earlier file of the list with the same content, so
+ * that it need not be read again.
  */
 export async function isOtherName({ path, sameAs }: CopiedFile, folder: string): Promise<boolean> {
   return sameAs !== undefined && (await isSameFile(join(folder, sameAs), join(folder, path)));

@@ -113,7 +113,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
     await give(join(root, place));
     written.add(path);
   }
-  // Links come after all files, so that none of them is on the way to one.
+  // Links are made after all files, so that no file is written through a link.
   for (const [path, target] of state.links) {
     const place = placeOf(path);
     await makeParent(place);

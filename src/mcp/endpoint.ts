@@ -30,7 +30,7 @@ export interface McpHttpRequest {
 }
 
 const SESSION_HEADER = 'mcp-session-id';
-/** Stands for this server in addresses: the protocol looks at no address, and the API is asked within the process. */
+/** A host name in place of this server: the protocol ignores it, and requests to the API stay within the process. */
 const HERE = 'http://troupe.invalid';
 
 export class McpEndpoint {

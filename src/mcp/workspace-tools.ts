@@ -163,7 +163,7 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
     defineTool({
       name: 'get_run',
       description:
-        'How a run ended, with what its cells printed and show. It waits for the end of a run that goes on.',
+        'How a run ended, with the outputs and the printed text of its cells. It waits for the end of a run that goes on.',
       schema: Type.Object({ runId: id('The id of the run, as run_cells returns it.'), ...LIMITS }, closed),
       async run({ runId, timeoutS = DEFAULT_TIMEOUT_S }, call: McpCall) {
         return cellsOutcome(await awaitRun(call, runId, timeoutS));
@@ -226,7 +226,10 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
           content: Type.String({ maxLength: 3_000_000 }),
           encoding: Type.Optional(
             Type.Unsafe<'utf-8' | 'base64'>(
-              Type.String({ enum: ['utf-8', 'base64'], description: 'Of the content; utf-8 if not given.' }),
+              Type.String({
+                enum: ['utf-8', 'base64'],
+                description: 'The encoding of the content; utf-8 if not given.',
+              }),
             ),
           ),
         },

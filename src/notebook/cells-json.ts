@@ -35,7 +35,7 @@ export function jsonBytesOf(cells: readonly Cell[]): number {
   return cells.reduce((sum, cell) => sum + lengthOf(cell), 0);
 }
 
-/** Returns the code of a cell, or a digest of it when it is long: another code has another mark. */
+/** Returns a text that differs whenever the code differs: the code itself, or its digest when it is long. */
 export function codeMark(cell: Cell): string {
   return isLongString(cell.code) ? `sha256:${atOnce(longCodeOf(cell)).digest}` : cell.code;
 }

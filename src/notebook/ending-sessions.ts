@@ -64,7 +64,7 @@ export class EndingSessions implements Disposable {
     }
   }
 
-  /** Looks at a session that is due: ends it, has it looked at later, or closes the environment of one that has ended. */
+  /** Handles a session that is due: ends it, sets a later time, or closes the environment of a session that has ended. */
   #look(session: ActorId, place: string): void {
     const { store, actors, ends } = this.#options;
     const end = ends.of(session);

@@ -14,8 +14,8 @@ export class NewNotebooks {
   readonly #inSlices = new Set<{ workspaceId: WorkspaceId; id: string; isOvertaken: boolean }>();
 
   /**
-   * Encodes the result of `make`, which has a new id each time, and calls `put`. No notebook of the workspace with a
-   * greater id has been stored by then.
+   * Encodes the result of `make`, which has a new id each time, and calls `put`. When it is put, no notebook of the workspace with
+   * a greater id has been stored.
    */
   async create(
     workspaceId: WorkspaceId,

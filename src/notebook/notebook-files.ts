@@ -25,7 +25,7 @@ export interface Converter {
   convert(request: ConvertRequest): Promise<ConvertResult>;
 }
 
-/** A notebook file that was brought. */
+/** A notebook file to import. */
 export interface NotebookText {
   readonly format: ReadableFormat;
   readonly content: string;

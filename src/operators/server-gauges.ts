@@ -69,7 +69,7 @@ export function observeServer({
   registry.observedGauge(
     {
       name: 'troupe_kernels_memory_bytes',
-      help: 'Resident memory of all kernels and the processes they started; shared pages count in each.',
+      help: 'Resident memory of all kernels and the processes they started; a shared page counts in each process.',
     },
     [],
     () => one(kernels.latest.kernels.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)),

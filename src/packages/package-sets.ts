@@ -298,7 +298,7 @@ function makerOf(name: string): string {
   return name.slice(UNFINISHED.length, name.lastIndexOf('.'));
 }
 
-/** Returns the workspace's part of the requirements, as a sentence. */
+/** Returns a sentence that names the requirements of the workspace. */
 function shareOf(workspace: PackagePlan['workspace']): string {
   return `(The workspace asks for ${workspace.map(([, one]) => one).join(', ')}: see \`troupe packages list\`.)`;
 }

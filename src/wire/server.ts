@@ -24,7 +24,8 @@ const usage = {
   }),
   memoryBytes: Type.Integer({
     description:
-      'Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.',
+      'Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the ' +
+      'mapped pages of the store.',
   }),
 };
 
@@ -72,7 +73,7 @@ const facts = {
     {
       troupe: Type.String(),
       node: Type.String(),
-      marimo: nullable(Type.String({ description: 'Null until the kernel host was up.' })),
+      marimo: nullable(Type.String({ description: 'Null until the kernel host is up.' })),
     },
     { $id: 'ServerVersions', ...closed },
   ),
@@ -143,7 +144,7 @@ const load = {
     },
     { $id: 'KernelHostState', ...closed },
   ),
-  actors: Type.Array(ActorCountSchema, { description: 'The actors in memory of all workspaces.' }),
+  actors: Type.Array(ActorCountSchema, { description: 'The actors of all workspaces that are in memory.' }),
   requests: Type.Integer({ description: 'Requests that have no answer yet, without event streams.' }),
   streams: Type.Integer({ description: 'Open event streams.' }),
   warnings: Type.Array(Type.String(), {

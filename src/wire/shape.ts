@@ -34,7 +34,7 @@ export const CreatedByIfKnown = Type.Optional(
   }),
 );
 
-/** Returns the schema of a member under a name that it had before: it stays for clients that use it. */
+/** Returns the schema of a member under its former name, which stays for clients that use it. */
 export function formerName<T extends TSchema>(schema: T, name: string) {
   return Type.Unsafe<Static<T>>({
     ...schema,

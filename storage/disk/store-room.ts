@@ -56,7 +56,7 @@ const LOOK_EVERY_MS = 1000;
 const LOOK_SELDOM_MS = 10_000;
 /** The free space that counts as far from filling the disk, as a multiple of the warning's limit. */
 const PLENTY = 4;
-/** While commits are made, they look at most this often. */
+/** The shortest time between two measurements of the disk that commits make. */
 const MIN_LOOK_MS = 100;
 const RETRY_MS = 500;
 /** A smaller reserve is topped up. */

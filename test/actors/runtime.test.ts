@@ -228,7 +228,7 @@ test('an actor that cannot even be made throws at its maker and leaves nothing',
   assert.deepEqual([actors.peek(box('a')), [...runtime.inspect()], logged.length], [undefined, [], 1]);
 });
 
-test('an actor counts among those that own something from the turn in which it begins to', async (t) => {
+test('an actor is listed as a resident from the turn in which it becomes one', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors, bags } = startBoxes(t, store);
   for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });

@@ -43,7 +43,7 @@ test('a history within the budget stays as it is', () => {
   assert.deepEqual(compact(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
 });
 
-test('the oldest output goes first, and only as many as necessary', () => {
+test('outputs are left out from the oldest on, and only as many as necessary', () => {
   const { entries, outputs, prompts } = compact(HISTORY, 2_500);
   assert.deepEqual([outputs, prompts], [1, 0]);
   assert.deepEqual(shown(entries).flat(), [

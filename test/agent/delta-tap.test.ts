@@ -104,7 +104,7 @@ test('the pieces of each vendor are recognised', () => {
   );
 });
 
-test('no more than some pages are held back, so that an endless answer is noticed', () => {
+test('only a few pages of text are held back, so that an endless answer is noticed', () => {
   const { tap } = tapped('openai-compatible');
   let passed = 0;
   for (let i = 0; i < 100; i++) passed += tap.push(Buffer.from(chat({ content: 'x'.repeat(1_000) }))).length;

@@ -124,7 +124,7 @@ test('OpenAI keeps nothing, and gets pictures as pictures and no reasoning of an
   assert.ok(!JSON.stringify(sent).includes('A line.'));
 });
 
-test('a chat completions server gets no pictures, and a text that says there was one', async () => {
+test('a chat completions server gets a text in place of each picture', async () => {
   const sent = JSON.stringify(await sentTo('openai-compatible', 'openai-compatible/m', false));
   assert.ok(!sent.includes(PNG.toString('base64')));
   assert.ok(sent.includes('[1 image that you cannot see]'));

@@ -41,7 +41,7 @@ test('a new conversation is at home in the worker that opens it, and later than 
   assert.ok(first > committed && second > first, `${committed} ${first} ${second}`);
 });
 
-test('a worker in which nothing is at home any more makes no conversation', async (t) => {
+test('a worker that has no homes left creates no conversation', async (t) => {
   const store = await shared(t);
   assert.throws(() => newConversationId(store, WORKSPACE, () => false), { code: 'unavailable' });
 });

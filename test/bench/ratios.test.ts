@@ -53,7 +53,7 @@ test("for rates, the ratio is Troupe's multiple of the peer's rate, and the shar
   assert.equal(isMet, false);
 });
 
-test('a slower tail than that of the better peer misses a target for the tail', () => {
+test('a tail that is slower than the tail of the better peer misses the target', () => {
   const times = { troupe: [1, 1, 9], marimo: [2, 2, 8] };
   assert.equal(ratiosOf(outcomeOf('ms', { peer: 1.2 }, times)).isMet, true);
   assert.equal(ratiosOf(outcomeOf('ms', { peer: 1.2, tail: true }, times)).isMet, false);

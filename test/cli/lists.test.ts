@@ -12,11 +12,7 @@ import { Shell } from './troupe-process.ts';
 const server = await startServer(test);
 const { client } = server;
 const shell = new Shell(test, server);
-const { troupe, json, text } = {
-  troupe: shell.troupe.bind(shell),
-  json: shell.json.bind(shell),
-  text: shell.text.bind(shell),
-};
+const { troupe, json, text } = shell;
 
 test('notebooks, sessions and environments are listed and found by title', async () => {
   const open = await openNotebook(server, { a: '1' }, { title: 'Sales of May' });

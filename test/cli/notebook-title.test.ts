@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { titleOfFile } from '#src/cli/run/notebook-title.ts';
 
-test("a title is that of the file, with any kind of line ends, or else the file's name", () => {
+test('the title is read from the file, with any kind of line ends; a file without one has its name as title', () => {
   const app = (title: string) => `import marimo\n\napp = marimo.App(width="full", app_title=${title})\n`;
   const titles = [
     titleOfFile('a.py', { format: 'py', content: app('"Sales"') }),

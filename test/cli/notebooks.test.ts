@@ -13,11 +13,7 @@ import { Shell } from './troupe-process.ts';
 const server = await startServer(test);
 const { client } = server;
 const shell = new Shell(test, server);
-const { troupe, json, text } = {
-  troupe: shell.troupe.bind(shell),
-  json: shell.json.bind(shell),
-  text: shell.text.bind(shell),
-};
+const { troupe, json, text } = shell;
 
 test('a notebook is created, shown, listed and deleted', async () => {
   const fields = {

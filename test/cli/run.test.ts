@@ -12,11 +12,7 @@ import { Shell } from './troupe-process.ts';
 const server = await startServer(test);
 const { client } = server;
 const shell = new Shell(test, server);
-const { troupe, json, text } = {
-  troupe: shell.troupe.bind(shell),
-  json: shell.json.bind(shell),
-  text: shell.text.bind(shell),
-};
+const { troupe, json, text } = shell;
 
 interface Finished {
   readonly notebookId: string;
@@ -270,7 +266,7 @@ test('a missing or unknown notebook file is a usage error', async () => {
   }
 });
 
-test('cells that cannot run say why by the names of cells, the others run, and --strict refuses all', async () => {
+test('cells that cannot run are shown with the reason and named cells, the others run, and --strict refuses all', async () => {
   const name = file('double.py', { one: 'x = 1', two: 'x = 2', fine: 'print("ran")' });
   const { exitCode, out } = await troupe(['run', name]);
   assert.equal(exitCode, 1);
@@ -288,7 +284,7 @@ test('cells that cannot run say why by the names of cells, the others run, and -
   assert.match(strict.err, /one \(x is also defined in two\), two \(x is also defined in one\)/);
 });
 
-test('a cell that runs again for its state is shown without a place among the others', async () => {
+test('a cell that runs again because its state has changed is shown without a number', async () => {
   const name = file('state.py', {
     make: 'import marimo as mo\nget, set_ = mo.state(0)',
     read: 'print("state", get())',

@@ -62,7 +62,7 @@ for (const columns of [80, 1, 0]) {
   });
 }
 
-test('every command that names an item shows a name with steering characters without them', async () => {
+test('every command removes control characters from the names that it shows', async () => {
   const name = 'a\u001b]0;owned\u0007\u009b2J\u202eb';
   const { id } = await server.client.notebooks.create({
     serialization: { cells: [{ cell_id: 'c', code: `# ${name}`, options: { name } }] },

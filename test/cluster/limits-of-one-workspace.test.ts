@@ -86,7 +86,7 @@ for (const workers of ['1', '3']) {
     await cancelAll();
   });
 
-  test(`${name} one member cannot take the share of the others, and the refusal names the limit`, async () => {
+  test(`${name} one member cannot use up the share of the others, and the refusal names the limit`, async () => {
     await set({ runs: 6, runsPerUser: 2 });
     const own = await runAll(ada);
     assert.equal(own.runIds.length, 2);

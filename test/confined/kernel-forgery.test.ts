@@ -54,7 +54,7 @@ test('a frame that only announces a great length, byte by byte, waits for its en
   assert.deepEqual([(await guilty.exited).cause, guilty.exits[0]?.code], ['kernel_exited', 4]);
 });
 
-test('a forged end of another command than the one in flight is ignored', async () => {
+test('a forged end of a command that is not in flight is ignored', async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
     g: 'for seq in (-1, 0, 1, 2, 4, 1e9): forge(done(seq))\nx = 1',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { makeFolder } from '#src/core/make-folder.ts';
 
-test('a folder is made with those above it, and one that is there stays', (t) => {
+test('a folder is created with its parents, and an existing folder is kept', (t) => {
   const root = mkdtempSync(join(tmpdir(), 'troupe-folder-'));
   t.after(() => rmSync(root, { recursive: true }));
   const path = join(root, 'a', 'b', 'c');

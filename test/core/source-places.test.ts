@@ -9,7 +9,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 /** Says that all of the first line comes from line 3 of `thing.ts`. */
 const MAP = { version: 3, sources: ['thing.ts'], names: [], mappings: 'AAEA' };
 
-test('a stack trace names the place in the source when there is a map, and the file as it is when there is none', async (t) => {
+test('a stack trace names the place in the source where there is a map, and otherwise the compiled file', async (t) => {
   const { prepareStackTrace } = Error;
   t.after(() => {
     Error.prepareStackTrace = prepareStackTrace;

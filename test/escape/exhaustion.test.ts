@@ -1,4 +1,7 @@
-/** Notebooks that take all there is: each is stopped by its own limit, says so, and another session goes on meanwhile. */
+/**
+ * Notebooks that use up a resource: each is stopped by its limit with an error that names it, and another session goes on
+ * meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';

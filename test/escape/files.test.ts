@@ -67,7 +67,7 @@ const KERNEL_USERS = process.getuid?.() === 0 ? [{}, { TROUPE_KERNEL_UID: String
 
 for (const settings of KERNEL_USERS) {
   const whose = 'TROUPE_KERNEL_UID' in settings ? 'another user' : "the server's user";
-  test(`kernels of ${whose} change and delete files that requests stored, and requests those of kernels`, async (t) => {
+  test(`kernels of ${whose} change and delete files that requests stored, and requests change and delete files of kernels`, async (t) => {
     const server = await startServer(t, settings);
     const { client } = server;
     await client.files.put('before/start.txt', Buffer.from('1'));

@@ -77,7 +77,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
   guardian: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(pipe:|\/proc\/)/, most: 5 },
   zygote: ZYGOTE,
   preload: ZYGOTE,
-  // A spare that will become a kernel, or one that gives up its rights: its view of the disk is made of folders that it opens.
+  // A process that waits to become a kernel, or is giving up its rights: it opens the folders from which its view of the disk is
+  // built.
   starting: {
     isConfined: false,
     stdio: [ANY_STREAM, ANY_STREAM, ANY_STREAM],
@@ -182,7 +183,7 @@ async function work(
   if (withModel) await client.models.test('local/tiny');
 }
 
-/** Asks again for work whose process ends by itself, while that process was not seen: some end within milliseconds. */
+/** Starts the work again until its process was seen, because some processes end within milliseconds. */
 async function askAgain({ client }: Client, missing: ReadonlySet<string>): Promise<void> {
   const asks: Readonly<Record<string, () => Promise<unknown>>> = {
     convert: () => client.notebooks.import({ format: 'py', content: '# slow\nx = 1' }),

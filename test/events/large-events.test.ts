@@ -58,7 +58,7 @@ test('a subscriber gets at most a megabyte in one turn, and live events follow t
   assert.deepEqual(sink.story.slice(2), ['session.replayed', 'live']);
 });
 
-test('a large state takes one piece of memory for each subscriber: the rest is encoded as it is taken', async () => {
+test('a large state takes the memory of one piece for each subscriber, because the next piece is encoded when it is taken', async () => {
   const budget = new StreamBudget(100 * MIB);
   const stream = new SessionStream({ sessionId: 's', budget });
   const { sink, subscription } = subscribe(stream, [snapshot, LARGE], false);

@@ -12,7 +12,7 @@ export class Ledger {
   updatedAt = '';
   /** A request for a run that got no response: it may have happened or not. */
   unanswered: { readonly key: string; readonly code: string } | undefined;
-  /** Whether the server was killed since runs were last brought to an end. */
+  /** Whether the server was killed after the last time that all runs were ended. */
   mayBeStale = false;
   /** Acknowledged runs in order, each with its terminal record once that was read. */
   readonly #runs = new Map<string, Run | undefined>();

@@ -24,7 +24,7 @@ export interface RecordedOptions {
   /** The run ends after so many steps or this time, whichever comes first. */
   readonly steps: number;
   readonly seconds: number;
-  /** How long the flush of a commit is made to take at most. */
+  /** The longest delay that is added to the flush of a commit. */
   readonly slowFlushMs: number;
   readonly say: (line: string) => void;
 }

@@ -3,8 +3,8 @@ import test from 'node:test';
 import { driveWorkerFaults } from './worker-deaths.ts';
 
 test('whenever workers are killed or stopped, everything the server acknowledged is kept and the others go on', async (t) => {
-  // The seed ends, in this order: a worker that decides a turn, two at once, one that begins a run, one by SIGSTOP, the home
-  // of a session, and a worker that only passes its requests on.
+  // With this seed, the rounds kill, in this order: a worker that decides a turn, two workers at once, a worker that begins a run,
+  // one by SIGSTOP, the home of a session, and a worker that only forwards requests.
   const report = await driveWorkerFaults({
     workers: 3,
     seed: 20_279_883,

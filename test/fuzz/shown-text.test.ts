@@ -196,7 +196,7 @@ test('a whole run of hostile cells is shown to its end', async () => {
   }
 });
 
-test('outputs made to be slow are shown in time proportional to their size', () => {
+test('outputs that are written to be slow are shown in time proportional to their size', () => {
   const size = 100_000;
   const nested = (begin: string, end: string, depth: number) => begin.repeat(depth) + end.repeat(depth);
   const label = `&quot;${'<'.repeat(size)}&quot;`;

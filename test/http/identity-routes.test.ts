@@ -137,7 +137,7 @@ for (const [method, path, body] of REFUSED) {
   });
 }
 
-test('a refusal says which members a change may have, and whom a token cannot be made for', async (t) => {
+test('a refusal names the members that a change may have, and the user for whom no token can be made', async (t) => {
   const { call } = await serve(t);
   const nothing = await call('PATCH', '/members/owner', { body: {} });
   assert.equal(nothing.body.detail, 'The body must have at least one of role, name.');

@@ -17,7 +17,7 @@ const revoked = () => {
   throw new AppError('unauthenticated', 'The token was revoked.');
 };
 
-/** A server with a route for JSON, one that prepares, and one for bytes, and the outcomes of their requests. */
+/** A server with three routes: for JSON, with a preparation, and for bytes. `outcomes` are those of their requests. */
 async function serveBodies(t: TestContext, options: Partial<ServerOptions> = {}) {
   const seen = { handled: 0, bytes: 0, begun: 0, errors: [] as unknown[] };
   const preparing = deferred();

@@ -37,7 +37,7 @@ test('an operation documents everything that its route does', () => {
   );
 });
 
-test('the codes of an operation are its own and those of admission', () => {
+test('an operation documents its own error codes and the codes of admission', () => {
   const codes: unknown[] = [];
   every(document.paths['/things']?.post?.responses, (response) => {
     if (Array.isArray(response['x-error-codes'])) codes.push(...response['x-error-codes']);

@@ -31,15 +31,15 @@ const BROKEN: Failure = {
 };
 const OUT_OF_TIME: Failure = {
   code: 'agent_time_limit',
-  message: 'The prompt took more time than one may take.',
+  message: 'The prompt ran longer than the time limit of prompts.',
 };
 const OUT_OF_STEPS: Failure = {
   code: 'agent_step_limit',
-  message: 'The prompt took more steps than one may take.',
+  message: 'The prompt took more steps than the limit of prompts allows.',
 };
 const OUT_OF_TOKENS: Failure = {
   code: 'agent_token_limit',
-  message: 'The prompt used more tokens than one may use.',
+  message: 'The prompt used more tokens than the limit of prompts allows.',
 };
 
 test('a prompt that needs tools thinks and acts in turn, and its run is ended once', (t) => {

@@ -139,7 +139,7 @@ test('increments are added to the latest backup; when they are larger than it, a
   assert.ok(lines.some(({ msg }) => msg === 'an increment was added to the backup'));
 });
 
-test('early backups do not push out those of earlier days', async (t) => {
+test('backups that are made early do not displace the backups of earlier days', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const ago = (hours: number) =>

@@ -67,7 +67,7 @@ test('options of a wrong type count as absent', () => {
   for (const column of [1.5, 1e300]) assert.deepEqual(configOf({ column }), defaults, `${column}`);
 });
 
-test('the title is that of the app options, when it is text', () => {
+test('the title is read from the app options, if it is text there', () => {
   const titles = ['Costs', 7, null, undefined].map((app_title) =>
     titleOf(normalizeSerialization({ app: { options: { app_title } } }, true)),
   );

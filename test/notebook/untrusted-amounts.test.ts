@@ -93,7 +93,7 @@ test("structural errors count towards the size of a notebook's outputs, until th
   assert.equal(String(shown?.output?.data).length, chars);
 });
 
-test('a kernel has no variables when there is no room for them', () => {
+test('variables for which a view has no room are not kept', () => {
   const variables = [{ name: 'x'.repeat(1000), declaredBy: ['a'], usedBy: ['b', 'b'] }];
   const chars = 100 + 1000 + 3 * (20 + 1);
   for (const [room, known] of [

@@ -40,7 +40,7 @@ const ROUNDS = 4;
 const SETTINGS = { TROUPE_HEARTBEAT_S: '2.5' };
 const usual = await startServer(test, SETTINGS);
 
-/** The state that a client which keeps its state makes of a stream: see docs/api.md. */
+/** The state that a client builds from the events of a stream, as docs/api.md describes it. */
 class Follower {
   readonly texts: string[] = [];
   readonly statuses: string[] = [];

@@ -104,7 +104,7 @@ test('a marker that cannot be evaluated is refused by name', async () => {
   assert.match(refused.detail ?? '', /The marker of .*greeting; os_name ~= .*cannot be evaluated/);
 });
 
-test('of several lines for one package the one for this system counts, in any position', async () => {
+test('among several lines for one package, the line for this system counts, in any position', async () => {
   await client.packages.add(["greeting==1.0; os_name == 'posix'", "greeting==2.0; os_name == 'nt'"]);
   assert.equal(await run(GREET), 'hello\n');
 });

@@ -32,7 +32,7 @@ function putOldAsset(tx: Transaction, runId: string, assetId: string, sha256: st
   tx.put(oldAssets, { mimetype: 'text/plain', sha256 }, 'ws_1', runId, assetId);
 }
 
-/** Two notebooks that show the same output, one that is deleted, and a run that was deleted and has assets. */
+/** Two notebooks that show the same output, a notebook that is deleted, and a deleted run with assets. */
 function writeOld(store: Store): void {
   store.write((tx) => {
     tx.put(userWorkspaces, null, SYSTEM, 'ada', 'ws_1');

@@ -60,7 +60,7 @@ test('a page that is read in one slice resolves without a turn of the event loop
   assert.deepEqual(await list, { items: [0, 1], nextCursor: null });
 });
 
-test('slices end at the limit of their page with a cursor that leads on, and at the end of the list without one', async () => {
+test('a full page has a cursor for the next page, and the last page has none', async () => {
   const list = (after: string | undefined, limit: number) =>
     slicedListing(everythingIsOnDisk, {
       page: { after, limit },

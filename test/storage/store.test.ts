@@ -143,7 +143,7 @@ test('a turn is durable when it is committed, and not before', async (t) => {
   assert.deepEqual([listed(store), store.durable()], [{ p1: 'cat' }, undefined]);
 });
 
-test('a turn without writes does not become durable before the one before it', async (t) => {
+test('a turn without writes does not become durable before the turn that precedes it', async (t) => {
   const { store } = await temporaryStore(t);
   const order: string[] = [];
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));

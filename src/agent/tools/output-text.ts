@@ -15,7 +15,7 @@ export interface ShownOutput {
 
 /** How much of an output's HTML is read. Parsing as much as this blocks the event loop for some ten milliseconds. */
 export const MAX_HTML_CHARS = 256 * 1024;
-/** How much text is made of a table. A model is shown less. */
+/** The most characters into which a table is converted. A model gets fewer of them. */
 const MAX_TABLE_CHARS = 64 * 1024;
 const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
 /** The pictures that models see. */

@@ -8,7 +8,10 @@ import { DomUtils, parseDocument } from 'htmlparser2';
 type Node = ReturnType<typeof parseDocument>['children'][number];
 type Tag = Extract<Node, { attribs: object }>;
 
-/** Elements that load or lead elsewhere, and those whose content browsers read in a way of its own. Their content goes with them. */
+/**
+ * Elements that load or link to other pages, and elements whose content browsers parse by special rules. They are removed with
+ * their content.
+ */
 const LEFT_OUT = new Set(
   'applet base embed frame frameset link meta noembed noframes noscript object plaintext script template textarea title xmp'.split(
     ' ',

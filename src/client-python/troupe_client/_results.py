@@ -79,7 +79,7 @@ class _Shown:
 
     @property
     def html(self) -> str | None:
-        """The value as HTML, if the kernel made any. What marimo's front end draws needs that front end."""
+        """The value as HTML, if the kernel made any. Elements that marimo's front end draws need that front end."""
         return next((str(data) for mimetype, data in self._data() if mimetype in ("text/html", "text/markdown")), None)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -138,7 +138,7 @@ class CellOutcome(_Shown):
 
     def _printed(self, channel: str) -> str:
         entries = [entry for entry in self.result.console if entry.channel == channel]
-        # The text of a traceback says the same as its HTML. That of what was printed is only its beginning.
+        # The text of a traceback says the same as its HTML. The text of printed output is cut after its beginning.
         return "".join(
             entry.text
             if isinstance(entry.text, str) and entry.mimetype != "text/plain"

@@ -42,7 +42,10 @@ export class Assignment implements Disposable {
     for (const worker of this.#workers.values()) worker.since = this.#table.number;
   }
 
-  /** Returns the table with which a worker begins. The worker has slots in it only if it is one of the first, or the only one. */
+  /**
+   * Returns the table with which a worker begins. It gives the worker slots only if the worker is one of the first, or the only
+   * one.
+   */
   tableFor(worker: WorkerProcess): SlotTable {
     if (this.#table.workers.length === 0) {
       this.#table = withOnly(this.#table, worker.number);

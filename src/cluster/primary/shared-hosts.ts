@@ -1,6 +1,6 @@
 /**
- * The kernel hosts of a server with workers: the usual one, which is there as long as the server, and one that has only marimo
- * loaded, which is started when a worker wants it and ends when none does any more.
+ * The kernel hosts of a server with workers: the usual host, which lives as long as the server, and a host that has loaded only
+ * marimo, which starts when a worker asks for it and ends when no worker needs it any more.
  */
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';

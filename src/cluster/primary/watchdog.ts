@@ -43,7 +43,7 @@ export class WorkerWatch {
   /** One look. Returns the reason to kill the worker; undefined when there is none. */
   look({ letter, ticks }: ProcessState, isServing: boolean): string | undefined {
     this.#stopped = letter === 'T' || letter === 't' ? this.#stopped + 1 : 0;
-    // A process that could run and is not let is not at fault, and neither is one that waits for a disk.
+    // A process that is runnable but gets no processor time is not at fault, and neither is one that waits for a disk.
     const waits = letter === 'S' && ticks === this.#ticks;
     this.#waiting = waits ? this.#waiting + 1 : 0;
     this.#ticks = ticks;

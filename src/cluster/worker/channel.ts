@@ -12,7 +12,7 @@ export interface ClusterChannel {
   readonly size: number;
   /** 32 random bytes that only the processes of this server know. They are new with each start of the server. */
   readonly secret: Uint8Array;
-  /** The newest table that has come to this worker. It names this worker once it has joined. */
+  /** The newest table that this worker has received. It contains this worker once it has joined. */
   readonly table: SlotTable;
   /** Whether nothing was heard of the primary for two seconds. */
   readonly isPrimarySilent: boolean;

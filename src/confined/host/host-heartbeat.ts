@@ -14,8 +14,8 @@ const REST_MS = 30_000;
 /** Beats without use after which the heartbeat rests. */
 const BEATS_BEFORE_REST = 5;
 /**
- * Beats without an answer after which the host is silent, and after which it is lost. The idle ones are counted from the
- * second beat after the question, which is the first that looks at the host's work.
+ * Beats without an answer after which the host is silent, and after which it is lost. The beats of an idle host are counted from
+ * the second beat after the question, because that is the first one to check whether the host works.
  */
 const MAX_BEATS = {
   idle: { silent: 1, lost: 7 },

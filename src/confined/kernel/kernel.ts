@@ -61,7 +61,7 @@ export interface KernelSink {
 
 export interface ScratchpadRequest {
   readonly code: string;
-  /** Whether the names that the code makes stay for later code that says so, too. */
+  /** Whether the names that the code defines stay for later calls with `keep`. */
   readonly keep?: boolean;
   /** The document as the code may read it; `version` counts the changes of a cell's code. */
   readonly cells: readonly {

@@ -76,8 +76,8 @@ class FrameReader:
             yield channel, body
 
     def before_waiting(self, call):
-        """Has the thread that iterates call this whenever it would wait. `call` returns in how many milliseconds to call it again
-        if nothing has come by then, or None: not before the next wait."""
+        """Makes the iterating thread call `call` whenever it would wait. `call` returns after how many milliseconds without a
+        frame it is to be called again, or None for the next wait."""
         self._source.before_waiting = call
 
     def has_read_all(self) -> bool:

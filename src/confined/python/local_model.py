@@ -31,7 +31,8 @@ def main():
 
 
 def serve(key, path, address, context):
-    """Returns (a server that runs as long as it is referenced or None, the message that says so)."""
+    """Returns (server, message): the server runs as long as it is referenced, and is None if it could not be started; the
+    message reports which."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()

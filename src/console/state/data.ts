@@ -125,8 +125,8 @@ export function useData<T>(
 }
 
 /**
- * Calls `follow` while the component is shown and somebody looks. Its signal aborts when one of both ends. It is called again
- * after an error that may pass; `isAgain` says so.
+ * Calls `follow` while the component is shown and somebody looks. Its signal aborts when either ends. After a passing error it is
+ * called again, with `isAgain`.
  */
 export function useWhileSeen(
   follow: (signal: AbortSignal, isAgain: boolean) => Promise<void>,

@@ -36,7 +36,7 @@ import { canReseal, homeOfSealed, listSealedBy, opensSealedBy, reseal } from './
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
 /**
- * How often the workers are asked to seal again: meanwhile a workspace may move from a worker that has not sealed it yet to one
+ * How often the workers are asked to seal again, because a workspace may move from a worker that has not sealed it yet to a worker
  * that is already done.
  */
 const MAX_ROUNDS = 5;

@@ -23,7 +23,7 @@ export function foldLetters(text: string): string {
 }
 
 function hasWord(text: string, words: ReadonlySet<string>): boolean {
-  /** Where the run before ended, if it was a number or began as one. */
+  /** The end of the preceding run of letters and digits, if that was a number or began as one. */
   let numberEnd = -1;
   for (const { 0: found, index } of text.matchAll(RUN)) {
     const run = found.toUpperCase();

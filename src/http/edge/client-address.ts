@@ -8,7 +8,7 @@ import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
 import { Networks } from '#src/core/ip-networks.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
-/** The proxies that are passed over. A longer chain ends at the last one that was looked at. */
+/** The most proxies that are skipped. In a longer chain the client is the last address that was examined. */
 const MAX_PROXIES = 16;
 
 export type ClientAddressOf = (res: WireResponse, req: WireRequest) => string;

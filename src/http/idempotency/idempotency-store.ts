@@ -80,7 +80,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
   }
 
   /**
-   * Claims a key for this worker among all. Throws `idempotency_in_progress` when one that lives has it. A server of one process
+   * Claims a key for this worker among all. Throws `idempotency_in_progress` when a living worker has it. A server of one process
    * needs no claim.
    */
   #claim({ workspaceId }: IdempotentRequest, digest: string): IdempotencyClaim | undefined {

@@ -13,8 +13,8 @@ const LEVEL = constants.Z_BEST_SPEED + 3;
 const COMPRESSIBLE = /^(?:text\/|application\/(?:[\w.+-]*json|javascript|xml)\b|image\/svg\+xml)/;
 
 /**
- * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has grown. It does not for
- * content that can be asked for in ranges: a range is one of the bytes that are sent.
+ * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has grown. It does not for content
+ * that can be requested in ranges, because a range counts the bytes of the uncompressed body.
  */
 export function variesByEncoding(reply: BytesReply | EmptyReply): boolean {
   if (reply.headers?.['accept-ranges'] !== undefined) return false;

@@ -120,7 +120,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
     defineRoute({
       ...OPERATIONS.interruptNotebookSession,
       whileFull: true,
-      summary: 'Interrupt what runs in a notebook session',
+      summary: 'Interrupt the run or the code call of a notebook session',
       description:
         'Ends the run or the code call that keeps the session busy. A run is cancelled, as `POST /api/v3/runs/{runId}/cancel` ' +
         'does it; a code call is interrupted, and its caller gets a result with `success: false`. Returns 202 when the ' +

@@ -84,7 +84,7 @@ export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail)
       ...OPERATIONS.setWorkspaceLimits,
       summary: 'Set the limits of a workspace',
       description:
-        'Limits that are absent or null become those of the settings of the server. It needs a token with the scope ' +
+        'A limit that is absent or null has the value of the settings from now on. It needs a token with the scope ' +
         '`server:manage` that is not bound to a workspace; its user need not be a member. The limits are in force when the ' +
         'request is answered. A lower limit ends nothing that runs; it refuses new work until there is less. A request beyond a limit ' +
         'gets 429 `quota_exceeded` with the member `limit`: its `name`, `of` (`workspace` or `user`) and `max`. The change is in the ' +

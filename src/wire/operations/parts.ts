@@ -60,8 +60,8 @@ export const StreamQuery = Type.Object(
     observe: Type.Boolean({
       default: false,
       description:
-        'Whether you only look: a session that sleeps stays asleep, one that nobody else uses still goes to sleep, and you ' +
-        'see it wake.',
+        'Whether you only observe: a session that sleeps stays asleep, and a session without other users still goes to sleep. ' +
+        'You see it wake.',
     }),
     ticket: Type.String({
       maxLength: 200,

@@ -10,7 +10,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { client } = server;
 
-/** Its signal handler keeps the kernel's main thread, outside of any run, and says so in a file. */
+/** The notebook's signal handler blocks the main thread of the kernel outside of any run, and writes a file when it begins. */
 const HOLDS_KERNEL = `
 import signal, time
 def hold(*_):

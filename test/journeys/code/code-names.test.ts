@@ -18,7 +18,7 @@ async function open(codes: Readonly<Record<string, string>>) {
   return { notebook, call, value };
 }
 
-test('names that a call with keep makes are there for the next one, and may be defined again', async () => {
+test('names that a call with keep defines stay for the next call, and may be defined again', async () => {
   const { notebook, value } = await open({ a: 'numbers = [1, 2, 3]' });
   await notebook.run([]);
   assert.equal(await value('total = sum(numbers)'), undefined);

@@ -44,8 +44,8 @@ export interface TlsProxy {
 }
 
 /**
- * A proxy of `deploy/`: how its file becomes one for a test. Each text on the left stands in the file exactly once, and
- * is replaced; everything else is used as it is.
+ * A proxy of `deploy/`, with the replacements that turn its file into one for a test. Each text on the left occurs exactly once in
+ * the file; the rest is used unchanged.
  */
 interface Kind {
   readonly file: string;

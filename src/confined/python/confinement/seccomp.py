@@ -63,12 +63,12 @@ def on(name, *body):
 
 
 def deny_bits(bits):
-    """Ends a body: EPERM when the loaded argument has any of them."""
+    """Ends a rule: EPERM when the loaded argument has any of the bits."""
     return step(JUMP_ANY_BIT, bits, 0, 1), give(errno.EPERM), step(RETURN, ALLOW)
 
 
 def deny_values(values):
-    """Ends a body: EPERM when the loaded argument is one of them."""
+    """Ends a rule: EPERM when the loaded argument is one of the given values."""
     checks = [step(JUMP_EQUAL, value, len(values) - n, 0) for n, value in enumerate(values)]
     return *checks, step(RETURN, ALLOW), give(errno.EPERM)
 

@@ -69,7 +69,7 @@ class NextGeneration:
 
 
 def fork_next(libraries: list[str], live) -> NextGeneration:
-    """Forks a process that loads the libraries, says so, and then lives by `live`. Raises OSError when that is impossible."""
+    """Forks a process that loads the libraries, reports that, and then runs `live`. Raises OSError when that is impossible."""
     orders, orders_end = os.pipe2(os.O_CLOEXEC)
     reports_, reports_end = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()

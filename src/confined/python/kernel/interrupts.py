@@ -94,7 +94,7 @@ class Interrupts:
 
     @property
     def is_due(self) -> bool:
-        """Whether the server wants the command that is being handled to end."""
+        """Whether the server has asked to interrupt the current command."""
         return self._current is not None and self._current == self._wanted
 
     def raise_if_due(self):

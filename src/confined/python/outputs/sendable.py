@@ -169,8 +169,7 @@ def _never_raise(try_format):
 
 
 def _contain(hook):
-    """Returns `hook` so that only KeyboardInterrupt leaves it. marimo's hooks look at a cell's values after its run. A
-    value that raises then costs the cell its output; in marimo it would end the whole run."""
+    """Returns `hook` so that only KeyboardInterrupt leaves it. marimo's hooks look at a cell's values after its run. If a value raises, only its cell loses its output; in unmodified marimo the whole run would end."""
 
     def run_hook(cell, ctx, run_result):
         try:

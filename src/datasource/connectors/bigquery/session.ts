@@ -13,7 +13,7 @@ import type { Session } from '../session.ts';
 import { type AccessTokens, accessTokens } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
-/** Which project to use, as whom, and through which HTTP agents its API and its token service are reached. */
+/** The project, the account, and the HTTP agents that reach the API and the token service. */
 export interface BigqueryOptions {
   readonly agent: Agent;
   readonly origin: string;
