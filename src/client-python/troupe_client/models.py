@@ -907,7 +907,7 @@ ExecutionRequestOutput: TypeAlias = ExecuteAllOutput | ExecuteCellsOutput
 FailureCode: TypeAlias = Annotated[
     str,
     Meta(
-        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `timed_out`: It took longer than the `timeoutS` of its request.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt took more time than one may take.\n- `agent_step_limit`: The prompt took more steps than one may take.\n- `agent_token_limit`: The prompt used more tokens than one may use.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
+        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `timed_out`: It took longer than the `timeoutS` of its request.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt ran longer than the time limit of prompts.\n- `agent_step_limit`: The prompt took more steps than the limit of prompts allows.\n- `agent_token_limit`: The prompt used more tokens than the limit of prompts allows.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
     ),
 ]
 
@@ -1006,7 +1006,7 @@ class KernelTotals(Struct):
     cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
 
@@ -1020,7 +1020,7 @@ class KernelUsage(Struct):
     cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
 
@@ -1797,7 +1797,7 @@ class ServerProcess(Struct):
     cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
     heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
@@ -2303,7 +2303,7 @@ class WorkerState(Struct):
     cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory; pages that processes share count in each. Of the server, without the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
     heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
@@ -3108,7 +3108,8 @@ class ServerLoadData(Struct):
     process: ServerProcess
     kernel_host: KernelHostState = field(name='kernelHost')
     actors: Annotated[
-        list[ActorCount], Meta(description='The actors in memory of all workspaces.')
+        list[ActorCount],
+        Meta(description='The actors of all workspaces that are in memory.'),
     ]
     requests: Annotated[
         int,
@@ -3195,7 +3196,8 @@ class ServerState(Struct):
     process: ServerProcess
     kernel_host: KernelHostState = field(name='kernelHost')
     actors: Annotated[
-        list[ActorCount], Meta(description='The actors in memory of all workspaces.')
+        list[ActorCount],
+        Meta(description='The actors of all workspaces that are in memory.'),
     ]
     requests: Annotated[
         int,
