@@ -345,7 +345,7 @@ interface Opened {
   readonly phase: ServingPhase;
 }
 
-/** Serves all of it. */
+/** Opens the HTTP server with the routes of everything that was opened. */
 async function openServer(
   { ground, runs, planes, operators, workspaceDeletion, phase }: Opened,
   stack: AsyncDisposableStack,

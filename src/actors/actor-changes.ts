@@ -14,7 +14,7 @@ export interface Move {
   readonly actor: Inspectable;
   /** Undefined when it came into memory. */
   readonly from: unknown;
-  /** The types of the events, the last ones when there were many. */
+  /** The types of the events; only of the last events when there were many. */
   readonly events: string[];
 }
 

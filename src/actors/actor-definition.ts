@@ -36,7 +36,7 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
    * its kind is shared and so has no home. Only the worker of its home has an actor in memory.
    */
   readonly homeOf?: (context: ContextFrom<Machine>) => string;
-  /** Whether those that own something are counted over all workers (`residentsOfAll`). */
+  /** Whether the actors of this kind that own something are counted over all workers (`residentsOfAll`). */
   readonly isCounted?: boolean;
   /** Returns the part of a context that operators may see; when absent, they see nothing of it. */
   readonly shown?: (context: ContextFrom<Machine>) => ShownContext;

@@ -26,7 +26,7 @@ export interface LiveActor extends Inspectable {
    * The notebook or conversation that is the actor's home; undefined for a shared actor and for one whose home is its workspace.
    */
   readonly homeId: string | undefined;
-  /** Whether records of its owner say all that would be stored of it. */
+  /** Whether the records of its owner contain everything that a snapshot would store. */
   readonly isStoredByOwner: boolean;
   /** The actor's last stored form; undefined until it is stored. */
   stored: StoredForm | undefined;
@@ -73,7 +73,7 @@ export class LiveActors {
     });
   }
 
-  /** Throws for an actor that another worker decides for. Only those that come into memory are looked at. */
+  /** Throws for an actor that another worker decides for. Only actors that come into memory are checked. */
   requireHome({ address, homeId, isPassing }: LiveActor): void {
     if (!isPassing && !this.owners.owns(address.workspaceId, homeId))
       throw new Error(`${addressText(address)} is at home in another worker.`);

@@ -98,7 +98,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     return this.#make(session, stream, this.#read?.entries);
   }
 
-  /** A closed conversation can be read. Its entries are handed on: the last ones may not be committed yet. */
+  /** A closed conversation can be read. Its entries are passed on in memory, because the last entries may not be committed yet. */
   protected override succeed(closed: LiveConversation, newStream: () => SessionStream): LiveConversation {
     const { workspaceId, sessionId } = closed;
     return this.#make({ workspaceId, id: sessionId }, newStream(), closed.entries);

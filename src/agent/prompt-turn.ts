@@ -141,7 +141,7 @@ export class PromptTurn {
     return this.#take(entryId, answer);
   }
 
-  /** Carries out the calls of the last step. Resolves when all have a result; calls that are aborted have one, too. */
+  /** Carries out the calls of the last step. Resolves when all calls have a result, which aborted calls have as well. */
   async act(signal: AbortSignal): Promise<void> {
     const { conversation, store } = this.#options;
     await store.durable();

@@ -29,7 +29,7 @@ export interface FollowOptions extends RequestOptions {
   readonly silenceMs?: number;
   /** How long to try to reconnect before the last failure is thrown. */
   readonly giveUpAfterMs?: number;
-  /** Whether only to look: nothing is woken or kept alive by it. */
+  /** Whether to observe only: the stream then wakes nothing and keeps nothing alive. */
   readonly observe?: boolean | undefined;
   /** Further parameters of the query. */
   readonly query?: Readonly<Record<string, string | boolean | undefined>>;

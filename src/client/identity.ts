@@ -32,7 +32,7 @@ export function workspaces(connection: Connection) {
     /** Resolves with the limits of a workspace that are in force. */
     limits: (workspaceId: string, options: RequestOptions = {}) =>
       connection.json(operation('getWorkspaceLimits', { params: { workspaceId }, ...options })),
-    /** Sets the limits of a workspace; those that are absent become those of the server. Needs the scope `server:manage`. */
+    /** Sets the limits of a workspace; an absent limit gets the value of the settings. Needs the scope `server:manage`. */
     setLimits: (workspaceId: string, limits: NewWorkspaceLimits, options: RequestOptions = {}) =>
       connection.json(operation('setWorkspaceLimits', { params: { workspaceId }, body: limits, ...options })),
   };

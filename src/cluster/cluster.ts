@@ -73,9 +73,9 @@ export type Topic =
   | 'stream-permits'
   /** The limits of a workspace have changed: count its use again under the new ones. */
   | 'limits-changed'
-  /** Make no more ids of runs before this time, and answer with the next one when all runs before that are on disk. */
+  /** Make no more ids of runs before this time. Answer with the next id, once all runs with smaller ids are on disk. */
   | 'runs-settled'
-  /** Cancel those of these runs whose sessions are at home in your worker. */
+  /** Cancel these runs, as far as their sessions are at home in your worker. */
   | 'cancel-runs'
   /** Cancel this call of a tool of MCP, if it runs in you. */
   | 'cancel-mcp-call'

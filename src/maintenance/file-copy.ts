@@ -67,7 +67,7 @@ export interface CopiedTree {
 /** The files that a backup has already, by path. */
 export type KnownFiles = ReadonlyMap<string, CopiedFile>;
 
-/** A file with several names, as it was copied under the first of them. */
+/** The copy of a file with several names (hard links), under its first name. */
 interface Named {
   readonly file: CopiedFile;
   readonly target: string;

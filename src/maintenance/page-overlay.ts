@@ -33,7 +33,7 @@ class Overlay implements PageOverlay, Disposable {
   readonly #places = new Map<number, number>();
   readonly #pageBytes: number;
 
-  /** The increments are at least one. */
+  /** There is at least one increment. */
   constructor(increments: readonly Increment[]) {
     const { pages, storeBytes, lineage } = increments.at(-1)!.manifest;
     this.#pageBytes = pages.pageBytes;

@@ -15,7 +15,7 @@ export class Counter {
 /** How often values were at most each of some bounds, and their sum. */
 export class Histogram {
   readonly bounds: readonly number[];
-  /** One more than there are bounds; the last is for values above all of them. */
+  /** One count more than there are bounds: the last counts the values above all bounds. */
   readonly counts: Float64Array;
   sum = 0;
 

@@ -32,7 +32,7 @@ export interface EndingSessionsOptions {
 const SWEEP_MS = 1000;
 /** How many sessions one sweep ends, each of which may first need a kernel; the others are due at the next. */
 const MAX_PER_SWEEP = 20;
-/** How many places one sweep reads, in which those of other workers are. */
+/** How many places one sweep reads, including places of other workers. */
 const MAX_READ = 1000;
 
 export class EndingSessions implements Disposable {

@@ -27,7 +27,7 @@ const MAX_STAT_BYTES = 1024;
 
 const buffer = Buffer.allocUnsafe(MAX_STAT_BYTES);
 
-/** Reads all processes but those with these numbers. */
+/** Reads all processes except those with these pids. */
 export async function readProcesses(skipped: ReadonlySet<number>): Promise<ProcessTable> {
   const processes = new Map<number, ProcessFact>();
   const children = new Map<number, number[]>();

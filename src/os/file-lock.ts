@@ -15,7 +15,7 @@ export async function loadFileLock(): Promise<FileLock | undefined> {
 export interface SharedFileLock {
   /** Locks the file together with others. Returns false when another descriptor has it alone. Never waits. */
   share(descriptor: number): boolean;
-  /** Locks the file for this descriptor alone. Returns false when another one has a lock of it. Never waits. */
+  /** Locks the file for this descriptor alone. Returns false when another descriptor holds a lock. Never waits. */
   own(descriptor: number): boolean;
   release(descriptor: number): void;
 }

@@ -69,7 +69,7 @@ export function htmlText(html: string, parser: HtmlParser, view: HtmlView): stri
   return [text, ...notes].filter(Boolean).join('\n');
 }
 
-/** The context of a node, and the way in which it is written. */
+/** The elements around a node, as far as they decide how its text is written. */
 interface Surroundings {
   readonly view: HtmlView;
   /** How many elements contain the node. */

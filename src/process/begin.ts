@@ -9,7 +9,7 @@ import { takeNotifySocket } from '#src/os/service-notice.ts';
 
 /** Node.js also gives workers a port for a debugger, which opens none. */
 const ASKED_FOR = /^--inspect(-brk|-wait)?(=|$)/;
-/** A request that came before the handler reaches the main thread by way of another one. */
+/** A request that came before the handler was set reaches the main thread through another thread. */
 const LATE_CHECKS_MS = [0, 10, 50, 250, 1000, 5000];
 
 /**

@@ -38,7 +38,7 @@ export async function perform(root) {
 const stampPath = (root) => join(root, 'dist', 'server', '.troupe-stamp');
 const wanted = () => digest(process.version, process.arch);
 
-/** Resolves when the programs have run. Never rejects because of them. */
+/** Resolves when the programs have run. Their failures never reject it. */
 export async function writeCodeCaches(root) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-code-cache-'));
   try {

@@ -197,7 +197,7 @@ export const CodeRequestSchema = Type.Object(
       Type.Boolean({
         description:
           'Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end ' +
-          'with the kernel. A cell that defines the same name later takes it back. Default: false.',
+          'with the kernel. A cell that later defines the same name replaces the value. Default: false.',
       }),
     ),
     timeoutS: TimeoutSchema,

@@ -33,7 +33,7 @@ export interface PageReport {
   readonly damage: readonly string[];
 }
 
-/** Pages that take the place of those in the file, and the state that they make of it. */
+/** Pages that replace pages of the file, and the resulting state. */
 export interface PageOverlay {
   readonly meta: Meta;
   readonly sizeBytes: number;

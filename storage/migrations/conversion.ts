@@ -105,7 +105,7 @@ export async function convert({ store, from, migration, onProgress }: ConvertOpt
   report();
   for (let at = cursor.pass; at < passes.length; at++) {
     const pass = passes[at]!;
-    // Passes before may have written records for this one.
+    // Earlier passes may have written records that this pass reads.
     const isBegun = cursor.after.length > 0;
     const count = isBegun ? counts[at]! : countOf(store, pass, cursor, at);
     total += count - counts[at]!;

@@ -39,7 +39,7 @@ export function useBlob(tx: Transaction, { sha256, bytes, record }: Blob, ...sco
   tx.put(blobUses, uses + 1, ...scope, sha256);
 }
 
-/** Ends one use, and removes the bytes with the last. */
+/** Ends one use of a blob. The bytes are removed with the last use. */
 export function releaseBlob(tx: Transaction, sha256: string, ...scope: BlobScope): void {
   const uses = usesOf(tx, sha256, scope);
   if (uses > 1) {

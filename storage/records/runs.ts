@@ -12,7 +12,10 @@ export interface RunRecord {
   readonly trace?: { readonly traceparent: string; readonly parentSpanId: string };
   /** The worker that runs it, if the server has several. Absent once it has ended. */
   readonly owner?: string;
-  /** Where input and output are in the document, of a run with a large input: from a first byte to before another one. */
+  /**
+   * The places of input and output in the document of a run with a large input: offsets of the first byte, and of the byte after
+   * the last.
+   */
   readonly places?: { readonly input: readonly [number, number]; readonly output: readonly [number, number] };
   /** JSON of the run record. */
   readonly document: Uint8Array;

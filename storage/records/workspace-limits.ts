@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { defineRecord } from '../codec.ts';
 
-/** The limits that the operator has set for one workspace; those that are absent are as in the settings. 0 means no limit. */
+/** The limits that the operator has set for one workspace; an absent limit has the value of the settings. 0 means no limit. */
 export interface WorkspaceLimitsRecord {
   readonly values: Readonly<Partial<Record<LimitName, number>>>;
   readonly updatedAt: string;

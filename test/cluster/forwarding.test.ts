@@ -104,7 +104,7 @@ test('a body of bytes is forwarded as it is read, and the client waits for the r
   assert.equal(refused.status, 413);
 });
 
-test('an upload whose caller loses access in its home ends, however much of it is still to come', async (t) => {
+test('an upload ends when its caller loses access at its home, even if most of the body is still to come', async (t) => {
   const { first, servers, headers, home, gate } = await start(t);
   const { host, port } = first;
   const request = http.request({ host, port, path: '/bytes', method: 'PUT', headers, agent: false });

@@ -71,7 +71,7 @@ export async function files(t: TestContext, server: TestServer): Promise<void> {
     assert.equal((await fetch(`${server.baseUrl}/?utm_source=mail`)).status, 200);
   });
 
-  await t.test('large files come compressed to browsers that take that', async () => {
+  await t.test('browsers that accept compression get large files compressed', async () => {
     const [name] = loaded.filter((one) => one.endsWith('.js'));
     const { headers } = await server.request('GET', `/console/${name}`, {
       headers: { 'accept-encoding': 'gzip' },

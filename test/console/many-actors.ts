@@ -7,7 +7,7 @@ const ACTORS = 10_000;
 /** More than a screen of rows, including the rows kept above and below it. */
 const MAX_ROWS = 60;
 const MAX_FRAME_MS = 50;
-/** A step draws at least twice: when the rows are scrolled to, and when those after them have come. */
+/** A step draws at least twice: when it scrolls to the last rows, and when the next rows have been loaded. */
 const FRAMES_A_STEP = 2;
 const WARM_UP_FRAMES = 5;
 /** The work of the page itself, by Chromium's names of its metrics. */

@@ -41,7 +41,7 @@ export interface WorkerFaultReport {
 const PLAYERS = 6;
 /** Players share a workspace, whose notebooks are at home in different workers. */
 const WORKSPACES = 2;
-/** All of them in one of three workers is one case of some thousands. */
+/** The chance that all of them have the same home among three workers is one in some thousands. */
 const SERVED_NOTEBOOKS = 8;
 const MAX_START_MS = 30_000;
 const MAX_KERNEL_END_MS = 5_000;

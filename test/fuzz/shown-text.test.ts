@@ -1,4 +1,4 @@
-/** Hostile outputs and texts in the command line's display: no error, no steering of the terminal, an end. */
+/** Hostile outputs and texts in the command line's display: showing them raises no error, sends no control characters, and ends. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

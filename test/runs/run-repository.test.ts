@@ -58,7 +58,7 @@ test('a run has a running record at once, and its output when it has finished', 
 test('a run never ends before it began, even when its id is ahead of the clock', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  newId<RunId>('run', Date.now() + 1000); // as a worker does that waits until it may continue after the newest id of another one
+  newId<RunId>('run', Date.now() + 1000); // like a worker that waits until its ids may follow the newest id of another worker
   const [finished, cancelled] = [1, 2].map(() => book.begin(WORKSPACE, SESSION, 'notebook', null).runId);
   book.finish(WORKSPACE, finished!, COMPLETED);
   assert.equal(shown(book, finished!).finishedAt, shown(book, finished!).createdAt);

@@ -7,7 +7,7 @@ export type PieceKind = 'text' | 'reasoning';
 
 export interface Piece {
   readonly kind: PieceKind;
-  /** Pieces of one place that follow each other are one longer piece. */
+  /** Consecutive pieces with the same place are joined to one. */
   readonly place: string;
   readonly text: string;
 }

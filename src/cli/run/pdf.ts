@@ -72,7 +72,7 @@ const NAMESPACES = [
   '--kill-child',
 ];
 
-/** The browser's own sandbox is off, because it cannot make one inside of this one, which is narrower. */
+/** The browser's own sandbox is off, because it cannot be nested in this one, which is narrower. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',

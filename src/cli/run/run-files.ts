@@ -14,7 +14,7 @@ import { fetchAll, filesNamed, sendAs, sendNamed } from './named-files.ts';
 export interface RunFiles {
   readonly client: Client;
   readonly cwd: string;
-  /** The notebook file, if it is one. */
+  /** The path of the notebook, if it is a file. */
   readonly file: string | undefined;
   /** Files to store in the workspace before the run: paths and patterns, also with their place after `=`. */
   readonly take: readonly string[];

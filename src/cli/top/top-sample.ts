@@ -24,7 +24,7 @@ export interface TopSample extends Omit<ServerState, 'kernels' | 'workers'> {
   readonly kernels: readonly TopKernel[];
 }
 
-/** Returns the sample that two states make, of which `now` is the later one. */
+/** Returns the sample of the time between two states. `now` is the later state. */
 export function topSample(before: ServerState, now: ServerState): TopSample {
   const seconds = Math.max(0.001, (Date.parse(now.sampledAt) - Date.parse(before.sampledAt)) / 1000);
   const share = (later: number, earlier: number) => Math.max(0, (later - earlier) / seconds);

@@ -1,4 +1,4 @@
-"""The means of waiting, in both forms. Waiting needs asyncio in the asynchronous one."""
+"""Locks, sleeps and closing of generators, for the asynchronous client (with asyncio) and for the synchronous one."""
 
 import asyncio
 import threading

@@ -26,7 +26,7 @@ export class Assignment implements Disposable {
   /** Workers that had no slot to give when they were last asked. */
   readonly #unable = new Set<number>();
 
-  /** `workers` are those that have not ended, now and later. */
+  /** `workers` always contains the workers that have not ended. */
   constructor(workers: ReadonlyMap<number, WorkerProcess>) {
     this.#workers = workers;
     this.#timer = setInterval(() => {

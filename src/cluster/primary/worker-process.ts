@@ -82,7 +82,7 @@ export class WorkerProcess {
     return this.phase === 'serving' || this.phase === 'draining';
   }
 
-  /** Whether clients may be served by it, now or in a moment. */
+  /** Whether this worker serves clients or is about to. */
   get isAdmitted(): boolean {
     return this.phase === 'admitted' || this.phase === 'serving' || this.phase === 'draining';
   }

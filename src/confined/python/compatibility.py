@@ -104,7 +104,7 @@ def find_missing() -> list[str]:
 
 
 def _import_parts(module, names):
-    """Imports the parts of a package that are modules: they are members of it only then."""
+    """Imports the submodules of a package, because they become its members only then."""
     for name in {name.split(".")[0] for name in names.split()}:
         if importlib.util.find_spec(module).submodule_search_locations and importlib.util.find_spec(f"{module}.{name}"):
             importlib.import_module(f"{module}.{name}")

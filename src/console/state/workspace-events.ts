@@ -1,4 +1,4 @@
-/** One stream about the workspace, for all that is shown of it: counts, refusals, and of which kinds something has changed. */
+/** One stream about the workspace for all views: counts, refusals, and the kinds of actors that have changed. */
 import { useEffect } from 'preact/hooks';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';

@@ -1,4 +1,7 @@
-/** Sessions with embedded databases. They hold no process: each statement takes one, and a cancelled one ends its own. */
+/**
+ * Sessions with embedded databases. They hold no process: each statement takes a process, and a cancelled statement ends its
+ * process.
+ */
 
 import type { EngineKind, EngineLaunch, EngineMode } from '#src/confined/children/engine-process.ts';
 import type { Session } from '../connectors/session.ts';

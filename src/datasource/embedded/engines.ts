@@ -80,7 +80,7 @@ export class Engines implements Disposable {
     if (this.#kept.length > MAX_KEPT) this.#drop(this.#kept[0]!);
   }
 
-  /** Ends all of them, also those that are in use. */
+  /** Ends all engines, also those that are in use. */
   [Symbol.dispose](): void {
     this.#disposed = true;
     for (const kept of [...this.#kept]) this.#drop(kept);

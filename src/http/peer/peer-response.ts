@@ -1,6 +1,6 @@
 /**
- * The response to a request that another worker has forwarded. It behaves as one of uWebSockets.js does, but that its bytes
- * go to the other worker, which says how many more it takes.
+ * The response to a request that another worker has forwarded. It behaves like a response of uWebSockets.js, except that its bytes
+ * go to the other worker, which reports how many more it accepts.
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { AnswerChannel, IncomingEvents } from '#src/cluster/peers/forwarding.ts';

@@ -20,7 +20,7 @@ signal.signal(signal.SIGALRM, hold)
 signal.setitimer(signal.ITIMER_REAL, 0.2)
 `;
 
-/** A thread of it creates and deletes a cell without pause. */
+/** A notebook with a thread that creates and deletes a cell without pause. */
 const FLICKERS = `${FORGE}
 import threading, time
 config = dict(disabled=False, hide_code=False, expand_output=False, column=None)

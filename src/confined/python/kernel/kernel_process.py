@@ -66,8 +66,7 @@ def run(order, forked_at, host_modules, confinement, link):
     session = SessionPriority()
     if confinement:
         confinement.finish()
-    # A notebook chooses the variables, and libc opens files that some of them name, such as TZ: never before
-    # confinement.
+    # Set after confinement only: the notebook chooses these variables, and libc opens files that some of them name, such as TZ.
     set_environment(launch.env | (confinement.variables if confinement else {}))
     processes.call_this("kernel")
     # adopts the orphans of cells; when this process dies, the zygote gets them and kills them

@@ -2,7 +2,7 @@
 
 - The code of all such calls has one dictionary as its globals, so functions of an earlier call see later definitions.
 - It has the notebook's names as they are when a call begins. The code may define them again for later calls; a cell that
-  defines the name after that takes it back.
+  defines the name after that replaces the value.
 - Cells never see these names. They end with the kernel.
 """
 

@@ -1,4 +1,4 @@
-/** Responses of ClickHouse, before anything is read of them. */
+/** Checks responses of ClickHouse before any row is read. */
 import type { Readable } from 'node:stream';
 import { parseError } from '@clickhouse/client';
 import { DatasourceFailure } from '../../failure.ts';
