@@ -270,7 +270,7 @@ export class AgentSessions {
   ): void {
     const now = before === undefined ? this.#times.next(workspaceId) : timestamp();
     const { model, instructions } = config;
-    // If another user than the owner sends them unchanged, they remain the choice of the user who made it.
+    // Only the owner chooses datasources. If another user sends the list unchanged, it stays the choice of the user who made it.
     const isChosen =
       context.datasourceSlugs !== undefined && (before === undefined || ownerOf(before) === userId);
     const record: ConversationRecord = {

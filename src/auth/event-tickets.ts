@@ -63,9 +63,9 @@ export class EventTickets {
   }
 
   /**
-   * Returns the caller who asked for the ticket, with its current role. The ticket is used up, also when it is refused.
-   * Throws `unauthenticated` when there is no such ticket or it is for another stream, and the current error of a
-   * request of its caller.
+   * Returns the caller who asked for the ticket, with its current role. The ticket is used up, also when it is refused. Throws
+   * `unauthenticated` when there is no such ticket or it is for another stream, and the error that a request of its caller would
+   * get now.
    */
   redeem(text: string, { action, sessionId }: TicketPurpose, nowMs: number = Date.now()): Principal {
     const hash = tokenHash(text);

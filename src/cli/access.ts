@@ -90,7 +90,7 @@ function withoutLocalhost(baseUrl: string, config: Config): string {
   return hostname === 'localhost' ? `${localUrl(config)}${pathname.replace(/\/$/, '')}` : baseUrl;
 }
 
-/** Whether a URL leads to this machine, and not to a program that has the server's port at another address of it. */
+/** Whether a URL leads to the server of this machine, and not to a program that uses the same port at another of its addresses. */
 function isThisServer(baseUrl: string, config: Config): boolean {
   if (!URL.canParse(baseUrl)) return false;
   const { hostname } = new URL(baseUrl);

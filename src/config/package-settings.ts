@@ -15,7 +15,7 @@ export const PACKAGE_SETTINGS = {
     kind: httpUrl,
     default: 'https://pypi.org/simple',
     description:
-      'The index from which packages are installed (PEP 503). It and the files that it names are reached as far as the egress rules allow. One that asks for a password is not supported: let a mirror that knows it, such as devpi, stand in front of it.',
+      'The index from which packages are installed (PEP 503). It and the files that it names are reached as far as the egress rules allow. An index that asks for a password is not supported: use a mirror that knows the password, such as devpi.',
   }),
   packagesMaxMb: setting({
     env: 'TROUPE_PACKAGES_MAX_MB',

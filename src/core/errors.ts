@@ -4,7 +4,7 @@ import type { FailureCode } from './failures.ts';
 export interface CatalogueEntry {
   readonly status: number;
   readonly title: string;
-  /** Advice for the caller. Codes with which a session, a run or an environment refuses a command have one. */
+  /** Advice for the caller. Every code with which a session, a run or an environment refuses a command has advice. */
   readonly advice?: string;
   /** The `Retry-After` of the response, in seconds, where the code has one whose status has none. */
   readonly retryAfterS?: number;

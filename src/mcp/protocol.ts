@@ -191,7 +191,7 @@ interface ListedTool {
   readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
 }
 
-/** Runs the tool. A refusal of the API is an outcome, as one of the tool itself is. */
+/** Runs the tool. A refusal by the API is an outcome like a refusal by the tool. */
 async function outcomeOf(tool: Tool<McpCall>, input: unknown, call: McpCall): Promise<ToolOutcome> {
   try {
     return await tool.run(input, call);

@@ -194,7 +194,7 @@ test('the envelopes of both streams are described event by event', () => {
   });
 });
 
-test('the document is served to anyone, itself included', async (t) => {
+test('the document is served without a token, and describes its own operation', async (t) => {
   const server = await serve(t, routes);
   const answer = await send(server, '/api/v3/openapi.json', { headers: {} });
   assert.deepEqual(answer.json, document);

@@ -87,7 +87,7 @@ function logOf(nowMs: () => number) {
   return { lines, log: new RequestLog({ log, logsAll: false, slowMs: 20, nowMs }) };
 }
 
-test('above level debug a request has a line only when it took longer on the server than it may', () => {
+test('above level debug a request has a line only when it was slow on the server', () => {
   const { lines, log } = logOf(() => 0);
   const outcome = { status: 200, bytes: 2, mayTakeLong: false, hasLeft: false };
   for (const ms of [0, 20, 21]) log.replied(SLOW_ROUTE, LOGGED, { ...outcome, ms });

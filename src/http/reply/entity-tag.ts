@@ -52,7 +52,7 @@ function currentTagIn(ifNoneMatch: string, etag: string): string | undefined {
   return tags === '*' ? etag : tags?.find((tag) => names(tag, etag))?.opaque;
 }
 
-/** Returns whether the tag is one of the state's, in any encoding of the body. */
+/** Returns whether the tag names the state, with any encoding of the body. */
 function names({ opaque }: EntityTag, etag: string): boolean {
   return opaque === etag || opaque === compressedTag(etag);
 }
