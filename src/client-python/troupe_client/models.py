@@ -556,7 +556,7 @@ class CodeRequest(Struct):
         Annotated[
             bool,
             Meta(
-                description='Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end with the kernel. A cell that defines the same name later takes it back. Default: false.'
+                description='Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end with the kernel. A cell that later defines the same name replaces the value. Default: false.'
             ),
         ]
         | UnsetType
