@@ -20,7 +20,8 @@ function limitOf({ body }: ApiError): unknown {
   return Object(body).limit;
 }
 
-for (const workers of ['1', '3']) {
+/** A server, and helpers of its tests. Both servers are there before the first test begins: a file with no test left to run ends. */
+async function prepare(workers: '1' | '3') {
   const name = workers === '1' ? 'in one process' : 'over three workers';
   const server = await startChildServer(test, {
     TROUPE_WORKERS: workers,
@@ -58,6 +59,11 @@ for (const workers of ['1', '3']) {
     if (runIds.length > 0) await client.runs.cancelMany(runIds);
     await eventually('all runs have ended', async () => (await running()).length === 0);
   };
+  return { name, client, baseUrl, ada, notebooks, clientOf, set, runAll, running, cancelAll };
+}
+
+for (const place of [await prepare('1'), await prepare('3')]) {
+  const { name, client, baseUrl, ada, notebooks, clientOf, set, runAll, running, cancelAll } = place;
 
   test(`${name} a limit that is set for one workspace is in force at once, and a lower one ends nothing`, async () => {
     assert.equal((await runAll(client)).runIds.length, 6, 'the setting');

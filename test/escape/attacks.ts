@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { OpenNotebook } from '#test/support/notebook-fixture.ts';
 import { printed, results } from '#test/support/notebook-fixture.ts';
-import { kernelHostOf, kernelsOf } from '#test/support/processes.ts';
+import { bounded, kernelHostOf, kernelsOf } from '#test/support/processes.ts';
 import type { AttackedServer } from './attacked-server.ts';
 
 /** Returns the cell that attacks the server, its files, and the neighbour's kernel. */
@@ -96,7 +96,7 @@ print("ANSWER" + json.dumps(answer))
 
 /** Runs a cell that prints its answer. */
 export async function answerOf(notebook: OpenNotebook, cellId: string): Promise<Record<string, unknown>> {
-  const run = await notebook.run([cellId]);
+  const run = await bounded('the attack is over', notebook.run([cellId]), () => `the cell ${cellId}`);
   const text = results(run)
     .filter((result) => result.cellId === cellId)
     .map(printed)
