@@ -1,10 +1,18 @@
 import type { RunFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Run, RunStatus } from '#src/wire/run.ts';
 import type { Connection, PostOptions, ReadOptions, RequestOptions, WaitOptions } from './connection.ts';
 import { followEvents } from './event-stream.ts';
 import { operation } from './operation.ts';
 import { eachItem, type PageOptions } from './paging.ts';
+
+/** All statuses of runs, as values for choices. The compiler refuses the list when one is missing. */
+export const RUN_STATUSES: readonly RunStatus[] = Object.values({
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} satisfies { [Status in RunStatus]: Status });
 
 /** Runs, of notebooks and of agents. */
 export function runs(connection: Connection) {

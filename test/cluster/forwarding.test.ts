@@ -11,8 +11,9 @@ import { AppError } from '#src/core/errors.ts';
 import { inSlices } from '#src/core/slices.ts';
 import { AdmittedRequest } from '#src/http/edge/admission.ts';
 import type { Server } from '#src/http/server.ts';
+import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
-import { deferred, send } from '../http/test-server.ts';
+import { send } from '../http/test-server.ts';
 import { startTwoWorkers } from './two-workers.ts';
 import { LARGE, routesOf, type Seen } from './worker-routes.ts';
 

@@ -6,8 +6,9 @@ import { AppError } from '#src/core/errors.ts';
 import { defer, ok, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import type { ServerOptions } from '#src/http/server.ts';
+import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
-import { deferred, principal, RawConnection, send } from '../http/test-server.ts';
+import { principal, RawConnection, send } from '../http/test-server.ts';
 import { docs, use } from '../http/thing-routes.ts';
 import { startTwoWorkers } from './two-workers.ts';
 

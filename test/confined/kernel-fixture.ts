@@ -8,6 +8,7 @@ import type { KernelHostOptions } from '#src/confined/host/kernel-host-options.t
 import type { HostHello } from '#src/confined/host/zygote-process.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
+import { deferred } from '#test/support/deferred.ts';
 
 export const PYTHON = process.env.TROUPE_PYTHON ?? join(import.meta.dirname, '../../../.venv/bin/python');
 
@@ -77,17 +78,6 @@ function consoleText(messages: readonly KernelMessage[]): string {
 
 type Ready = Parameters<KernelSink['ready']>[0];
 
-function deferred<T>() {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<T>((onValue, onError) => {
-    resolve = onValue;
-    reject = onError;
-  });
-  promise.catch(() => {}); // a test that does not wait for it has its reasons
-  return { promise, resolve, reject };
-}
-
 interface Watch {
   readonly matches: (message: KernelMessage) => boolean;
   readonly resolve: (message: KernelMessage) => void;
@@ -112,6 +102,7 @@ export class TestKernel {
     this.codes = new Map(Object.entries(cells));
     const exited = deferred<KernelExit>();
     const ready = deferred<Ready>();
+    for (const { promise } of [exited, ready]) promise.catch(() => {}); // a test that does not wait for it has its reasons
     const sink: KernelSink = {
       ready: ready.resolve,
       messages: (batch) => this.#hear(batch),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import { accepted, created, encodedJson, json, noContent, ok, raw } from '#src/http/reply/reply.ts';
-import { deferred, GOOD, send, serve } from './test-server.ts';
+import { deferred } from '#test/support/deferred.ts';
+import { GOOD, send, serve } from './test-server.ts';
 import { thingRoute } from './thing-routes.ts';
 
 test('every kind of reply arrives as it was made', async (t) => {

@@ -4,7 +4,8 @@ import { AppError } from '#src/core/errors.ts';
 import { defer, json, ok, type PlainReply, type Reply, waiting } from '#src/http/reply/reply.ts';
 import { type AnyRouteRequest, defineRoute } from '#src/http/route.ts';
 import type { ServerOptions } from '#src/http/server.ts';
-import { deferred, GOOD, RawConnection, send, serve } from './test-server.ts';
+import { deferred } from '#test/support/deferred.ts';
+import { GOOD, RawConnection, send, serve } from './test-server.ts';
 
 const BEAT = '1\r\n \r\n';
 const REQUEST = `POST /late HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nservice-workspace-id: ws_1\r\n\r\n`;

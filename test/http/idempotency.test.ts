@@ -6,7 +6,8 @@ import { AppError } from '#src/core/errors.ts';
 import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { created, noContent, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
-import { deferred, JSON_BODY, send, serve, type TestServer } from './test-server.ts';
+import { deferred } from '#test/support/deferred.ts';
+import { JSON_BODY, send, serve, type TestServer } from './test-server.ts';
 
 /** Keeps records in memory and remembers its calls, in order. */
 class MemoryReceipts implements Idempotency {

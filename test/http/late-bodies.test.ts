@@ -9,8 +9,9 @@ import { AppError } from '#src/core/errors.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import type { ServerOptions } from '#src/http/server.ts';
+import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
-import { deferred, GOOD, JSON_BODY, serve } from './test-server.ts';
+import { GOOD, JSON_BODY, serve } from './test-server.ts';
 import { docs, use } from './thing-routes.ts';
 
 const revoked = () => {

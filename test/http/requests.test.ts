@@ -3,7 +3,8 @@ import test from 'node:test';
 import Type from 'typebox';
 import { noContent, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
-import { deferred, GOOD, JSON_BODY, principal, RawConnection, send, serve } from './test-server.ts';
+import { deferred } from '#test/support/deferred.ts';
+import { GOOD, JSON_BODY, principal, RawConnection, send, serve } from './test-server.ts';
 import { docs, thingRoute } from './thing-routes.ts';
 
 const Body = Type.Object({ name: Type.String() }, { additionalProperties: false });

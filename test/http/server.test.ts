@@ -5,7 +5,8 @@ import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { createServer } from '#src/http/server.ts';
 import type { Readiness } from '#src/wire/health.ts';
-import { auth, deferred, RawConnection, send, serve } from './test-server.ts';
+import { deferred } from '#test/support/deferred.ts';
+import { auth, RawConnection, send, serve } from './test-server.ts';
 import { docs } from './thing-routes.ts';
 
 const log = { error: () => {} };

@@ -142,8 +142,9 @@ test('a page of another origin cannot call the endpoint', async () => {
   assert.equal(response.status, 403);
 });
 
-test('a notification is answered with a response that ends, so that the connection goes on', async () => {
-  const response = await fetch(`${server.baseUrl}/mcp`, {
+/** Sends a message as a client does. */
+function post(body: string): Promise<Response> {
+  return fetch(`${server.baseUrl}/mcp`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -151,8 +152,12 @@ test('a notification is answered with a response that ends, so that the connecti
       authorization: `Bearer ${OWNER.token}`,
       'service-workspace-id': OWNER.workspaceId,
     },
-    body: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+    body,
   });
+}
+
+test('a notification is answered with a response that ends, so that the connection goes on', async () => {
+  const response = await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }));
   assert.deepEqual([response.status, response.headers.get('content-length')], [202, '0']);
 });
 
@@ -174,16 +179,7 @@ test('messages that make no sense are refused, and none is a fault of the server
   ];
   const sent = calls.map((params) => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }));
   for (const body of [...messages, ...sent]) {
-    const response = await fetch(`${server.baseUrl}/mcp`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${OWNER.token}`,
-        'service-workspace-id': OWNER.workspaceId,
-      },
-      body,
-    });
+    const response = await post(body);
     await response.text();
     assert.ok(response.status < 500, `${body}: ${response.status}`);
   }

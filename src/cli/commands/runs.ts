@@ -1,4 +1,5 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
+import { RUN_STATUSES } from '#src/client/runs.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import type { Run, RunStatus } from '#src/wire/run.ts';
 import { collect } from '../collect.ts';
@@ -26,13 +27,6 @@ const WORKSPACE_COLUMNS: readonly Column<Run>[] = [
   ...COLUMNS.slice(2),
 ];
 
-const STATUSES: readonly RunStatus[] = Object.values({
-  running: 'running',
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-} satisfies { [Status in RunStatus]: Status });
-
 interface ListOptions {
   readonly all?: boolean;
   readonly status?: RunStatus;
@@ -52,7 +46,7 @@ export const runs: CommandGroup = (program, context) => {
       new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID, else all sessions)'),
     )
     .option('--all', 'the runs of all sessions, also when SERVICE_SESSION_ID is set')
-    .addOption(new Option('--status <status>', 'only runs with this status').choices(STATUSES))
+    .addOption(new Option('--status <status>', 'only runs with this status').choices(RUN_STATUSES))
     .addOption(
       new Option('--limit <count>', 'how many of the workspace to list').default(50).argParser(countOf),
     )

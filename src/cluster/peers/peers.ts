@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Topic, WorkersChange } from '../cluster.ts';
 import { SLOTS, type SlotTable, slotOf } from '../slots.ts';
+import type { ClusterChannel } from '../worker/channel.ts';
 import type { MirrorMaker } from './feeds.ts';
 import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } from './forwarding.ts';
 import { FRAME } from './frame-socket.ts';
@@ -15,16 +16,10 @@ import { type PeerAnswer, PeerServer } from './peer-server.ts';
 const START_DIGITS = 12;
 
 /** The primary's description of the cluster for a worker. */
-export interface Membership {
-  readonly worker: number;
-  readonly size: number;
-  /** A secret that the workers of this start of the server share. */
-  readonly secret: Uint8Array;
-  readonly table: SlotTable;
-  readonly isPrimarySilent: boolean;
-  /** Returns where a worker listens for the others. */
-  socketPath(worker: number): string;
-}
+export type Membership = Pick<
+  ClusterChannel,
+  'worker' | 'size' | 'secret' | 'table' | 'isPrimarySilent' | 'socketPath'
+>;
 
 export class Peers implements Cluster, Disposable {
   readonly worker: number;

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
-import type { Run, RunCancellationResult, RunStatus } from '#src/wire/run.ts';
+import { RUN_STATUSES } from '#src/client/runs.ts';
+import type { Run, RunCancellationResult } from '#src/wire/run.ts';
 import { Action } from '../parts/action.tsx';
 import { ActorLink, Id } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
@@ -14,12 +15,6 @@ import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 import { RunView } from './run.tsx';
 
-const STATUSES: readonly RunStatus[] = Object.values({
-  running: 'running',
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-} satisfies { [Status in RunStatus]: Status });
 const KINDS = ['notebook', 'agent'] as const;
 
 /** The runs of the workspace, or one of them. */
@@ -61,7 +56,7 @@ function RunList() {
       ]}
       load={(_, after, signal) =>
         client.runs.list({
-          ...(isOne(STATUSES, status) && { status }),
+          ...(isOne(RUN_STATUSES, status) && { status }),
           ...(isOne(KINDS, kind) && { kind }),
           ...(sessionId !== '' && { sessionId }),
           order: order === 'asc' ? 'asc' : 'desc',
@@ -74,7 +69,12 @@ function RunList() {
       renewal={{ follows: ['run'] }}
       filters={
         <>
-          <ChoiceFilter name="status" label="Status" all="All statuses" choices={STATUSES.map(plainChoice)} />
+          <ChoiceFilter
+            name="status"
+            label="Status"
+            all="All statuses"
+            choices={RUN_STATUSES.map(plainChoice)}
+          />
           <ChoiceFilter name="kind" label="Kind" all="All kinds" choices={KINDS.map(plainChoice)} />
           <ChoiceFilter
             name="order"
