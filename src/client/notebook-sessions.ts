@@ -41,6 +41,9 @@ export function notebookSessions(connection: Connection) {
     /** Returns a ticket with which a browser's `EventSource` opens the session's stream, once. */
     eventTicket: (sessionId: string, options: PostOptions = {}) =>
       connection.json(operation('createNotebookEventTicket', { params: { sessionId }, ...options })),
+    /** Resolves with a large output that an event names. Rejects with `not_found` when the notebook shows it no more. */
+    asset: (sessionId: string, assetId: string, options: RequestOptions = {}) =>
+      connection.bytes(operation('getNotebookSessionAsset', { params: { sessionId, assetId }, ...options })),
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */
     follow,
     /**

@@ -88,11 +88,14 @@ export async function runOutcome(run: NotebookRun, readAsset: ReadAsset): Promis
 }
 
 /** Resolves with the result of a code call. */
-export async function codeOutcome(result: CodeResult, readAsset: ReadAsset): Promise<CodeOutcome> {
+export async function codeOutcome(result: CodeResult): Promise<CodeOutcome> {
   const { success, stdout, stderr, errors, output, media } = result;
-  const shown = await shownOf(output === null ? [] : [output], media, readAsset);
+  const shown = await shownOf(output === null ? [] : [output], media, noAsset);
   return { success, stdout, stderr, errors, output, ...shown };
 }
+
+/** The answer of a code call has all values itself. */
+const noAsset: ReadAsset = async () => new Uint8Array();
 
 const NOTHING: Shown = { text: '', table: undefined, images: [], html: undefined };
 

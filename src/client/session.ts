@@ -92,7 +92,7 @@ export class Session implements AsyncDisposable {
           onStdout === undefined
             ? await run()
             : await this.#printing(run, toolCallId, onStdout, options.signal);
-        return codeOutcome(result, () => Promise.reject(new TypeError('A code call has no assets.')));
+        return codeOutcome(result);
       },
       undefined,
       options.signal,
@@ -102,6 +102,16 @@ export class Session implements AsyncDisposable {
   /** Yields the current state as events and then live events, with their ids, until the session closes. */
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
     return sessionEvents(this.#connection, this.id, options);
+  }
+
+  /**
+   * Resolves with a large output, which events name with an `assetId` in place of `data`. Rejects with `not_found` when
+   * the notebook shows it no more: its cell has another output, or code was called again.
+   */
+  asset(assetId: string, options: RequestOptions = {}): Promise<{ contentType: string; bytes: Uint8Array }> {
+    return this.#connection.bytes(
+      operation('getNotebookSessionAsset', { params: { sessionId: this.id, assetId }, ...options }),
+    );
   }
 
   /** Closes the session, and the environment that was created for it. The notebook and its history stay. */

@@ -6,6 +6,8 @@ import type {
   OpenNotebook,
   PythonResult,
 } from '#src/agent/tools/notebook-access.ts';
+import { ApiError } from '#src/client/api-error.ts';
+import { valueOfAsset } from '#src/outputs/asset-value.ts';
 import { preferred } from '#src/outputs/representation.ts';
 import type { RegisteredCell } from '#src/wire/events.ts';
 import type { Output } from '#src/wire/output.ts';
@@ -51,14 +53,32 @@ export class ClientNotebook implements OpenNotebook {
           states.set(cellId, state);
         } else if (event.type === 'session.replayed') break;
       }
-      return order.flatMap((cellId) => {
+      const found: NotebookCell[] = [];
+      for (const cellId of order) {
         const cell = cells.get(cellId);
-        const { status = 'stale', output = null, console = [] } = states.get(cellId) ?? {};
-        return cell === undefined
-          ? []
-          : [{ cellId, name: cell.name ?? '', code: cell.code, status, output, console }];
-      });
+        const { status = 'stale', output = null, console: entries = [] } = states.get(cellId) ?? {};
+        if (cell === undefined) continue;
+        const { name, code } = cell;
+        const console: NotebookOutput[] = [];
+        for (const entry of entries) console.push(await this.#whole(entry));
+        const shown = output === null ? null : await this.#whole(output);
+        found.push({ cellId, name: name ?? '', code, status, output: shown, console });
+      }
+      return found;
     });
+  }
+
+  /** Returns an output of an event with its value, or without one when the notebook shows another output by now. */
+  async #whole({ assetId, ...output }: Output): Promise<NotebookOutput> {
+    if (assetId === undefined) return output;
+    const { client, notebookId, signal } = this.#call;
+    try {
+      const { bytes } = await client.notebookSessions.asset(notebookId, assetId, { signal });
+      return { ...output, data: valueOfAsset(output.mimetype, bytes) };
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return { ...output, data: '' };
+      throw error;
+    }
   }
 
   /** Runs code whose names stay. The code is interrupted when the call is cancelled, or has taken too long. */
@@ -105,8 +125,8 @@ export class ClientNotebook implements OpenNotebook {
 
 interface CellState {
   status: string;
-  output: NotebookOutput | null;
-  console: readonly NotebookOutput[];
+  output: Output | null;
+  console: readonly Output[];
 }
 
 /** Resolves with the output of the cells of a run: when the run has ended, or the output so far when the time is over. */

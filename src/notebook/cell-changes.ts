@@ -1,6 +1,6 @@
 import type { CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
 import type { ShownStatus } from '#src/wire/session.ts';
-import { isConsoleText, type NotebookEvent, shown } from './cell-events.ts';
+import { isConsoleText, type NotebookEvent, opEvents, textEvents } from './cell-events.ts';
 import { shownStatus, type ViewCell } from './view.ts';
 
 /** The changes of a cell that are not published yet. */
@@ -53,7 +53,8 @@ export class CellChanges {
     if (op.status === null && op.staleInputs === null && op.output === null && !clearsConsole) return;
     const pending = this.#pendingOp(op.cellId, op.status, clearsConsole);
     if (op.status !== null) pending.activity = op.status;
-    if (op.output !== null) pending.output = op.output;
+    // The view keeps a note in place of an output that there is no room for.
+    if (op.output !== null) pending.output = cell?.output ?? op.output;
     if (clearsConsole) pending.clearsConsole = true;
     if (cell !== undefined) setState(pending, cell);
     else if (op.status !== null)
@@ -84,7 +85,7 @@ export class CellChanges {
     for (const item of pending) {
       if (item.type === 'console-output') {
         const { cellId, channel, text } = item;
-        this.#publish({ type: 'console-output', data: { cellId, channel, text } });
+        for (const event of textEvents(cellId, channel, text)) this.#publish(event);
       } else this.#tell(item);
     }
   }
@@ -93,16 +94,18 @@ export class CellChanges {
     const told = this.#told.get(cellId) ?? { status: undefined, stale: undefined, hasOutput: false };
     this.#told.set(cellId, told);
     const isNewOutput = output !== undefined && (told.hasOutput || output.data !== '');
-    const data = {
+    const hasConsole = clearsConsole || console.length > 0;
+    const state = {
+      cellId,
       ...(status === undefined || status === told.status ? {} : { status }),
       ...(stale === undefined || stale === told.stale ? {} : { stale }),
-      ...(isNewOutput ? { output: shown(output) } : {}),
-      ...(clearsConsole || console.length > 0 ? { console: console.map(shown) } : {}),
     };
     told.status = status ?? told.status;
     told.stale = stale ?? told.stale;
     if (isNewOutput) told.hasOutput = output.data !== '';
-    if (Object.keys(data).length > 0) this.#publish({ type: 'cell-op', data: { cellId, ...data } });
+    if (Object.keys(state).length === 1 && !isNewOutput && !hasConsole) return;
+    const events = opEvents(state, isNewOutput ? output : undefined, hasConsole ? console : undefined);
+    for (const event of events) this.#publish(event);
   }
 
   #print(cellId: string, entry: CellOutput): void {

@@ -1,9 +1,10 @@
 /** Builds the events about cells. */
 
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import type { Envelope, EventData, EventType } from '#src/wire/events.ts';
+import type { Envelope, EventData, EventType, RegisteredCell } from '#src/wire/events.ts';
 import type { VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';
+import { piecesOfText, streamedOps } from './streamed-outputs.ts';
 import { type NotebookView, shownStatus, type ViewCell } from './view.ts';
 
 /** An event that does not know its session yet. */
@@ -12,25 +13,30 @@ export type NotebookEvent = {
 }[EventType];
 
 /** Returns the state of a cell without its printed text: its console is cleared. */
-function stateEvent(cell: ViewCell): NotebookEvent {
-  return {
-    type: 'cell-op',
-    data: {
-      cellId: cell.id,
-      status: shownStatus(cell),
-      stale: cell.stale,
-      ...(cell.output === null ? {} : { output: shown(cell.output) }),
-      ...(cell.console.isEmpty ? {} : { console: [] }),
-    },
-  };
+function stateEvents(cell: ViewCell): NotebookEvent[] {
+  const state = { cellId: cell.id, status: shownStatus(cell), stale: cell.stale };
+  return opEvents(state, cell.output ?? undefined, cell.console.isEmpty ? undefined : []);
+}
+
+/** Returns a cell operation as events. */
+export function opEvents(...op: Parameters<typeof streamedOps>): NotebookEvent[] {
+  return streamedOps(...op).map((data) => ({ type: 'cell-op', data }));
+}
+
+/** Returns printed text as events. */
+export function textEvents(cellId: string, channel: 'stdout' | 'stderr', text: string): NotebookEvent[] {
+  return piecesOfText(text).map((piece) => ({
+    type: 'console-output',
+    data: { cellId, channel, text: piece },
+  }));
 }
 
 /** Returns the printed text of a cell as events: one for each text, and cell operations for the rest. */
 function consoleEvents(cellId: string, entries: readonly CellOutput[]): NotebookEvent[] {
-  return entries.map((entry) =>
+  return entries.flatMap((entry) =>
     isConsoleText(entry)
-      ? { type: 'console-output', data: { cellId, channel: entry.channel, text: entry.data } }
-      : { type: 'cell-op', data: { cellId, console: [shown(entry)] } },
+      ? textEvents(cellId, entry.channel, entry.data)
+      : opEvents({ cellId }, undefined, [entry]),
   );
 }
 
@@ -45,23 +51,24 @@ export function isConsoleText(
   );
 }
 
-/** Returns an output as events give it. */
-export function shown({ timestamp: _, ...output }: CellOutput): EventData<'cell-op'>['output'] & object {
-  return output;
-}
+/** The most characters of code in one event. A cell with more has its event to itself. */
+const MAX_CODE_CHARS = 256 * 1024;
 
-/** New or changed cells, and the order of all. */
-export function registeredEvent(cells: readonly ViewCell[], all: readonly ViewCell[]): NotebookEvent {
-  return {
-    type: 'cells-registered',
-    data: {
-      cells: cells.map(({ id, code, options, version }) => {
-        const { name, ...config } = configOf(options);
-        return { cellId: id, name, code, config, version };
-      }),
-      order: all.map(({ id }) => id),
-    },
-  };
+/** Returns events with new or changed cells, and the order of all. */
+export function registeredEvents(cells: readonly ViewCell[], all: readonly ViewCell[]): NotebookEvent[] {
+  const order = all.map(({ id }) => id);
+  const lists: RegisteredCell[][] = [[]];
+  let room = MAX_CODE_CHARS;
+  for (const { id, code, options, version } of cells) {
+    if (code.length > room && lists.at(-1)!.length > 0) {
+      lists.push([]);
+      room = MAX_CODE_CHARS;
+    }
+    room -= code.length;
+    const { name, ...config } = configOf(options);
+    lists.at(-1)!.push({ cellId: id, name, code, config, version });
+  }
+  return lists.map((list) => ({ type: 'cells-registered', data: { cells: list, order } }));
 }
 
 /**
@@ -71,8 +78,8 @@ export function registeredEvent(cells: readonly ViewCell[], all: readonly ViewCe
 export function replayOf(view: NotebookView, sessionId: string): Envelope[] {
   const { cells, variables } = view;
   const events: NotebookEvent[] = [
-    registeredEvent(cells, cells),
-    ...cells.flatMap((cell) => [stateEvent(cell), ...consoleEvents(cell.id, cell.console.entries())]),
+    ...registeredEvents(cells, cells),
+    ...cells.flatMap((cell) => [...stateEvents(cell), ...consoleEvents(cell.id, cell.console.entries())]),
     variablesEvent(variables),
   ];
   return events.map((event) => ({ ...event, sessionId }));

@@ -4,7 +4,7 @@ import type { CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
-import { codeWork } from './work/code-work.ts';
+import { type CodeEnd, codeWork } from './work/code-work.ts';
 import { deadlineOf, type SessionWork } from './work/session-work.ts';
 
 export interface CodeCall {
@@ -55,14 +55,14 @@ export class CodeCalls {
     const session = sessions.ensureAwake(workspaceId, sessionId);
     work.check(session, 'code', true);
     const live = liveNotebooks.of(session);
-    const publish = (result: CodeResult) => {
+    const publish = ({ result, event: data }: CodeEnd) => {
       const ids = toolCallId === undefined ? {} : { tool_call_id: toolCallId, toolCallId };
-      const event = { type: 'execution-completed', sessionId, data: { ...result, ...ids } } as const;
+      const event = { type: 'execution-completed', sessionId, data: { ...data, ...ids } } as const;
       live.stream.publish(runId === undefined ? event : { ...event, runId }, live.committed());
       return result;
     };
     return work
-      .call<CodeResult>(
+      .call<CodeEnd>(
         session,
         { kind: 'code', edits: true, signal, ...deadlineOf({ timeoutS }) },
         (id, resolve) => codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),

@@ -63,7 +63,7 @@ export class ConsoleTail {
 
   /** The figures that are kept. */
   media(): CellOutput[] {
-    return this.entries().filter(isMedia);
+    return this.#mediaCount === 0 ? [] : [...this.#head, ...this.#tail.slice(this.#gone)].filter(isMedia);
   }
 
   /** `room`: how many more characters may be held. An entry that does not fit is left out. */

@@ -13,16 +13,15 @@ import { holdContent } from '#src/runs/output-content.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { SessionMode, Startup } from '#src/wire/session.ts';
 import { CellChanges } from './cell-changes.ts';
-import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
+import { type NotebookEvent, registeredEvents, replayOf, variablesEvent } from './cell-events.ts';
 import { savedAgain } from './cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
 import { PausableKernel } from './pausable-kernel.ts';
 import { type SavedState, savedView } from './saved-view.ts';
-import type { NotebookView, ViewCell } from './view.ts';
+import { type NotebookView, SCRATCH, type ViewCell } from './view.ts';
 import { WorkSlot } from './work/work-slot.ts';
 
-export const SCRATCH = '__scratch__';
 const MAX_APP_OPTIONS_CHARS = 64 * 1024;
 /** How many ended runs are sent to a new subscriber. */
 const MAX_ENDED_RUNS = 20;
@@ -166,8 +165,8 @@ export class LiveNotebook {
     switch (message.op) {
       case 'cell-op': {
         if (message.output !== null) holdContent(message.output);
-        const known = message.cellId === SCRATCH || this.view.applyCellOp(message) !== undefined;
-        if (!known) return;
+        if (message.cellId === SCRATCH) this.view.applyScratchOp(message);
+        else if (this.view.applyCellOp(message) === undefined) return;
         this.#changes.take(message, this.view.get(message.cellId));
         return;
       }
@@ -250,7 +249,7 @@ export class LiveNotebook {
   }
 
   #publishRegistered(cells: readonly ViewCell[]): void {
-    this.#publish(registeredEvent(cells, this.view.cells), this.#committed());
+    for (const event of registeredEvents(cells, this.view.cells)) this.#publish(event, this.#committed());
   }
 
   /** Publishes the changes of cells. */

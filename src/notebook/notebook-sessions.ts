@@ -9,6 +9,7 @@ import {
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorId } from '#src/actors/address.ts';
+import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
@@ -28,6 +29,7 @@ import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 import { sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import type { SessionEnds } from './session-ends.ts';
+import { referencedOutput } from './streamed-outputs.ts';
 import { NotebookView } from './view.ts';
 
 export interface OpenRequest {
@@ -273,6 +275,15 @@ export class NotebookSessions {
     if (statusOf(this.#peek(session)) === 'closed') return undefined;
     const replay = () => this.#replay(session);
     return this.#options.plane.follow(session, { lastEventId, observes, replay });
+  }
+
+  /** Returns an output that events of the session name as an asset. Wakes nothing. Throws `not_found` when it is shown no more. */
+  asset(workspaceId: WorkspaceId, sessionId: string, assetId: string): CellOutput {
+    const session = { workspaceId, id: sessionId };
+    if (this.isClosed(workspaceId, sessionId)) throw notFound();
+    const output = referencedOutput(this.#options.liveNotebooks.viewOf(session).shown(), assetId);
+    if (output === undefined) throw notFound();
+    return output;
   }
 
   /** Removes the closed session of a notebook that is deleted, if there was one, and its places in lists. */

@@ -35,6 +35,8 @@ const MAX_CELLS = 10_000;
 /** The memory of a variable, and of each mention of a cell by its id, in addition to the text of the name or the id. */
 const VARIABLE_CHARS = 100;
 const CELL_MENTION_CHARS = 20;
+/** The id under which events name the code that runs outside of cells. */
+export const SCRATCH = '__scratch__';
 const LEFT_OUT = `all that a notebook shows may have ${MAX_HELD_CHARS / 2 ** 20} MiB.`;
 
 export class NotebookView {
@@ -43,6 +45,8 @@ export class NotebookView {
   #variables: VariableGraph = [];
   #dependencies = this.#dependenciesBy(this.#variables);
   #codeLength = 0;
+  /** What the code outside of cells shows; it is never a cell. */
+  #scratch = { output: null as CellOutput | null, console: new ConsoleTail() };
   /** The keys are `output <cell id>`, `errors <cell id>`, the console object of a cell, and `variables`. */
   readonly #held = new HeldChars();
 
@@ -132,13 +136,35 @@ export class NotebookView {
     return cell;
   }
 
+  /** Keeps the value and the figures of code outside of cells, until `clearScratch`. */
+  applyScratchOp({ output, console }: CellOp): void {
+    if (output !== null) this.#scratch.output = this.#admitOutput(SCRATCH, output);
+    for (const entry of console ?? [])
+      if (entry.channel === 'media') this.#addToConsole(this.#scratch, entry);
+  }
+
+  /** Forgets what the last code outside of cells has shown. */
+  clearScratch(): void {
+    this.#held.set(`output ${SCRATCH}`, 0);
+    this.#held.set(this.#scratch.console, 0);
+    this.#scratch = { output: null, console: new ConsoleTail() };
+  }
+
+  /** Yields the values and figures that are shown, each with its cell; those of code outside of cells included. */
+  *shown(): Generator<readonly [cellId: string, CellOutput], undefined> {
+    for (const { id, output, console } of [...this.#cells.values(), { id: SCRATCH, ...this.#scratch }]) {
+      if (output !== null) yield [id, output];
+      for (const figure of console.media()) yield [id, figure];
+    }
+  }
+
   /** Gives a cell its output of the last time the notebook was open. */
   restore(cell: ViewCell, output: CellOutput | null, console: readonly CellOutput[]): void {
     cell.output = output === null ? null : this.#admitOutput(cell.id, output);
     for (const entry of console) this.#addToConsole(cell, entry);
   }
 
-  #addToConsole({ console }: ViewCell, entry: CellOutput): void {
+  #addToConsole({ console }: { readonly console: ConsoleTail }, entry: CellOutput): void {
     console.add(entry, this.#held.room);
     this.#held.set(console, console.heldChars);
   }

@@ -1,6 +1,7 @@
 /** The bytes of a large output: those of the image in a data URL, and otherwise of its text. */
 import { createHash } from 'node:crypto';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { writeJson } from '#src/core/json/json-write.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { isHighSurrogate } from '#src/core/utf8.ts';
 import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
@@ -31,6 +32,36 @@ interface Output {
  */
 export function* prepareContent(text: unknown): Generator<undefined, Disposable | undefined> {
   if (typeof text !== 'string' || text.length < MAX_SIZE_AT_ONCE) return undefined;
+  const content = yield* partsOf(text);
+  if (content === undefined) return undefined;
+  const { parts, urlStart, sha256 } = content;
+  const record = yield* encodeBlob(parts);
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const bytes = record.subarray(record.byteLength - length);
+  arrived.set(text, { bytes, urlStart, sha256, record });
+  return { [Symbol.dispose]: () => arrived.delete(text) };
+}
+
+/** Resolves with the bytes of an output and their hash. A large one is read in slices. */
+export async function contentOf(data: unknown): Promise<{ bytes: Uint8Array; sha256: string }> {
+  if (typeof data === 'string') {
+    const content = await inSlices(partsOf(data));
+    return content === undefined
+      ? new OutputContents().of(data)
+      : { bytes: Buffer.concat(content.parts), sha256: content.sha256 };
+  }
+  const bytes = Buffer.concat(await inSlices(writeJson(data)));
+  return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+interface Parts {
+  readonly parts: readonly Buffer[];
+  readonly urlStart: string | null;
+  readonly sha256: string;
+}
+
+/** Returns the bytes of a text, in steps of up to a millisecond; undefined for a data URL that is no plain base64. */
+function* partsOf(text: string): Generator<undefined, Parts | undefined> {
   const urlStart = urlStartOf(text);
   const hash = createHash('sha256');
   const parts: Buffer[] = [];
@@ -45,11 +76,7 @@ export function* prepareContent(text: unknown): Generator<undefined, Disposable 
     from = end;
     yield;
   }
-  const record = yield* encodeBlob(parts);
-  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const bytes = record.subarray(record.byteLength - length);
-  arrived.set(text, { bytes, urlStart, sha256: hash.digest('hex'), record });
-  return { [Symbol.dispose]: () => arrived.delete(text) };
+  return { parts, urlStart, sha256: hash.digest('hex') };
 }
 
 /** Keeps the prepared content of an output as long as the output is shown, or until it is stored. */

@@ -71,6 +71,11 @@ const REASON = Type.Optional(
   Type.String({ description: 'A code in snake_case, when there is more to say.' }),
 );
 
+const printedText = (channel: string) =>
+  Type.String({
+    description: `The text printed to ${channel}, without the middle of a long one; \`console-output\` has all of it.`,
+  });
+
 const NOTEBOOK_EVENTS = {
   ...SESSION_EVENTS,
   'session.snapshot': NotebookSessionSchema,
@@ -109,6 +114,10 @@ const NOTEBOOK_EVENTS = {
   'execution-completed': Type.Object(
     {
       ...CodeResultSchema.properties,
+      output: nullable(OutputSchema),
+      stdout: printedText('stdout'),
+      stderr: printedText('stderr'),
+      media: Type.Array(OutputSchema, { description: 'The figures that were shown while the code ran.' }),
       tool_call_id: Type.Optional(Type.String({ description: 'As the request gave it.' })),
     },
     { additionalProperties: true },

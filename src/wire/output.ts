@@ -56,7 +56,9 @@ export const OutputSchema = Type.Object(
     ),
     assetId: Type.Optional(
       Type.String({
-        description: 'The asset of the run that holds the value, which is large, in place of `data`.',
+        description:
+          'The asset that has the value, in place of `data`, because it is large: in a run one of `GET /api/v3/runs/{runId}/assets/{assetId}`, ' +
+          'in an event one of `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.',
       }),
     ),
     ...descriptionOfOutput,

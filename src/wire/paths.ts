@@ -24,6 +24,7 @@ export const PATHS = {
   closeNotebookSession: 'DELETE /api/v3/notebook-sessions/:sessionId',
   createNotebookEventTicket: 'POST /api/v3/notebook-sessions/:sessionId/event-tickets',
   followNotebookSession: 'GET /api/v3/notebook-sessions/:sessionId/events',
+  getNotebookSessionAsset: 'GET /api/v3/notebook-sessions/:sessionId/assets/:assetId',
   listExecutions: 'GET /api/v3/notebook-sessions/:sessionId/executions',
   submitExecution: 'POST /api/v3/notebook-sessions/:sessionId/executions',
   hibernateNotebookSession: 'POST /api/v3/notebook-sessions/:sessionId/hibernate',

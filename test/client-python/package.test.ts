@@ -82,6 +82,16 @@ test('the wheel does the main job in an empty directory and a new environment, w
   });
 });
 
+test('large outputs are read apart from their events, calls end at their limit or when interrupted, and sessions with their lifetime', async () => {
+  const env = { ...ACCESS, PYTHONPATH: PACKAGE };
+  assert.deepEqual(JSON.parse(await run(PYTHON, [join(PROGRAMS, 'limits.py')], { cwd: PACKAGE, env })), {
+    large: { bytes: ['<p>'.length + 3_000_000], small: true, missing: 'not_found' },
+    limits: { run: ['failed', 'timed_out'], code: [false, 'timed_out', 'begun\n'] },
+    interrupts: { run: 'cancelled', code: [false, 'begun\n'] },
+    lifetimes: { ttl: 86_400, idle: 3600, ended: 'session.closed', sandbox: 3600 },
+  });
+});
+
 test('the package passes the strict checks of mypy', async () => {
   await run(PYTHON, ['-m', 'mypy', '--cache-dir', '/dev/null', 'troupe_client', 'scripts'], { cwd: PACKAGE });
 });

@@ -112,6 +112,18 @@ test('an output that notebooks of several workers share stays with each notebook
   assert.ok(JSON.stringify(file.body).includes(markup));
 });
 
+test('every worker serves the large outputs that events of sessions in other workers name', async () => {
+  const notebooks = await opened(2, 'import marimo as mo\nmo.Html("y" * 100_000)');
+  for (const notebook of notebooks) {
+    await using events = await notebook.events();
+    await notebook.run({ type: 'all' });
+    const [output] = events.dataOf('cell-op').flatMap((op) => op.output ?? []);
+    const path = `/api/v3/notebook-sessions/${notebook.id}/assets/${output?.assetId}`;
+    assert.deepEqual(await answersTo('GET', path, String), ['y'.repeat(100_000)]);
+  }
+  await closeAll(notebooks);
+});
+
 test('paging the runs of a workspace misses none that several workers store at once', async () => {
   const notebooks = await opened(6, '1');
   const listed: string[] = [];

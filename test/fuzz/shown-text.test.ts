@@ -160,7 +160,8 @@ test('a whole run of hostile cells is shown to its end', async () => {
     });
     const screen = new RunScreen(terminal, styleOf(true), {
       show: () => optionsFor(0, true),
-      asset: async () => ({ contentType: '', bytes: Buffer.from(hostileText(random)) }),
+      asset: async () => ({ bytes: Buffer.from(hostileText(random)) }),
+      liveAsset: async () => ({ bytes: Buffer.from(hostileText(random)) }),
     });
     const [cellId, runId] = [hostileText(random), 'run_1'];
     const cell = { cellId, name: hostileText(random), code: hostileText(random), config: {}, version: 1 };

@@ -152,6 +152,27 @@ test('a code call whose connection is cut rejects with CodeInterrupted and is no
   assert.deepEqual(printed, ['begun\n']);
 });
 
+test('a large output of an event is read by its assetId, and code ends at its time limit', async () => {
+  const notebook = await openNotebook(server, { large: 'import marimo as mo\nmo.Html("x" * 2_000_000)' });
+  const session = await new client.Troupe({ ...access, baseUrl: server.baseUrl }).open(notebook.id);
+  const assetIds: string[] = [];
+  for await (const event of session.run('large')) {
+    assert.ok(JSON.stringify(event).length < 2 ** 20);
+    if (event.type === 'cell-op' && event.data.output?.assetId) assetIds.push(event.data.output.assetId);
+  }
+  const values = await Promise.all(assetIds.map((assetId) => session.asset(assetId)));
+  assert.deepEqual(
+    values.map(({ bytes }) => Buffer.from(bytes).toString()),
+    ['x'.repeat(2_000_000)],
+  );
+  await assert.rejects(session.asset('asset_none'), { code: 'not_found' });
+  const late = await session.code('print("begun", flush=True)\nwhile True: pass', { timeoutS: 1 });
+  assert.deepEqual(
+    [late.success, late.errors.map(({ type }) => type), late.stdout],
+    [false, ['interruption', 'timed_out'], 'begun\n'],
+  );
+});
+
 test('results have text, tables, pictures as bytes, and printed text as it comes', async () => {
   const notebook = await openNotebook(server, { one: '1' });
   const troupe = new client.Troupe({ ...access, baseUrl: server.baseUrl });

@@ -56,7 +56,10 @@ export const runs: CommandGroup = (program, context) => {
       const found =
         sessionId === undefined
           ? await collect(
-              firstOf(client.runs.each({ status, order: 'desc', limit: Math.min(limit, 100) }), limit),
+              firstOf(
+                client.runs.each({ status, order: 'desc', limit: Math.min(limit, 100) }),
+                limit,
+              ),
             )
           : await collect(client.runs.each({ sessionId, status }));
       printList(terminal, found, sessionId === undefined ? WORKSPACE_COLUMNS : COLUMNS, wantsJson(command));
@@ -78,7 +81,14 @@ export const runs: CommandGroup = (program, context) => {
       if (wantsJson(command)) return printJson(terminal, run);
       const { outputDir } = options;
       const directory = outputDir === undefined ? undefined : outputDirectory(cwd, outputDir, runId);
-      const { screen } = runScreen({ terminal, client, cwd, directory, runId: () => runId });
+      const { screen } = runScreen({
+        terminal,
+        client,
+        cwd,
+        directory,
+        runId: () => runId,
+        sessionId: () => run.sessionId,
+      });
       await screen.finish(run);
     });
   examples(show, ['troupe runs show run_01…', 'troupe runs show run_01… --output-dir plots']);
@@ -127,10 +137,19 @@ export const runs: CommandGroup = (program, context) => {
       const interruption = new Interruption(context.input);
       const directory = outputDirectory(cwd, options.outputDir, runId);
       const line = new LiveLine(terminal, () => screen.activity);
-      const { screen } = runScreen({ terminal: line.terminal, client, cwd, directory, runId: () => runId });
+      let sessionId = '';
+      const { screen } = runScreen({
+        terminal: line.terminal,
+        client,
+        cwd,
+        directory,
+        runId: () => runId,
+        sessionId: () => sessionId,
+      });
       try {
         const signal = interruption.stop;
         const first = await client.runs.get(runId, { signal });
+        sessionId = first.sessionId;
         const run = isOver(first)
           ? first
           : await followRun({

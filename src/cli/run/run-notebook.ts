@@ -107,7 +107,14 @@ async function runFound(
 
   let runId = '';
   const directory = outputDirectory(cwd, options.outputDir, '{run}');
-  const { screen, files } = runScreen({ terminal: shown, client, cwd, directory, runId: () => runId });
+  const { screen, files } = runScreen({
+    terminal: shown,
+    client,
+    cwd,
+    directory,
+    runId: () => runId,
+    sessionId: () => notebook.id,
+  });
   const cancel = () => {
     terminal.err(`\ncancelling ${runId}; press Ctrl-C again to leave at once\n`);
     progress.activity = () => 'cancelling';

@@ -3,6 +3,8 @@
  * then a summary. It receives every event of the session's stream and ignores those of other runs.
  */
 
+import { ApiError } from '#src/client/api-error.ts';
+import { valueOfAsset } from '#src/outputs/asset-value.ts';
 import type { ShownValue } from '#src/outputs/representation.ts';
 import type { NotebookEvents, NotebookStreamEvent } from '#src/wire/events.ts';
 import type { Output } from '#src/wire/output.ts';
@@ -17,7 +19,10 @@ import { CellLabels } from './cell-labels.ts';
 /** Loads outputs that are not in the event, and stores outputs that are not text. */
 export interface OutputPorts {
   show(cellId: string, label: string): ShowOptions;
-  asset(assetId: string): Promise<{ contentType: string; bytes: Uint8Array }>;
+  /** Reads an asset of the run. */
+  asset(assetId: string): Promise<{ bytes: Uint8Array }>;
+  /** Reads a large output that an event names. */
+  liveAsset(assetId: string): Promise<{ bytes: Uint8Array }>;
 }
 
 interface RunningCell {
@@ -68,14 +73,14 @@ export class RunScreen {
   async take(event: NotebookStreamEvent, runId: string | undefined): Promise<void> {
     if (event.type === 'cells-registered') this.#labels.add(event.data.cells);
     if (runId === undefined) return;
-    if (event.runId === undefined) this.#adopt(event);
+    if (event.runId === undefined) await this.#adopt(event);
     if (event.runId !== runId) return;
     if (event.type === 'console-output') this.#print(event.data);
     else if (event.type === 'cell-op') await this.#takeCell(event.data);
   }
 
   /** Shows the current state of a run that is followed from the middle, or again after a reconnect. */
-  #adopt(event: NotebookStreamEvent): void {
+  async #adopt(event: NotebookStreamEvent): Promise<void> {
     if (event.type === 'session.replayed') this.#adopted.clear();
     else if (event.type === 'console-output') {
       if (this.#adopted.has(event.data.cellId)) this.#print(event.data);
@@ -87,7 +92,7 @@ export class RunScreen {
         this.#adopted.add(cellId);
       }
       if (!this.#adopted.has(cellId)) return;
-      for (const entry of console ?? []) this.#running.get(cellId)?.block.console(entry);
+      for (const entry of console ?? []) await this.#showEntry(cellId, entry);
     }
   }
 
@@ -101,12 +106,18 @@ export class RunScreen {
     const cell = this.#running.get(cellId);
     if (cell === undefined) return;
     if (output !== undefined && output !== null) cell.output = output;
-    for (const entry of console ?? []) cell.block.console(entry);
+    for (const entry of console ?? []) await this.#showEntry(cellId, entry);
     if (status === undefined || status === 'running' || status === 'queued') return;
+    const shown = await this.#live(cell.output);
+    if (shown === undefined) return; // `finish` shows the cell, because the run has its output
     this.#running.delete(cellId);
     this.#shown.add(cellId);
-    const end = endOf(cell.output);
-    cell.block.end(end, await this.#whole(cell.output), performance.now() - cell.startedAt);
+    cell.block.end(endOf(cell.output), shown, performance.now() - cell.startedAt);
+  }
+
+  async #showEntry(cellId: string, entry: Output): Promise<void> {
+    const shown = await this.#live(entry);
+    if (shown != null) this.#running.get(cellId)?.block.console(shown);
   }
 
   /** Shows the cells that were not seen to run, and the summary. */
@@ -125,11 +136,11 @@ export class RunScreen {
     const block = cell?.block ?? this.#block(cellId);
     if (cell === undefined) {
       for (const entry of result.console) {
-        const whole = await this.#whole(entry);
+        const whole = await this.#stored(entry);
         if (whole !== null) block.console(whole);
       }
     }
-    const values = await Promise.all(outputs.map((output) => this.#whole(output)));
+    const values = await Promise.all(outputs.map((output) => this.#stored(output)));
     const present = values.filter((value) => value !== null);
     const best = bestText(present, this.#ports.show(cellId, this.#labels.name(cellId)));
     block.end(status, best === '' ? null : { mimetype: 'text/plain', data: best }, durationMs);
@@ -148,16 +159,29 @@ export class RunScreen {
     return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
   }
 
-  async #whole(output: Output | null): Promise<(ShownValue & { channel?: string }) | null> {
+  /** Returns an output of the run with its value. */
+  #stored(output: Output): Promise<(ShownValue & { channel?: string }) | null> {
+    return this.#whole(output, this.#ports.asset);
+  }
+
+  /** Returns an output of an event with its value; undefined when the notebook shows another one by now. */
+  async #live(output: Output | null): Promise<(ShownValue & { channel?: string }) | null | undefined> {
+    try {
+      return await this.#whole(output, this.#ports.liveAsset);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async #whole(
+    output: Output | null,
+    read: OutputPorts['asset'],
+  ): Promise<(ShownValue & { channel?: string }) | null> {
     if (output?.assetId === undefined) return output;
     const { assetId, ...rest } = output;
-    const { mimetype } = rest;
-    const { bytes } = await this.#ports.asset(assetId);
-    const isText = /^text\/|json$|\+xml$|^application\/vnd\.marimo/.test(mimetype);
-    const data = isText
-      ? Buffer.from(bytes).toString('utf8')
-      : `data:${mimetype};base64,${Buffer.from(bytes).toString('base64')}`;
-    return { ...rest, data };
+    const { bytes } = await read(assetId);
+    return { ...rest, data: valueOfAsset(rest.mimetype, bytes) };
   }
 }
 

@@ -15,6 +15,8 @@ export interface RunShowOptions {
   readonly directory: string | undefined;
   /** Returns the run whose outputs are shown. Called when the first output arrives. */
   readonly runId: () => string;
+  /** Returns the session of the run. */
+  readonly sessionId: () => string;
 }
 
 const MAX_ROWS = 20;
@@ -32,7 +34,7 @@ export function showOptions(terminal: Terminal, keep: ShowOptions['keep']): Show
 
 /** Returns the screen for one run, and a function that returns the files written so far. */
 export function runScreen(options: RunShowOptions): { screen: RunScreen; files: () => OutputFiles['kept'] } {
-  const { terminal, client, cwd, directory, runId } = options;
+  const { terminal, client, cwd, directory, runId, sessionId } = options;
   const style = styleOf(terminal.color);
   let files: OutputFiles | undefined;
   const ports: OutputPorts = {
@@ -45,6 +47,7 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
         return `${what} saved: ${style.cyan(files.keep(cellId, label, file))}`;
       }),
     asset: (assetId) => client.runs.asset(runId(), assetId),
+    liveAsset: (assetId) => client.notebookSessions.asset(sessionId(), assetId),
   };
   return { screen: new RunScreen(terminal, style, ports), files: () => files?.kept ?? [] };
 }

@@ -3372,49 +3372,6 @@ class ConnectionTestRequest(Struct):
     connection: DatasourceConnection
 
 
-class ExecutionCompletedData(Struct):
-    success: Annotated[
-        bool,
-        Meta(description='False when the code, a cell it ran, or the kernel failed.'),
-    ]
-    output: CodeOutput | None
-    stdout: Annotated[
-        str,
-        Meta(
-            description='The text that the code, and the cells it ran, have printed. The middle of a very long text is left out.'
-        ),
-    ]
-    stderr: str
-    media: Annotated[
-        list[CodeFigure],
-        Meta(
-            description='The figures that the code and the cells it ran showed while they ran, such as those of `plt.show()`: at most 100, with 16 MiB together.'
-        ),
-    ]
-    errors: list[CodeError]
-    tool_call_id: (
-        Annotated[str, Meta(description='As the request gave it.')] | UnsetType
-    ) = UNSET
-
-
-class ExecutionCompletedEvent(Struct, tag_field='type', tag='execution-completed'):
-    type: ClassVar[Literal['execution-completed']] = 'execution-completed'
-    session_id: str = field(name='sessionId')
-    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
-    data: ExecutionCompletedData
-    run_id: str | UnsetType = field(name='runId', default=UNSET)
-    missed: (
-        Annotated[
-            bool,
-            Meta(
-                description='It happened while you were away, after the event that you named.'
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    id: str = ''
-
-
 class Output(Struct):
     mimetype: str
     channel: (
@@ -3439,7 +3396,7 @@ class Output(Struct):
         Annotated[
             str,
             Meta(
-                description='The asset of the run that holds the value, which is large, in place of `data`.'
+                description='The asset that has the value, in place of `data`, because it is large: in a run one of `GET /api/v3/runs/{runId}/assets/{assetId}`, in an event one of `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.'
             ),
         ]
         | UnsetType
@@ -3521,6 +3478,52 @@ class CellResult(Struct, tag_field='type', tag='cell-result'):
         ),
     ]
     duration_ms: float | None = field(name='durationMs')
+
+
+class ExecutionCompletedData(Struct):
+    success: Annotated[
+        bool,
+        Meta(description='False when the code, a cell it ran, or the kernel failed.'),
+    ]
+    output: Output | None
+    stdout: Annotated[
+        str,
+        Meta(
+            description='The text printed to stdout, without the middle of a long one; `console-output` has all of it.'
+        ),
+    ]
+    stderr: Annotated[
+        str,
+        Meta(
+            description='The text printed to stderr, without the middle of a long one; `console-output` has all of it.'
+        ),
+    ]
+    media: Annotated[
+        list[Output],
+        Meta(description='The figures that were shown while the code ran.'),
+    ]
+    errors: list[CodeError]
+    tool_call_id: (
+        Annotated[str, Meta(description='As the request gave it.')] | UnsetType
+    ) = UNSET
+
+
+class ExecutionCompletedEvent(Struct, tag_field='type', tag='execution-completed'):
+    type: ClassVar[Literal['execution-completed']] = 'execution-completed'
+    session_id: str = field(name='sessionId')
+    time: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+    data: ExecutionCompletedData
+    run_id: str | UnsetType = field(name='runId', default=UNSET)
+    missed: (
+        Annotated[
+            bool,
+            Meta(
+                description='It happened while you were away, after the event that you named.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    id: str = ''
 
 
 NotebookStreamEvent: TypeAlias = SessionReplayedEvent | SessionResyncRequiredEvent | SessionClosedEvent | RunStatusEvent | NotebookSessionSnapshotEvent | NotebookSessionStatusEvent | SessionStartupEvent | CellsRegisteredEvent | CellsDeletedEvent | CellOpEvent | ConsoleOutputEvent | VariablesEvent | ExecutionCompletedEvent | NotebookSavedEvent

@@ -6,8 +6,9 @@ export type ConsoleEntry = ShownOutput & { readonly channel?: string | undefined
 export function Console(props: {
   readonly entries: readonly ConsoleEntry[];
   readonly runId?: string | undefined;
+  readonly sessionId?: string | undefined;
 }) {
-  const { entries, runId } = props;
+  const { entries, runId, sessionId } = props;
   if (entries.length === 0) return null;
   return (
     <div class="printed">
@@ -17,7 +18,7 @@ export function Console(props: {
             {plain(entry)}
           </pre>
         ) : (
-          <Output key={i} output={entry} runId={runId} />
+          <Output key={i} output={entry} runId={runId} sessionId={sessionId} />
         ),
       )}
     </div>

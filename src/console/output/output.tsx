@@ -14,14 +14,16 @@ export interface ShownOutput extends ShownValue {
 
 interface OutputProps {
   readonly output: ShownOutput;
-  /** The run that has the asset. */
+  /** The run that has the asset; undefined when the session has it. */
   readonly runId?: string | undefined;
+  /** The session whose events name the output. */
+  readonly sessionId?: string | undefined;
 }
 
-export function Output({ output, runId }: OutputProps) {
+export function Output({ output, runId, sessionId }: OutputProps) {
   const { assetId, text, table } = output;
   if (table === undefined && assetId !== undefined)
-    return <Asset assetId={assetId} runId={runId} output={output} />;
+    return <Asset assetId={assetId} runId={runId} sessionId={sessionId} output={output} />;
   const shown = representationFor(output, 'page');
   switch (shown.kind) {
     case 'table':
@@ -100,16 +102,18 @@ function FramedHtml({ html, text, needsFrontEnd }: FramedHtmlProps) {
   );
 }
 
-function Asset({ assetId, runId, output }: OutputProps & { readonly assetId: string }) {
+function Asset({ assetId, runId, sessionId, output }: OutputProps & { readonly assetId: string }) {
   const client = useClient();
   const url = useSignal<string | undefined>(undefined);
   const asset = useData(
     async (_, signal) => {
-      if (runId === undefined) return undefined;
-      const { bytes, contentType } = await client.runs.asset(runId, assetId, { signal });
+      if (runId === undefined && sessionId === undefined) return undefined;
+      const { bytes, contentType } = await (sessionId === undefined
+        ? client.runs.asset(runId ?? '', assetId, { signal })
+        : client.notebookSessions.asset(sessionId, assetId, { signal }));
       return { contentType, blob: new Blob([bytes.slice()], { type: contentType }) };
     },
-    [runId, assetId],
+    [runId, sessionId, assetId],
   );
   const { value } = asset;
   const isImage = value?.contentType.startsWith('image/') === true;

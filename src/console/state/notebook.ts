@@ -14,8 +14,6 @@ export interface LiveCell {
   readonly isStale: boolean;
   readonly output: Output | null;
   readonly printed: readonly Output[];
-  /** The run that showed the output last. */
-  readonly runId: string | undefined;
 }
 
 export interface LiveNotebook {
@@ -104,7 +102,6 @@ function after(before: LiveNotebook, event: NotebookStreamEvent): LiveNotebook {
         ...(printed !== undefined && {
           printed: printed.length === 0 ? [] : withPrinted(cell.printed, printed),
         }),
-        runId: event.runId ?? cell.runId,
       });
     }
     case 'console-output': {
@@ -132,7 +129,6 @@ function blank(cellId: string): LiveCell {
     isStale: false,
     output: null,
     printed: [],
-    runId: undefined,
   };
 }
 

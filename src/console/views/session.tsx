@@ -73,7 +73,7 @@ export function SessionView({ id }: { readonly id: string }) {
       <div class="stack">
         {(notebook?.order ?? []).map((cellId) => {
           const cell = notebook?.cells.get(cellId);
-          return cell === undefined ? null : <NotebookCell key={cellId} cell={cell} />;
+          return cell === undefined ? null : <NotebookCell key={cellId} sessionId={id} cell={cell} />;
         })}
       </div>
     </section>
@@ -81,8 +81,8 @@ export function SessionView({ id }: { readonly id: string }) {
 }
 
 /** A cell of an open notebook: read only. */
-function NotebookCell({ cell }: { readonly cell: LiveCell }) {
-  const { cellId, name, code, status, isStale, output, printed, runId } = cell;
+function NotebookCell({ sessionId, cell }: { readonly sessionId: string; readonly cell: LiveCell }) {
+  const { cellId, name, code, status, isStale, output, printed } = cell;
   return (
     <article class="cell" aria-label={`Cell ${name || cellId}`}>
       <header>
@@ -90,8 +90,8 @@ function NotebookCell({ cell }: { readonly cell: LiveCell }) {
         <Badge state={isStale && status === 'idle' ? 'stale' : status} />
       </header>
       {code !== '' && <pre class="code">{code}</pre>}
-      <Console entries={printed} runId={runId} />
-      {output != null && <Output output={output} runId={runId} />}
+      <Console entries={printed} sessionId={sessionId} />
+      {output != null && <Output output={output} sessionId={sessionId} />}
     </article>
   );
 }

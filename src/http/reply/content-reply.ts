@@ -1,6 +1,7 @@
 /** Replies with content whose hash is known: all of it, one range of it, or 304 when the caller already has it. */
 import { AppError } from '#src/core/errors.ts';
 import type { CONTENT_HEADERS } from '#src/wire/operations/parts.ts';
+import { describeUntrusted } from './content-headers.ts';
 import { isKnown } from './entity-tag.ts';
 import { type BytesReply, type EmptyReply, type FileReply, raw } from './reply.ts';
 
@@ -20,7 +21,7 @@ export interface ByteRange {
 type RequestedContent = Readonly<Record<keyof typeof CONTENT_HEADERS, string>>;
 
 /** Returns the reply to a GET or, without honouring ranges, to a HEAD. Throws `range_not_satisfiable`. */
-export function contentReply(
+function contentReply(
   { bytes, sha256, contentType, headers }: Content,
   requested: RequestedContent,
   headOnly: boolean,
@@ -34,6 +35,22 @@ export function contentReply(
   const { first, last } = range;
   const partHeaders = { ...described, 'content-range': `bytes ${first}-${last}/${size}` };
   return raw(contentType, bytes.subarray(first, last + 1), partHeaders, 206);
+}
+
+/** Returns the reply to a GET or HEAD of an output, whose media type notebook code has chosen. Throws `range_not_satisfiable`. */
+export function assetReply(
+  { bytes, sha256, mimetype }: Pick<Content, 'bytes' | 'sha256'> & { readonly mimetype: string },
+  requested: RequestedContent,
+  headOnly: boolean,
+): BytesReply | EmptyReply {
+  const { contentType, disposition } = describeUntrusted(mimetype);
+  const headers = {
+    'content-disposition': disposition,
+    'content-security-policy': "sandbox; default-src 'none'",
+    // An asset never changes, but whether the caller may read it does.
+    'cache-control': 'private, no-cache',
+  };
+  return contentReply({ bytes, sha256, contentType, headers }, requested, headOnly);
 }
 
 /** Content that is read while it is sent. `close` is called once. */

@@ -6,6 +6,7 @@ import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { SessionInterruptions } from '#src/notebook/session-interruption.ts';
+import { contentOf } from '#src/runs/output-content.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
@@ -13,6 +14,7 @@ import type { CodeResult } from '#src/wire/session.ts';
 import { STREAM_DESCRIPTION, streamReply, streamRequestOf } from '../handlers/event-streams.ts';
 import { eventTicketHandling, type TicketIssuer } from '../handlers/event-tickets.ts';
 import type { RunWaiting } from '../handlers/run-waiting.ts';
+import { assetReply } from '../reply/content-reply.ts';
 import { accepted, defer, encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -161,6 +163,24 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
         sessions.whenReadable(workspaceId, sessionId, () =>
           streamReply(sessions.subscribe(workspaceId, sessionId, streamRequestOf(headers, query))),
         ),
+    }),
+    defineRoute({
+      ...OPERATIONS.getNotebookSessionAsset,
+      summary: 'Read a large output of a notebook session',
+      description:
+        'Events of the session name an output or figure over 64 KiB by its `assetId`. It can be read for as long as the notebook ' +
+        'shows it: the response is 404 when its cell has another output, when code was called again, and when the session is ' +
+        'closed. Runs store the outputs of their cells as assets of their own, with other ids. Reading wakes no session that ' +
+        'sleeps. The media type was chosen by notebook code, so only plain images and plain text are marked to be shown in the ' +
+        'browser.',
+      tags: ['Notebook sessions'],
+      access: { action: 'session.read' },
+      errors: ['range_not_satisfiable'],
+      async handle({ principal: { workspaceId }, params: { sessionId, assetId }, headers, headOnly }) {
+        const read = () => sessions.asset(workspaceId, sessionId, assetId);
+        const { mimetype, data } = await sessions.whenReadable(workspaceId, sessionId, read);
+        return assetReply({ mimetype, ...(await contentOf(data)) }, headers, headOnly);
+      },
     }),
     defineRoute({
       ...OPERATIONS.createNotebookEventTicket,

@@ -7,8 +7,7 @@ import { pathOf } from '#src/wire/paths.ts';
 import type { RunIndexEntry } from '#storage/records/runs.ts';
 import type { RunCancellation } from '../handlers/run-cancellation.ts';
 import type { GuardRun, RunWaiting } from '../handlers/run-waiting.ts';
-import { describeUntrusted } from '../reply/content-headers.ts';
-import { contentReply } from '../reply/content-reply.ts';
+import { assetReply } from '../reply/content-reply.ts';
 import { accepted, encodedJson, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type RequestHome, type Route } from '../route.ts';
 
@@ -136,19 +135,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
           params.runId,
           params.assetId,
         );
-        const { contentType, disposition } = describeUntrusted(mimetype);
-        const content = {
-          bytes,
-          sha256,
-          contentType,
-          headers: {
-            'content-disposition': disposition,
-            'content-security-policy': "sandbox; default-src 'none'",
-            // An asset never changes, but whether the caller may read it does.
-            'cache-control': 'private, no-cache',
-          },
-        };
-        return contentReply(content, headers, headOnly);
+        return assetReply({ mimetype, sha256, bytes }, headers, headOnly);
       },
     }),
     defineRoute({

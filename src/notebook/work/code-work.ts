@@ -3,12 +3,15 @@ import { shortenText } from '#src/core/compact-text.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import { unbundle } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { EventData } from '#src/wire/events.ts';
 import type { CodeError, CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf, isCellId } from '../document.ts';
-import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
+import type { LiveNotebook } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
+import { streamedResult } from '../streamed-outputs.ts';
+import { SCRATCH } from '../view.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /** How much of each channel is kept at its beginning and at its end. The event stream has all of it. */
@@ -32,7 +35,13 @@ export interface CodeWorkOptions {
   readonly keep: boolean;
   readonly live: LiveNotebook;
   readonly store: Store;
-  readonly resolve: (result: CodeResult) => void;
+  readonly resolve: (end: CodeEnd) => void;
+}
+
+/** How a call has ended: its result, and the form of it that its event carries. */
+export interface CodeEnd {
+  readonly result: CodeResult;
+  readonly event: EventData<'execution-completed'>;
 }
 
 /**
@@ -44,6 +53,8 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const media = new ConsoleTail();
+  /** The cells whose figures these are. */
+  const cellOf = new WeakMap<CellOutput, string>();
   const errors: CodeError[] = [];
   const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
   const ran = new Set<string>();
@@ -55,7 +66,10 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
     for (const entry of op.console ?? []) {
       if (entry.channel === 'stdout') stdout.add(entry);
       else if (entry.channel === 'stderr') stderr.add(entry);
-      else if (entry.channel === 'media') media.add(entry);
+      else if (entry.channel === 'media') {
+        media.add(entry);
+        cellOf.set(entry, op.cellId);
+      }
     }
     if (op.output === null) return;
     const isScratch = op.cellId === SCRATCH;
@@ -73,7 +87,12 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
   return {
     runId,
     trace,
-    steps: [(kernel) => kernel.scratchpad({ code, keep, runId: id, traceparent, ...documentOf(live) })],
+    steps: [
+      (kernel) => {
+        live.view.clearScratch();
+        return kernel.scratchpad({ code, keep, runId: id, traceparent, ...documentOf(live) });
+      },
+    ],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
       else if (message.op === 'execution' && message.phase === 'running') {
@@ -94,14 +113,22 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
         errors.push({ type: 'errors_left_out', message, cellId: null });
       }
       if (failure !== null) errors.push({ type: failure.code, message: failure.message, cellId: null });
-      resolve({
+      const figures = media.media();
+      const value = errors.length > 0 || isEmpty(output) ? null : output;
+      const result = {
         success: errors.length === 0,
-        output: errors.length === 0 ? shownValue(output) : null,
+        output: shownValue(value),
         stdout: printed(stdout),
         stderr: printed(stderr),
-        media: media.media().flatMap(unbundle),
+        media: figures.flatMap(unbundle),
         errors,
-      });
+      };
+      const event = streamedResult(
+        result,
+        value === null ? undefined : [SCRATCH, value],
+        figures.map((figure) => [cellOf.get(figure) ?? SCRATCH, figure]),
+      );
+      resolve({ result, event });
     },
   };
 }
@@ -137,8 +164,12 @@ function describeErrors(output: CellOutput, cellId: string | null): CodeError[] 
     }));
 }
 
+function isEmpty(output: CellOutput | null): boolean {
+  return output?.mimetype === 'text/plain' && output.data === '';
+}
+
 function shownValue(output: CellOutput | null): CodeResult['output'] {
-  if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return null;
+  if (output === null) return null;
   const { channel, timestamp, ...value } = output;
   return value;
 }

@@ -10,7 +10,15 @@ import {
 } from '../session.ts';
 import { EmptyBodySchema, pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
-import { EVENT_TICKET, STREAM_HEADERS, StreamQuery, streamResponses, submittedResponses } from './parts.ts';
+import {
+  ASSET_RESPONSES,
+  CONTENT_HEADERS,
+  EVENT_TICKET,
+  STREAM_HEADERS,
+  StreamQuery,
+  streamResponses,
+  submittedResponses,
+} from './parts.ts';
 
 /** Notebook sessions: their life, their executions, and code outside of their cells. */
 export const NOTEBOOK_SESSION_OPERATIONS = declareOperations({
@@ -53,6 +61,7 @@ export const NOTEBOOK_SESSION_OPERATIONS = declareOperations({
     query: StreamQuery,
     responses: streamResponses(NotebookStreamEventSchema),
   },
+  getNotebookSessionAsset: { headers: CONTENT_HEADERS, responses: ASSET_RESPONSES },
   listExecutions: {
     query: SessionRunsQuery,
     responses: {

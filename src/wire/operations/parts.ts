@@ -36,6 +36,25 @@ export const NOT_MODIFIED = {
   headers: ETAG_HEADER,
 } as const;
 
+const ASSET_HEADERS = {
+  etag: 'The SHA-256 of the asset.',
+  'content-disposition': '`inline` for plain images and plain text, otherwise `attachment`.',
+};
+
+/** The responses of an operation that sends an output which is kept apart. */
+export const ASSET_RESPONSES = {
+  200: { description: 'The whole asset.', contentType: '*/*', headers: ASSET_HEADERS },
+  206: {
+    description: 'The requested range.',
+    contentType: '*/*',
+    headers: {
+      ...ASSET_HEADERS,
+      'content-range': 'The range of the bytes, and the length of the whole asset.',
+    },
+  },
+  304: { description: 'The caller already has the asset.', headers: ASSET_HEADERS },
+} as const;
+
 /** Returns the responses of an operation that submits a run and may wait for its end. */
 export function submittedResponses<Schema extends TSchema>(schema: Schema) {
   return {

@@ -8,12 +8,7 @@ import {
 } from '../run.ts';
 import { EmptyBodySchema, listSchema, pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
-import { CONTENT_HEADERS, ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from './parts.ts';
-
-const ASSET_HEADERS = {
-  etag: 'The SHA-256 of the asset.',
-  'content-disposition': '`inline` for plain images and plain text, otherwise `attachment`.',
-};
+import { ASSET_RESPONSES, CONTENT_HEADERS, ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from './parts.ts';
 
 /** Runs and their assets. */
 export const RUN_OPERATIONS = declareOperations({
@@ -34,18 +29,7 @@ export const RUN_OPERATIONS = declareOperations({
   },
   getRunAsset: {
     headers: CONTENT_HEADERS,
-    responses: {
-      200: { description: 'The whole asset.', contentType: '*/*', headers: ASSET_HEADERS },
-      206: {
-        description: 'The requested range.',
-        contentType: '*/*',
-        headers: {
-          ...ASSET_HEADERS,
-          'content-range': 'The range of the bytes, and the length of the whole asset.',
-        },
-      },
-      304: { description: 'The caller already has the asset.', headers: ASSET_HEADERS },
-    },
+    responses: ASSET_RESPONSES,
   },
   deleteRunAsset: {
     responses: { 204: { description: 'The asset was deleted.' } },

@@ -289,7 +289,10 @@ test('a run with outputs of megabytes delays no other request', async () => {
   const { text } = await send('GET', `/runs/${run!.id}`);
   assert.equal(text.match(/"assetId"/g)?.length, 4); // each output names its asset, and each asset is a part
   await send('GET', session);
-  await send('GET', `${session}/events`, () => ({ until: 'session.replayed' }));
+  const state = await send('GET', `${session}/events`, () => ({ until: 'session.replayed' }));
+  const assets = [...state.text.matchAll(/"assetId":"(\w+)"/g)].map(([, assetId]) => assetId);
+  assert.equal(assets.length, 2);
+  for (const assetId of assets) await send('GET', `${session}/assets/${assetId}`);
   await send('POST', `${session}/hibernate`);
   await send('POST', `${session}/wake`, undefined, isReady);
   await send('POST', `${session}/executions`, all, isReady);

@@ -31,9 +31,13 @@ const document = await readDocument(server);
 /** The resources to find: an open notebook, and a conversation, a run, a datasource and a token of Ann's. */
 const notebook = await openNotebook(server, {
   a: '1',
+  large: 'import marimo\nmarimo.Html("x" * 100_000)',
   picture: `import marimo as mo\nmo.image("data:image/png;base64,${PICTURE}")`,
 });
+await using events = await notebook.events();
 await notebook.run([]);
+const { assetId: outputId } = events.dataOf('cell-op').find(({ output }) => output?.assetId)?.output ?? {};
+assert.ok(outputId !== undefined, 'no event names an asset');
 const { environmentId } = notebook;
 await ann.client.agentSessions.open({ environmentId, notebookSessionId: notebook.id });
 model.script(
@@ -55,7 +59,7 @@ type Place = Readonly<Record<string, string>>;
 /** The resources that parameters of a path name, by the longest beginning of the path. Ann's own ones are `private`. */
 const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = {
   '/api/v3/notebooks/': { notebookId: notebook.id, name: 'SECRET' },
-  '/api/v3/notebook-sessions/': { sessionId: notebook.id },
+  '/api/v3/notebook-sessions/': { sessionId: notebook.id, assetId: outputId },
   '/api/v3/execution-environments/': { environmentId },
   '/api/v3/runs/': { runId: prompt.runId, assetId, private: 'yes' },
   '/api/v3/agent-sessions/': { sessionId: conversationId, userId: 'guest.of.ann', private: 'yes' },

@@ -85,7 +85,7 @@ function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; sto
     code: '',
     live: { view: viewOf('a') } as LiveNotebook,
     store: { isFull: false, write: () => stored++ } as unknown as Store,
-    resolve: (result) => results.push(result),
+    resolve: ({ result }) => results.push(result),
   });
   for (const message of messages) plan.follow(message);
   plan.ended({ status: 'completed', failure: null });

@@ -80,6 +80,13 @@ class AsyncSession:
         """
         return self._transport.follow(f"{self._path}/events", NotebookStreamEvent, last_event_id)
 
+    async def asset(self, asset_id: str) -> bytes:
+        """
+        Returns the bytes of a large output, which events name with an `asset_id` in place of `data`. Raises `ApiError` with the
+        code `not_found` when the notebook shows it no more: its cell has another output, or code was called again.
+        """
+        return (await self._transport.request("GET", f"{self._path}/assets/{quote(asset_id, safe='')}")).content
+
     async def record(self) -> NotebookSession:
         """Returns the state of the session."""
         return await self._transport.json("GET", self._path, NotebookSession)

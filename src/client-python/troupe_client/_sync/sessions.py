@@ -81,6 +81,13 @@ class Session:
         """
         return self._transport.follow(f"{self._path}/events", NotebookStreamEvent, last_event_id)
 
+    def asset(self, asset_id: str) -> bytes:
+        """
+        Returns the bytes of a large output, which events name with an `asset_id` in place of `data`. Raises `ApiError` with the
+        code `not_found` when the notebook shows it no more: its cell has another output, or code was called again.
+        """
+        return (self._transport.request("GET", f"{self._path}/assets/{quote(asset_id, safe='')}")).content
+
     def record(self) -> NotebookSession:
         """Returns the state of the session."""
         return self._transport.json("GET", self._path, NotebookSession)
