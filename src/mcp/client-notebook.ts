@@ -22,6 +22,10 @@ const MAX_WAIT_S = 60;
 /** The largest picture of a run that is read to be shown. */
 const MAX_SHOWN_ASSET_BYTES = 768 * 1024;
 const SHOWN_ASSETS = 10;
+/** The type of the last error of code that was interrupted because its time was over. */
+const TIMED_OUT = 'timed_out';
+/** How long the opening of the notebook and the interruption of the code may take, in seconds. */
+const MAX_OTHER_S = 120;
 
 export class ClientNotebook implements OpenNotebook {
   readonly #call: McpCall;
@@ -81,17 +85,20 @@ export class ClientNotebook implements OpenNotebook {
     }
   }
 
-  /** Runs code whose names stay. The code is interrupted when the call is cancelled, or has taken too long. */
+  /** Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. */
   runPython(code: string): Promise<PythonResult> {
     const { client, notebookId, callId, timeoutS } = this.#call;
     return this.#inLine(async () => {
-      using deadline = new Deadline(this.#call.signal, timeoutS);
+      // The server interrupts the code and then says what it has printed; this deadline is for everything else.
+      using deadline = new Deadline(this.#call.signal, timeoutS + MAX_OTHER_S);
       const { signal } = deadline;
-      const options = { toolCallId: callId, keep: true, signal };
+      const options = { toolCallId: callId, keep: true, timeoutS, signal };
       try {
-        return await inOpenSession({ ...this.#call, signal }, notebookId, () =>
+        const result = await inOpenSession({ ...this.#call, signal }, notebookId, () =>
           client.code.execute(notebookId, code, options),
         );
+        const isTimedOut = result.errors.at(-1)?.type === TIMED_OUT;
+        return isTimedOut ? { ...result, isTimedOut, errors: [timeoutError(timeoutS)] } : result;
       } catch (error) {
         if (!deadline.isOver) throw error;
         return timedOut(timeoutS);
@@ -189,8 +196,12 @@ export function assetUri(runId: string, assetId: string): string {
   return `troupe://runs/${runId}/assets/${assetId}`;
 }
 
-function timedOut(seconds: number): PythonResult {
+function timeoutError(seconds: number): PythonResult['errors'][number] {
   const message = `The code has run for ${seconds} s and was interrupted. A longer time is given as timeoutS.`;
+  return { type: TIMED_OUT, message, cellId: null };
+}
+
+function timedOut(seconds: number): PythonResult {
   return {
     success: false,
     isTimedOut: true,
@@ -198,6 +209,6 @@ function timedOut(seconds: number): PythonResult {
     stdout: '',
     stderr: '',
     media: [],
-    errors: [{ type: 'timed_out', message, cellId: null }],
+    errors: [timeoutError(seconds)],
   };
 }

@@ -25,12 +25,16 @@ export async function withProgress<T>(call: McpCall, work: () => Promise<T>): Pr
 
 async function follow({ client, notebookId, report }: McpCall, signal: AbortSignal): Promise<void> {
   let isLive = false;
+  /** The printed line that has no end yet: its text may come in pieces. */
+  let open = '';
   for await (const event of client.notebookSessions.follow(notebookId, { signal, observe: true })) {
     if (event.type === 'session.replayed') isLive = true;
     if (!isLive) continue;
     if (event.type === 'console-output') {
-      const line = event.data.text.trimEnd().split('\n').at(-1) ?? '';
+      const text = open + event.data.text;
+      const line = text.trimEnd().split('\n').at(-1) ?? '';
       if (line !== '') report(line.slice(-MAX_LINE_CHARS));
+      open = text.slice(text.lastIndexOf('\n') + 1).slice(-MAX_LINE_CHARS);
     } else if (event.type === 'cell-op' && event.data.status === 'running') {
       const { cellId } = event.data;
       if (cellId !== '__scratch__') report(`the cell ${cellId} runs`);

@@ -1,12 +1,14 @@
 /** The MCP client of Python against a real server with real kernels, in both eras of the protocol. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import type { Caller } from '#test/support/raw-request.ts';
 import { HAS_WORKERS, OWNER, startServer } from '#test/support/server-fixture.ts';
+import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 
 const PYTHON = join(PACKAGE_ROOT, '.setup/generators/venv/bin/python');
 const PROGRAMS = join(PACKAGE_ROOT, 'test/mcp/programs');
@@ -104,6 +106,62 @@ for (const [era, mode] of Object.entries(ERAS)) {
     checkLongWork(await run('long_work.py', ['stdio', mode], { env: { COMMAND } }));
   });
 }
+
+test('cells are edited, files and datasources are read, large outputs are links, and code that takes too long keeps its text', async () => {
+  mkdirSync(server.filesDir, { recursive: true });
+  writeSqlite(
+    join(server.filesDir, 'sales.sqlite'),
+    'create table sales (region text, amount integer)',
+    "insert into sales values ('north', 40), ('north', 2), ('south', 1)",
+  );
+  await server.client.datasources.create({
+    slug: 'sales',
+    connection: { kind: 'sqlite', path: 'sales.sqlite' },
+  });
+  const { edits, files, datasources, large } = await run('all_tools.py', []);
+  assert.deepEqual(edits, {
+    created: [['total', 'idle']],
+    replaced: [['a', 'a = 2', 'idle']],
+    moved: true,
+    refused: false,
+    looping: 'timed_out',
+    order: ['total', 'b', 'a'],
+    result: ['42'],
+  });
+  assert.deepEqual(files, {
+    written: true,
+    pieces: [3, true],
+    picture: [
+      ['text', false],
+      ['image', true],
+    ],
+    odd: 1,
+    refused: [true, true, true],
+    listed: ['mcp/dot.png', 'mcp/long.txt', 'mcp/odd.bin'],
+  });
+  assert.deepEqual(datasources, {
+    listed: [['sales', 'sqlite']],
+    described: 'sales(region TEXT, amount INTEGER)',
+    rows: [
+      ['region', 'total'],
+      ['north', '42'],
+      ['south', '1'],
+    ],
+    first: [[['north', '42']], true],
+    refused: [true, true],
+  });
+  assert.deepEqual(large, {
+    links: [
+      ['image/png', 1_000_008],
+      ['text/html', '<b>large</b>'.length + 2_000_000],
+    ],
+    output: ['text'],
+    page: true,
+    late: ['timed_out', 'so far\n', false],
+    lateErrors: ['timed_out'],
+    lateText: true,
+  });
+});
 
 test('a call is cancelled in whichever worker it runs', { skip: HAS_WORKERS }, async (t) => {
   const { baseUrl } = await startServer(t, { TROUPE_WORKERS: '3' });

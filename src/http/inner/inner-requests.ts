@@ -3,12 +3,17 @@
  * audit and forwarding to other workers as requests of clients. So another form of the API, such as MCP, has exactly the rights
  * and the rules of the API.
  */
+import { AppError } from '#src/core/errors.ts';
 import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
 import { HttpExchange } from '../edge/exchange.ts';
 import type { HttpContext } from '../edge/http-context.ts';
 import { requestIdFor } from '../edge/request-head.ts';
 import { PeerRequest } from '../peer/peer-request.ts';
+import { problemReply } from '../reply/problem.ts';
 import { InnerResponse } from './inner-response.ts';
+
+/** Segments that lead to another path: an id or a path of a caller that has them would name another operation. */
+const STEPS = /^[^?]*\/\.\.?(?:[/?]|$)/;
 
 /** The client in whose name requests are made. */
 export interface InnerCaller {
@@ -48,11 +53,16 @@ export class InnerRequests {
       new Promise<Response>((resolve, reject) => {
         const { signal } = init;
         signal?.throwIfAborted();
-        const { pathname, search } = new URL(String(input));
+        const address = String(input);
+        const { pathname, search } = new URL(address);
         const method = init.method ?? 'GET';
-        const found = this.#find(method, pathname);
-        if (found === undefined || this.#context === undefined) {
-          reject(new TypeError(`There is no operation ${method} ${pathname}.`));
+        if (this.#context === undefined) {
+          reject(new TypeError('The server has no routes yet.'));
+          return;
+        }
+        const found = STEPS.test(address) ? undefined : this.#find(method, pathname);
+        if (found === undefined) {
+          resolve(noSuchOperation(pathname));
           return;
         }
         const body = bodyOf(init.body);
@@ -88,6 +98,13 @@ export class InnerRequests {
     }
     return undefined;
   }
+}
+
+/** Returns the response to a request that no operation has. */
+function noSuchOperation(instance: string): Response {
+  const error = new AppError('not_found', 'No resource has this name.');
+  const { bytes, contentType } = problemReply(error, { requestId: requestIdFor(''), instance });
+  return new Response(bytes, { status: error.status, headers: { 'content-type': contentType } });
 }
 
 /** Returns a key that finds few routes: the method and the beginning of the path, which is never a parameter. */

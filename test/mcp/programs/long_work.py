@@ -68,7 +68,8 @@ async def use(client: Client) -> dict[str, object]:
     missing = await client.call_tool("run_python", {"notebookId": os.environ.get("FOREIGN", "nb_none"), "code": "1"})
     await client.call_tool("close_notebook", notebook)
     return {
-        "steps": [message for message in messages if message.startswith("step")],
+        # Text of one line may come in several pieces, and progress tells the line so far.
+        "steps": [line for line in dict.fromkeys(messages) if line.startswith("step ") and line[-1].isdigit()],
         "freed": freed,
         "late": late.structured_content,
         "shown": [[one.type, getattr(one, "mime_type", None)] for one in shown.content],
