@@ -75,3 +75,26 @@ test('whoami shows the user, the token and the workspaces, and needs no workspac
     new RegExp(`^user +${account.user.id}\ntoken .*\n(.*\n)*WORKSPACE +NAME +ROLE\n(.*\n)*ws_home .* owner$`),
   );
 });
+
+test('notebooks, sessions and runs get metadata, by which their lists are filtered', async () => {
+  const ids = async (...args: string[]) =>
+    (await shell.json<{ id?: string; sessionId?: string }[]>(args)).map(
+      ({ id, sessionId }) => id ?? sessionId,
+    );
+  const id = (await shell.text(['notebooks', 'create', '--metadata', 'project=a=b'])).trim();
+  assert.deepEqual(await ids('notebooks', 'list', '--metadata', 'project=a=b'), [id]);
+  await shell.text(['notebooks', 'metadata', 'set', id, 'ticket=7', 'owner=ada']);
+  await shell.text(['notebooks', 'metadata', 'delete', id, 'owner']);
+  assert.deepEqual(await shell.json(['notebooks', 'metadata', 'list', id]), { project: 'a=b', ticket: '7' });
+  const environment = await client.executionEnvironments.create();
+  const open = ['sessions', 'open', id, '--environment', environment.environmentId];
+  await shell.text([...open, '--metadata', 'stage=test', '--metadata', 'part=1']);
+  assert.deepEqual(await ids('sessions', 'list', '--metadata', 'part=1'), [id]);
+  assert.deepEqual(await ids('sessions', 'list', '--metadata', 'part=2'), []);
+  const { run } = await shell.json<{ run: { id: string } }>(['run', '--notebook', id, '--metadata', 'try=1']);
+  assert.deepEqual(await ids('runs', 'list', '--all', '--metadata', 'try=1'), [run.id]);
+  assert.deepEqual(await ids('runs', 'list', id, '--metadata', 'try=2'), []);
+  const { exitCode, err } = await shell.troupe(['notebooks', 'list', '--metadata', 'project']);
+  assert.equal(exitCode, 2);
+  assert.match(err, /key=value/);
+});

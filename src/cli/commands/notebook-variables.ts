@@ -77,6 +77,68 @@ export function variables(parent: Command, { terminal, cwd, connect, wantsJson }
   examples(deleting, ['troupe notebooks variables delete report.py YEAR']);
 }
 
+/** `troupe notebooks metadata`: pairs by which notebooks are found. */
+export function metadata(parent: Command, { terminal, cwd, connect, wantsJson }: CliContext): void {
+  const group = parent.command('metadata').description('metadata of a notebook, by which lists are filtered');
+  const list = group
+    .command('list')
+    .description('list the metadata')
+    .argument('<notebook>', NOTEBOOK)
+    .action(async (name: string, _, command) => {
+      const client = connect(command);
+      const { metadata: found = {} } = await client.notebooks.get(await idOf(client, name, cwd));
+      if (wantsJson(command)) printJson(terminal, found);
+      else printList(terminal, Object.entries(found), VARIABLES, false);
+    });
+  examples(list, ['troupe notebooks metadata list report.py']);
+
+  const change = async (
+    command: Command,
+    name: string,
+    changed: (before: Readonly<Record<string, string>>) => Record<string, string>,
+  ) => {
+    const client = connect(command);
+    const before = await client.notebooks.get(await idOf(client, name, cwd));
+    const { id, metadata: after = {} } = await client.notebooks.update(before.id, {
+      expectedUpdatedAt: before.updatedAt,
+      metadata: changed(before.metadata ?? {}),
+    });
+    if (wantsJson(command)) printJson(terminal, after);
+    else terminal.err(`${id}: ${Object.keys(after).join(', ') || 'no metadata'}\n`);
+  };
+  const set = group
+    .command('set')
+    .description('set metadata; refused while a session is open on the notebook')
+    .argument('<notebook>', NOTEBOOK)
+    .argument('<key=value...>', 'the metadata; others stay as they are')
+    .action((name: string, pairs: readonly string[], _, command) =>
+      change(command, name, (before) => ({ ...before, ...Object.fromEntries(pairs.map(metadataPairOf)) })),
+    );
+  examples(set, ['troupe notebooks metadata set report.py project=sales ticket=7']);
+
+  const deleting = group
+    .command('delete')
+    .description('delete metadata')
+    .argument('<notebook>', NOTEBOOK)
+    .argument('<key...>', 'keys of the metadata')
+    .action((name: string, keys: readonly string[], _, command) =>
+      change(command, name, (before) => {
+        const missing = keys.filter((key) => !Object.hasOwn(before, key));
+        if (missing.length > 0) throw new CommandFailure(`There is no metadata ${missing.join(', ')}.`);
+        return Object.fromEntries(Object.entries(before).filter(([key]) => !keys.includes(key)));
+      }),
+    );
+  examples(deleting, ['troupe notebooks metadata delete report.py ticket']);
+}
+
+/** Returns a pair of metadata. */
+function metadataPairOf(text: string): [key: string, value: string] {
+  const [, key, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (key === undefined || value === undefined)
+    throw new CommandFailure(`${JSON.stringify(text)} is not of the form key=value.`, EXIT.usage);
+  return [key, value];
+}
+
 /** `troupe notebooks secrets`: environment variables whose values go in and never come out. */
 export function secrets(parent: Command, { terminal, cwd, input, connect, wantsJson }: CliContext): void {
   const group = parent

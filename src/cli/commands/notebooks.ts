@@ -7,12 +7,13 @@ import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readJsonInput } from '../json-input.ts';
+import { metadataFilterOption, metadataOption } from '../metadata-option.ts';
 import { formatOf, readNotebookFile } from '../run/notebook-file.ts';
 import { notebookOfFile, pushNotebook } from '../run/push-notebook.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
-import { secrets, variables } from './notebook-variables.ts';
+import { metadata as metadataCommands, secrets, variables } from './notebook-variables.ts';
 
 const COLUMNS: readonly Column<NotebookSummary>[] = [
   { title: 'id', of: ({ id }) => id },
@@ -20,6 +21,16 @@ const COLUMNS: readonly Column<NotebookSummary>[] = [
   { title: 'cells', of: ({ cellCount }) => String(cellCount) },
   { title: 'updated', of: ({ updatedAt }) => updatedAt },
 ];
+
+interface ListOptions {
+  readonly title?: string;
+  readonly newest?: boolean;
+  readonly metadata?: string;
+}
+
+interface MetadataOptions {
+  readonly metadata?: Readonly<Record<string, string>>;
+}
 
 type ExportFormat = NotebookFileFormat | 'html';
 
@@ -34,14 +45,16 @@ export const notebooks: CommandGroup = (program, context) => {
     .description('list the notebooks, oldest first')
     .option('--title <text>', 'only those whose title contains the text, in any case')
     .option('--newest', 'begin with the newest')
-    .action(async ({ title, newest }: { title?: string; newest?: boolean }, command) => {
+    .addOption(metadataFilterOption())
+    .action(async ({ title, newest, metadata }: ListOptions, command) => {
       const order = newest === true ? 'desc' : 'asc';
-      const found = connect(command).notebooks.each({ title, order });
+      const found = connect(command).notebooks.each({ title, metadata, order });
       printList(terminal, await collect(found), COLUMNS, wantsJson(command));
     });
   examples(list, [
     'troupe notebooks list',
     'troupe notebooks list --title sales --newest',
+    'troupe notebooks list --metadata project=sales',
     "troupe notebooks list --json | jq -r '.[].id'",
   ]);
 
@@ -50,16 +63,21 @@ export const notebooks: CommandGroup = (program, context) => {
     .description('create a notebook: an empty one, or one from JSON with the fields of the API')
     .argument(
       '[file]',
-      'JSON with any of title, serialization, datasourceSlugs, variables; - reads standard input',
+      'JSON with any of title, serialization, datasourceSlugs, variables, metadata; - reads standard input',
     )
-    .action(async (file: string | undefined, _, command) => {
-      const notebook = await connect(command).notebooks.create(await fieldsFrom(file, context));
+    .addOption(metadataOption('notebook'))
+    .action(async (file: string | undefined, { metadata }: MetadataOptions, command) => {
+      const fields = await fieldsFrom(file, context);
+      const notebook = await connect(command).notebooks.create(
+        metadata === undefined ? fields : { ...fields, metadata },
+      );
       if (wantsJson(command)) printJson(terminal, notebook);
       else terminal.out(`${notebook.id}\n`);
     });
   examples(create, [
     'troupe notebooks create',
     'troupe notebooks create fields.json',
+    'troupe notebooks create --metadata project=sales',
     'jq . fields.json | troupe notebooks create -',
   ]);
 
@@ -142,6 +160,7 @@ export const notebooks: CommandGroup = (program, context) => {
   examples(pull, ['troupe notebooks pull analysis.py', 'troupe notebooks pull copy.py --notebook nb_01…']);
 
   variables(group, context);
+  metadataCommands(group, context);
   secrets(group, context);
 
   const exporting = group

@@ -3,6 +3,7 @@ import type { CacheMode } from '#src/wire/run.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
+import { metadataOption } from '../metadata-option.ts';
 import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
@@ -18,6 +19,7 @@ interface RunOptions {
   readonly parameter: readonly string[];
   readonly strict?: boolean;
   readonly timeout?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly keep?: boolean;
   readonly rm?: boolean;
   readonly outputDir?: string;
@@ -59,6 +61,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
       'run nothing if cells define the same name or form a cycle (default: run the cells that can)',
     )
     .addOption(timeoutOption())
+    .addOption(metadataOption('run'))
     .option('--keep', 'leave the session and its environment open')
     .option('--rm', 'delete the imported notebook at the end, with its run')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
@@ -105,6 +108,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
             arguments: argumentsOf(options.parameter, passedOn),
             strict: options.strict === true,
             timeoutS: options.timeout,
+            metadata: options.metadata,
             keep: options.keep === true,
             remove: options.rm === true,
             outputDir: options.outputDir,

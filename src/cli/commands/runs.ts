@@ -6,6 +6,7 @@ import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, EXIT } from '../exit-code.ts';
+import { metadataFilterOption } from '../metadata-option.ts';
 import { exitCodeOfRun, followRun, isOver } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
 import { LiveLine } from '../run/live-line.ts';
@@ -31,6 +32,7 @@ interface ListOptions {
   readonly all?: boolean;
   readonly status?: RunStatus;
   readonly limit: number;
+  readonly metadata?: string;
 }
 
 /** `troupe runs`: the runs of sessions and their outputs. */
@@ -47,26 +49,28 @@ export const runs: CommandGroup = (program, context) => {
     )
     .option('--all', 'the runs of all sessions, also when SERVICE_SESSION_ID is set')
     .addOption(new Option('--status <status>', 'only runs with this status').choices(RUN_STATUSES))
+    .addOption(metadataFilterOption())
     .addOption(
       new Option('--limit <count>', 'how many of the workspace to list').default(50).argParser(countOf),
     )
-    .action(async (id: string | undefined, { all, status, limit }: ListOptions, command) => {
+    .action(async (id: string | undefined, { all, status, limit, metadata }: ListOptions, command) => {
       const client = connect(command);
       const sessionId = all === true ? undefined : (id ?? readServiceAccess(context.env).sessionId);
       const found =
         sessionId === undefined
           ? await collect(
               firstOf(
-                client.runs.each({ status, order: 'desc', limit: Math.min(limit, 100) }),
+                client.runs.each({ status, metadata, order: 'desc', limit: Math.min(limit, 100) }),
                 limit,
               ),
             )
-          : await collect(client.runs.each({ sessionId, status }));
+          : await collect(client.runs.each({ sessionId, status, metadata }));
       printList(terminal, found, sessionId === undefined ? WORKSPACE_COLUMNS : COLUMNS, wantsJson(command));
     });
   examples(list, [
     'troupe runs list nb_01…',
     'troupe runs list --all --status failed',
+    'troupe runs list --metadata ticket=7',
     'troupe runs list --json | jq -r \'.[] | select(.status == "failed") | .id\'',
   ]);
 

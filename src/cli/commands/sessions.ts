@@ -5,6 +5,7 @@ import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
+import { metadataFilterOption, metadataOption } from '../metadata-option.ts';
 import { notesOf } from '../run/live-session.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { secondsOf } from '../run/timeout-option.ts';
@@ -23,6 +24,13 @@ interface OpenOptions {
   readonly parameter: readonly string[];
   readonly ttl?: number;
   readonly idleTimeout?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+interface ListOptions {
+  readonly all?: boolean;
+  readonly title?: string;
+  readonly metadata?: string;
 }
 
 const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
@@ -50,9 +58,10 @@ export const sessions: CommandGroup = (program, context) => {
     .addOption(parameterOption())
     .option('--ttl <seconds>', 'close it after so many seconds, with its environment', secondsOf)
     .option('--idle-timeout <seconds>', 'close it when it was not used for so many seconds', secondsOf)
+    .addOption(metadataOption('session'))
     .option('--no-wait', 'do not wait until it is ready')
     .action(async (notebookId: string, options: OpenOptions, command) => {
-      const { environment, mode, wait, parameter, ttl: ttlS, idleTimeout: idleTimeoutS } = options;
+      const { environment, mode, wait, parameter, ttl: ttlS, idleTimeout: idleTimeoutS, metadata } = options;
       const client = connect(command);
       const environmentId = environment ?? (await client.executionEnvironments.create()).environmentId;
       let session = await client.notebookSessions
@@ -63,6 +72,7 @@ export const sessions: CommandGroup = (program, context) => {
           arguments: argumentsOf(parameter, []) ?? [],
           ttlS: ttlS ?? null,
           idleTimeoutS: idleTimeoutS ?? null,
+          ...(metadata === undefined ? {} : { metadata }),
         })
         .catch(async (error) => {
           if (environment === undefined) await client.executionEnvironments.close(environmentId);
@@ -90,7 +100,7 @@ export const sessions: CommandGroup = (program, context) => {
   examples(open, [
     'export SERVICE_SESSION_ID=$(troupe sessions open nb_01…)',
     'troupe sessions open nb_01… --mode run',
-    'troupe sessions open nb_01… --idle-timeout 3600',
+    'troupe sessions open nb_01… --idle-timeout 3600 --metadata project=sales',
   ]);
 
   const list = group
@@ -98,12 +108,17 @@ export const sessions: CommandGroup = (program, context) => {
     .description('list the open sessions, the one that was opened last first; starts no kernel')
     .option('--all', 'also those that are closed')
     .option('--title <text>', 'only notebooks whose title contains the text, in any case')
-    .action(async ({ all, title }: { all?: boolean; title?: string }, command) => {
+    .addOption(metadataFilterOption())
+    .action(async ({ all, title, metadata }: ListOptions, command) => {
       const status = all === true ? undefined : 'open';
-      const found = connect(command).notebookSessions.each({ status, title, order: 'desc' });
+      const found = connect(command).notebookSessions.each({ status, title, metadata, order: 'desc' });
       printList(terminal, await collect(found), COLUMNS, wantsJson(command));
     });
-  examples(list, ['troupe sessions list', 'troupe sessions list --all --title sales']);
+  examples(list, [
+    'troupe sessions list',
+    'troupe sessions list --all --title sales',
+    'troupe sessions list --metadata project=sales',
+  ]);
 
   const show = group
     .command('show')

@@ -8,6 +8,7 @@ export interface ExecutionModes {
   /** How cells that cannot run are treated. */
   readonly structuralErrors: 'refuse' | 'skip';
   readonly timeoutS?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Returns a request to run the cells with these ids or names, or all. Throws `CommandFailure` for an unknown cell. */

@@ -36,6 +36,8 @@ export interface RunNotebookOptions extends ResultOptions {
   readonly strict: boolean;
   /** How many seconds the run may take; undefined for no deadline. */
   readonly timeoutS: number | undefined;
+  /** Metadata of the run; undefined when none are given. */
+  readonly metadata: Readonly<Record<string, string>> | undefined;
   /** Leave the session and its environment open. */
   readonly keep: boolean;
   /** Delete an imported notebook at the end. */
@@ -84,6 +86,7 @@ async function runFound(
         cacheMode: options.cacheMode,
         structuralErrors: options.strict ? 'refuse' : 'skip',
         ...(options.timeoutS === undefined ? {} : { timeoutS: options.timeoutS }),
+        ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
       }),
     // The notebook has never run, so nobody needs the imported copy.
     async () => (isImported && !options.remove ? client.notebooks.delete(notebook.id) : undefined),
