@@ -4,7 +4,7 @@ import test, { type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '#src/client/client.ts';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
-import { eventually } from '#test/support/processes.ts';
+import { eventually, workersOf } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -181,3 +181,36 @@ async function survives(t: TestContext, signal: NodeJS.Signals): Promise<void> {
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const)
   test(`sessions end at their time after the server was ended by ${signal}`, (t) => survives(t, signal));
+
+const WORKERS = 3;
+/** Enough for each worker to be the home of some, with an exception in some thousands of runs. */
+const SESSIONS = 12;
+
+test('sessions end at their time when each worker was killed and replaced meanwhile', async (t) => {
+  const { pid, client } = await startChildServer(t, { TROUPE_WORKERS: String(WORKERS) });
+  const each = (lifetime: Lifetime) =>
+    Promise.all(Array.from({ length: SESSIONS }, () => open(client, lifetime)));
+  const [old, idle, late] = [
+    await each({ ttlS: 20 }),
+    await each({ idleTimeoutS: 10 }),
+    await each({ ttlS: 3600 }),
+  ];
+  for (const { pid: worker } of workersOf(pid)) {
+    process.kill(worker, 'SIGKILL');
+    await eventually('another worker is there', () => {
+      const pids = workersOf(pid).map((one) => one.pid);
+      return pids.length === WORKERS && !pids.includes(worker);
+    });
+  }
+  const ends = new Map(old.map(({ id, opened }) => [id, Date.parse(String(opened.expiresAt))]));
+  for (const { id, environmentId } of [...old, ...idle]) {
+    await eventually('the session has ended', async () => (await statusOf(client, id)) === 'closed', 90_000);
+    assert.ok(Date.now() >= (ends.get(id) ?? 0), 'it did not end early');
+    await isEnvironmentClosed(client, environmentId);
+  }
+  for (const { id, opened } of late) {
+    const { status, expiresAt } = await client.notebookSessions.get(id);
+    assert.equal(expiresAt, opened.expiresAt);
+    assert.notEqual(status, 'closed');
+  }
+});
