@@ -23,7 +23,7 @@ const STEPS_OF_TESTS = [
     step: clientGenerators,
     tests: /^dist\/test\/(openapi\/(generated|stream)|mcp\/python)-clients\.test\.js$/,
   },
-  { step: pythonClient, tests: /^dist\/test\/client-python\// },
+  { step: pythonClient, tests: /^dist\/test\/(client-python\/|mcp\/python-agents\.)/ },
 ];
 /**
  * Journeys that also run against a server of several workers each time: those in which requests meet, and live state is
