@@ -11,6 +11,7 @@ export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): 
     defineRoute({
       ...OPERATIONS.getOpenApi,
       summary: 'Read the OpenAPI 3.1 document of this API',
+      description: 'The document of this version of the server, from which generators make clients.',
       tags: ['Server'],
       access: 'public',
       handle() {

@@ -27,6 +27,8 @@ export const DATASOURCE_OPERATIONS = declareOperations({
         description: 'A JSON Schema 2020-12 document that covers every kind.',
         schema: Type.Unsafe<object>({
           type: 'object',
+          properties: { $schema: { type: 'string' }, oneOf: { type: 'array', items: { type: 'object' } } },
+          additionalProperties: true,
           required: ['$schema', 'oneOf'],
           examples: [{ $schema: 'https://json-schema.org/draft/2020-12/schema', oneOf: [] }],
         }),

@@ -85,6 +85,8 @@ export const SERVER_OPERATIONS = declareOperations({
         description: 'The OpenAPI document.',
         schema: Type.Unsafe<object>({
           type: 'object',
+          properties: { openapi: { type: 'string' }, paths: { type: 'object' } },
+          additionalProperties: true,
           required: ['openapi', 'paths'],
           examples: [{ openapi: '3.1.0', info: { title: 'Troupe', version: '1.0.0' }, paths: {} }],
         }),
