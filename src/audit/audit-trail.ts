@@ -4,7 +4,7 @@
  * belongs in an entry.
  */
 import { timestamp } from '#src/core/clock.ts';
-import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import { firstIdAt, isIdOf, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/lists.ts';
@@ -36,7 +36,8 @@ type AuditAuthor = Omit<AuditContext, 'principal'> & {
 
 interface NewEntry {
   readonly workspaceId: string;
-  readonly record: AuditRecord;
+  /** `at` is the time of the id when it is absent. */
+  readonly record: Omit<AuditRecord, 'at'> & Partial<Pick<AuditRecord, 'at'>>;
 }
 
 /** A change to note; `detail` is null when absent. */
@@ -86,7 +87,7 @@ export class AuditTrail {
     const { workspaceId, userId, tokenId } = principal;
     const entries = changes.map(({ detail = null, ...rest }) => ({
       workspaceId,
-      record: { at: timestamp(), userId, tokenId, ...rest, detail, address, requestId },
+      record: { userId, tokenId, ...rest, detail, address, requestId },
     }));
     this.#store.decide(() => this.#put(auditRecords, MAX_CHANGES, entries));
   }
@@ -141,7 +142,9 @@ export class AuditTrail {
       for (const { workspaceId, record } of entries) {
         // The workspace may have been deleted meanwhile; an entry written now would never be removed.
         if (!workspaceExists(this.#store, workspaceId)) continue;
-        tx.put(kind, record, workspaceId, this.#newId(workspaceId));
+        const id = this.#newId(workspaceId);
+        // The filters of a list compare ids, so the time of an entry is that of its id: an entry is never after its own time.
+        tx.put(kind, { at: timestamp(timeOfId(id)), ...record }, workspaceId, id);
         this.#trim(tx, kind, most, workspaceId);
       }
     });

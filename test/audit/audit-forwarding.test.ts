@@ -221,6 +221,28 @@ test('a workspace that gets entries faster than the receiver takes them does not
   assert.deepEqual(new Set(sent.slice(4)), new Set([HOME, OTHER]));
 });
 
+test('an entry is not after its own time, also when the clock moves on while it is noted', async (t) => {
+  const { store } = await start(t);
+  const trail = new AuditTrail(store);
+  const principal = {
+    workspaceId: HOME!,
+    userId: 'ada' as UserId,
+    tokenId: 'tok_1' as TokenId,
+    role: 'owner',
+    scopes: [],
+  } as const;
+  let ms = Date.now();
+  t.mock.method(Date, 'now', () => ++ms);
+  trail.note(
+    { principal, address: '192.0.2.7', requestId: 'r' },
+    { action: 'member.add', target: 't', outcome: 'done' },
+  );
+  await store.durable();
+  const [entry] = (await trail.list(HOME!, { limit: 1 })).items;
+  const { items } = await trail.list(HOME!, { limit: 1, createdAfter: entry!.at });
+  assert.deepEqual(items, []);
+});
+
 function isWhole(line: string): boolean {
   return line.endsWith('}');
 }
