@@ -156,6 +156,16 @@ test('a large output is fetched from its asset', async () => {
   assert.ok((await text(['runs', 'show', run.id])).includes('word '.repeat(1000)));
 });
 
+test('a large picture that an event only names is saved while the run goes on', async () => {
+  const code = `class Picture:
+    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * 100_000
+Picture()`;
+  const { exitCode, out, err } = await troupe(['run', file('large-picture.py', { large: code })]);
+  assert.equal(exitCode, 0, err);
+  const [, path = ''] = /^image saved: (\S+)$/m.exec(out) ?? [];
+  assert.equal(readFileSync(join(shell.cwd, path)).byteLength, 100_008);
+});
+
 test('Ctrl-C cancels the run, and everything is closed again', async () => {
   const child = shell.start(['run', file('endless.py', { endless: ENDLESS, after: '1' })]);
   await child.until('tick 3');

@@ -186,6 +186,16 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await large.close();
   });
 
+  await t.test('the view of a session shows a large output that events only name', async () => {
+    const code = 'class Picture:\n    def _repr_png_(self): return bytes(100_000)\nPicture()';
+    const picture = await openNotebook(server, { picture: code });
+    await open(`sessions/${picture.id}`);
+    await page.getByText('class Picture').waitFor();
+    await picture.run([]);
+    await page.locator('article img.output[src^="blob:"]').waitFor({ state: 'attached' });
+    await picture.close();
+  });
+
   await t.test('the id of a session that is being typed stays while events come', async () => {
     await open('streams');
     const field = page.getByLabel('Id of a session', { exact: true });
