@@ -219,7 +219,7 @@ export function newKey(): string {
 }
 
 /** The error message for a token that no header can carry. */
-export const NO_TOKEN = 'The access token has characters that no token has, such as a space or a line break.';
+export const NO_TOKEN = 'The access token has an impossible character.';
 
 /**
  * Returns whether a header can carry the token, of which `fetch` removes white space around it. For one that it cannot carry, `fetch`
@@ -232,7 +232,7 @@ export function canBeToken(token: string): boolean {
 /** Returns the content as `fetch` takes it. Throws `TypeError` for shared memory, which it does not take. */
 function sendable(content: Uint8Array | ReadableStream<Uint8Array>) {
   if (!(content instanceof Uint8Array)) return content;
-  if (!isUnshared(content)) throw new TypeError('Shared memory cannot be sent: copy it first.');
+  if (!isUnshared(content)) throw new TypeError('Copy shared memory first.');
   return content;
 }
 

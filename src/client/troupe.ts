@@ -106,7 +106,7 @@ function withEnvironment(options: TroupeOptions): ClientOptions {
   const env = process?.env ?? {};
   const baseUrl = options.baseUrl ?? env.SERVICE_BASE_URL;
   if (baseUrl === undefined || baseUrl === '')
-    throw new TypeError('Set SERVICE_BASE_URL, or pass `baseUrl`, to say which server to use.');
+    throw new TypeError('Set SERVICE_BASE_URL, or pass `baseUrl`.');
   return {
     retries: RETRIES,
     accessToken: env.SERVICE_ACCESS_TOKEN || undefined,

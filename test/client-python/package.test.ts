@@ -95,3 +95,20 @@ test('large outputs are read apart from their events, calls end at their limit o
 test('the package passes the strict checks of mypy', async () => {
   await run(PYTHON, ['-m', 'mypy', '--cache-dir', '/dev/null', 'troupe_client', 'scripts'], { cwd: PACKAGE });
 });
+
+test('a path with a segment that URLs drop is refused before it is sent', async (t) => {
+  const program = `
+from troupe_client import Troupe
+with Troupe() as troupe:
+    for path in ("../me", "a/../../members", "."):
+        try:
+            troupe.files.read(path)
+        except ValueError as error:
+            print(error)
+`;
+  const output = await run(PYTHON, ['-c', program], {
+    cwd: emptyFolder(t),
+    env: { ...ACCESS, PYTHONPATH: PACKAGE },
+  });
+  assert.equal(output, 'Not a path: ../me\nNot a path: a/../../members\nNot a path: .\n');
+});

@@ -56,6 +56,19 @@ test('a token that no header can carry is refused without being shown', () => {
   for (const accessToken of ['secret\nsecret', 'secret”'])
     assert.throws(() => createClient({ baseUrl: 'http://127.0.0.1:1', accessToken }), {
       name: 'TypeError',
-      message: 'The access token has characters that no token has, such as a space or a line break.',
+      message: 'The access token has an impossible character.',
     });
+});
+
+test('a path with a segment that URLs drop is refused before it is sent, because it would lead to another operation', async (t) => {
+  const { client, seen } = await serve(t, { status: 200, headers: {}, body: '{}' });
+  for (const path of ['../me', 'a/../../members', '.', 'a/.'])
+    assert.throws(() => client.files.get(path), {
+      name: 'ApiError',
+      code: 'not_found',
+      message: `No path: /api/v3/files/${path}`,
+    });
+  assert.deepEqual(seen, []);
+  await client.files.get('a/..b/.c');
+  assert.deepEqual(seen, ['GET /api/v3/files/a/..b/.c']);
 });

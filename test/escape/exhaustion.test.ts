@@ -114,6 +114,7 @@ test('the record of a session shows its limits', async () => {
     openFileLimit: 128,
     fileSizeLimitMb: 8,
     cpuLimitS: 4,
+    notes: [],
   });
 });
 

@@ -235,4 +235,7 @@ def _id(notebook: Notebook | str) -> str:
 
 
 def _path(collection: str, id: str, safe: str = "") -> str:
+    # URLs drop these segments, so the request would lead to another operation.
+    if any(segment in (".", "..") for segment in id.split("/")):
+        raise ValueError(f"Not a path: {id}")
     return f"/api/v3/{collection}/{quote(id, safe=safe)}"
