@@ -4,7 +4,7 @@ import test, { type TestContext } from 'node:test';
 import type { ToWorker } from '#src/cluster/messages.ts';
 import { Assignment, nextMove } from '#src/cluster/primary/assignment.ts';
 import { Restarts } from '#src/cluster/primary/restarts.ts';
-import { WorkerWatch } from '#src/cluster/primary/watchdog.ts';
+import { type Duty, WorkerWatch } from '#src/cluster/primary/watchdog.ts';
 import type { WorkerProcess } from '#src/cluster/primary/worker-process.ts';
 import { dealSlots, SLOTS, type SlotTable, withoutWorker } from '#src/cluster/slots.ts';
 
@@ -188,9 +188,10 @@ function lookUntil(
   states: (n: number) => string,
   ticks: (n: number) => number,
   most: number,
+  duty: Duty = 'serving',
 ) {
   for (let n = 1; n <= most; n++) {
-    const fault = watch.look({ letter: states(n), ticks: ticks(n) }, true);
+    const fault = watch.look({ letter: states(n), ticks: ticks(n) }, duty);
     if (fault !== undefined) return [n, fault];
   }
   return undefined;
@@ -233,16 +234,27 @@ test('a worker that waits without a beat is given up after 700 ms, and one that 
   }
 });
 
+test('a worker that exits may wait for the last flush of its store: it is given up after 10 s', () => {
+  const exits = lookUntil(
+    new WorkerWatch(),
+    () => 'S',
+    () => 1,
+    200,
+    'ending',
+  );
+  assert.deepEqual(exits, [100, 'it did not respond for too long']);
+});
+
 test('a worker that beats is not given up, however long it waits', () => {
   const watch = new WorkerWatch();
   for (let n = 0; n < 500; n++) {
     if (n % 5 === 0) watch.beat();
-    assert.equal(watch.look({ letter: 'S', ticks: 1 }, true), undefined);
+    assert.equal(watch.look({ letter: 'S', ticks: 1 }, 'serving'), undefined);
   }
 });
 
 test('a worker has a minute to begin', () => {
   const watch = new WorkerWatch();
-  for (let n = 1; n < 600; n++) assert.equal(watch.look({ letter: 'S', ticks: 1 }, false), undefined);
-  assert.equal(watch.look({ letter: 'S', ticks: 1 }, false), 'it did not start in time');
+  for (let n = 1; n < 600; n++) assert.equal(watch.look({ letter: 'S', ticks: 1 }, 'starting'), undefined);
+  assert.equal(watch.look({ letter: 'S', ticks: 1 }, 'starting'), 'it did not start in time');
 });

@@ -17,7 +17,7 @@ import {
 import { peerSocketPath } from '../worker/primary-link.ts';
 import { Assignment } from './assignment.ts';
 import { Restarts } from './restarts.ts';
-import { LOOK_MS, processState } from './watchdog.ts';
+import { type Duty, LOOK_MS, processState } from './watchdog.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
 export interface PrimaryOptions {
@@ -229,7 +229,10 @@ export class Primary {
       // A worker that is replaced has reported its unstored work, and its end does not speak for workers that stop
       // later.
       if (phase === 'draining' && code !== 0)
-        log.error({ worker: number, because: how }, 'a worker that was being replaced did not stop in order');
+        log.error(
+          { worker: number, because: worker.fault ?? how },
+          'a worker that was being replaced did not stop in order',
+        );
       if (phase !== 'draining') {
         const because = worker.fault ?? worker.problem ?? how;
         log.error({ worker: number, because }, 'a worker has ended; others take over its slots');
@@ -256,12 +259,17 @@ export class Primary {
   #look(): void {
     for (const worker of this.#workers.values()) {
       const state = processState(worker.pid);
-      const fault = state && worker.watch.look(state, worker.hasServed);
+      const fault = state && worker.watch.look(state, dutyOf(worker));
       if (fault === undefined || worker.fault !== undefined) continue;
       worker.fault = fault;
       worker.kill();
     }
   }
+}
+
+function dutyOf({ hasServed, phase }: WorkerProcess): Duty {
+  if (phase === 'draining') return 'ending';
+  return hasServed ? 'serving' : 'starting';
 }
 
 /** Waits for facts about things that say when they change. */

@@ -28,6 +28,9 @@ export interface ProcessState {
   readonly ticks: number;
 }
 
+/** The part of its life in which a worker is. One that is `ending` drains or exits. */
+export type Duty = 'starting' | 'serving' | 'ending';
+
 export class WorkerWatch {
   #stopped = 0;
   #waiting = 0;
@@ -41,7 +44,7 @@ export class WorkerWatch {
   }
 
   /** One look. Returns the reason to kill the worker; undefined when there is none. */
-  look({ letter, ticks }: ProcessState, isServing: boolean): string | undefined {
+  look({ letter, ticks }: ProcessState, duty: Duty): string | undefined {
     this.#stopped = letter === 'T' || letter === 't' ? this.#stopped + 1 : 0;
     // A process that is runnable but gets no processor time is not at fault, and neither is one that waits for a disk.
     const waits = letter === 'S' && ticks === this.#ticks;
@@ -49,8 +52,10 @@ export class WorkerWatch {
     this.#ticks = ticks;
     this.#silent++;
     if (this.#stopped >= MAX_LOOKS.stopped) return 'it was stopped by a signal';
-    if (!isServing) return this.#silent >= MAX_LOOKS.starting ? 'it did not start in time' : undefined;
-    if (this.#waiting >= MAX_LOOKS.waiting) return 'it does nothing';
+    if (duty === 'starting')
+      return this.#silent >= MAX_LOOKS.starting ? 'it did not start in time' : undefined;
+    // A process that exits has no event loop any more, and may wait for the last flush of its store.
+    if (duty === 'serving' && this.#waiting >= MAX_LOOKS.waiting) return 'it does nothing';
     if (this.#silent >= MAX_LOOKS.silent) return 'it did not respond for too long';
     return undefined;
   }

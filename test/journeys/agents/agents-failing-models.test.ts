@@ -11,7 +11,7 @@ const settings = {
   TROUPE_OPENAI_COMPATIBLE_URL: model.url,
   TROUPE_OPENAI_COMPATIBLE_API_KEY: 'key-that-nobody-sees',
   TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
-  TROUPE_MODEL_SILENCE_S: '0.4',
+  TROUPE_MODEL_SILENCE_S: '2',
   TROUPE_AGENT_MAX_STEPS: '3',
   TROUPE_AGENT_MAX_TOKENS: '300',
   TROUPE_AGENT_TIMEOUT_S: '20',
@@ -125,7 +125,7 @@ test('a slow first token does not count as silence while bytes arrive', async ()
       if (++beats < 6) return;
       clearInterval(timer);
       exchange.text('At last.').end();
-    }, 100);
+    }, 400);
   });
   assert.deepEqual(outcome(end), ['completed', null, 1]);
 });
