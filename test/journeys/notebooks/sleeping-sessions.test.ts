@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { callCode } from '#test/support/code-call.ts';
 import { type Codes, type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
-import { kernelHostOf } from '#test/support/processes.ts';
+import { kernelHostOf, processFact } from '#test/support/processes.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { OWNER, startServer, type TestServer } from '#test/support/server-fixture.ts';
 
@@ -26,7 +26,8 @@ async function withoutForks<T>({ pid }: TestServer, during: () => Promise<T>): P
   try {
     return await during();
   } finally {
-    process.kill(zygote, 'SIGCONT');
+    // A server that stops meanwhile kills the host that does not end by itself.
+    if (processFact(zygote) !== undefined) process.kill(zygote, 'SIGCONT');
   }
 }
 
