@@ -159,8 +159,11 @@ export class Connection {
 
   /** Resolves with a 2xx or 304 response once its head has arrived. The caller reads or cancels the body. */
   async open(request: OutgoingRequest): Promise<Response> {
-    const { method, body, content, signal, idempotencyKey, ifMatch, ifNoneMatch } = request;
-    const url = this.baseUrl + request.path + queryOf(request.query);
+    const { method, path, body, content, signal, idempotencyKey, ifMatch, ifNoneMatch } = request;
+    // URLs drop these segments, so the request would lead to another operation.
+    if (/\/\.\.?(\/|$)/.test(path))
+      throw new ApiError(404, new Headers(), { code: 'not_found', detail: `No path: ${path}` });
+    const url = this.baseUrl + path + queryOf(request.query);
     const response = await this.#read(request, () =>
       this.#fetch(url, {
         method,

@@ -1,7 +1,6 @@
 /** Requests of operations: method and path come from the table of the API, the types of the rest from its schemas. */
 import type { AnswerOf, BodyOf, QueryOf, SuccessOf } from '#src/wire/operations/payloads.ts';
 import { addressOf, filledPath, type OperationId, type ParamsOf } from '#src/wire/paths.ts';
-import { ApiError } from './api-error.ts';
 import type { OutgoingRequest } from './connection.ts';
 
 /** The parts of a request that the operation decides. */
@@ -13,8 +12,7 @@ type Parts<Id extends OperationId> = { readonly query?: QueryOf<Id> } & ([keyof 
 type Further = Omit<OutgoingRequest, 'method' | 'path' | 'query' | 'body' | 'answer'>;
 
 /**
- * Returns the request of an operation; its path has the parameters percent-encoded. Throws `not_found` for a segment that URLs drop,
- * because the request would lead to another operation. The answer has the types of the successful
+ * Returns the request of an operation; its path has the parameters percent-encoded. The answer has the types of the successful
  * responses, or of the one with `Status`.
  */
 export function operation<Id extends OperationId, Status extends SuccessOf<Id> = SuccessOf<Id>>(
@@ -25,9 +23,6 @@ export function operation(
   id: OperationId,
   { params = {}, ...request }: Further & { readonly params?: Readonly<Record<string, string>> },
 ): OutgoingRequest {
-  const { method, path: pattern } = addressOf(id);
-  const path = filledPath(pattern, params);
-  if (/\/\.\.?(\/|$)/.test(path))
-    throw new ApiError(404, new Headers(), { code: 'not_found', detail: `No path: ${path}` });
-  return { ...request, method, path };
+  const { method, path } = addressOf(id);
+  return { ...request, method, path: filledPath(path, params) };
 }
