@@ -96,11 +96,13 @@ for (const place of [await prepare('1'), await prepare('3')]) {
     await set({ runs: 6, runsPerUser: 2 });
     const own = await runAll(ada);
     assert.equal(own.runIds.length, 2);
-    const free = [];
-    for (const { id } of notebooks)
-      if ((await client.notebookSessions.get(id)).status === 'ready') free.push(id);
-    assert.equal(free.length, 6);
-    const refused = await problemOf(ada.executions.submit(free[0]!, { type: 'all' }));
+    const free = async () => {
+      const records = await Promise.all(notebooks.map(({ id }) => client.notebookSessions.get(id)));
+      return records.filter(({ status }) => status === 'ready').map(({ sessionId }) => sessionId);
+    };
+    const [one, ...others] = await free();
+    assert.equal(others.length, 5);
+    const refused = await problemOf(ada.executions.submit(one!, { type: 'all' }));
     assert.deepEqual(
       [refused.status, refused.code, limitOf(refused)],
       [429, 'quota_exceeded', { name: 'runsPerUser', of: 'user', max: 2 }],
@@ -111,7 +113,8 @@ for (const place of [await prepare('1'), await prepare('3')]) {
     );
     assert.equal((await runAll(client)).runIds.length, 2, 'the others have their own');
     await set({ runs: 3 });
-    const full = await problemOf(ada.executions.submit(free.at(-1)!, { type: 'all' }));
+    const [left] = await free();
+    const full = await problemOf(ada.executions.submit(left!, { type: 'all' }));
     assert.deepEqual(limitOf(full), { name: 'runs', of: 'workspace', max: 3 });
     assert.equal(full.retryAfter, 5);
     await cancelAll();
