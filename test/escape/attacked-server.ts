@@ -11,7 +11,6 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -20,6 +19,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '#src/client/client.ts';
 import { bounded } from '#test/support/processes.ts';
+import { removeAfter } from '#test/support/remove-folder.ts';
 import type { Overrides, Owner } from '#test/support/server-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -79,7 +79,7 @@ export function obstacle(user: User): string | undefined {
 export async function startAttacked(owner: Owner, options: AttackOptions): Promise<AttackedServer> {
   const { user, without = '', settings = {}, rotten, launcher = [] } = options;
   const base = mkdtempSync('/var/tmp/troupe-escape-');
-  owner.after(async () => rmSync(base, { recursive: true, force: true, maxRetries: 10 }));
+  removeAfter(owner, base);
   chmodSync(base, 0o755);
   const [dataDir, shared, cwd] = [join(base, 'data'), join(base, 'shared'), join(base, 'cwd')];
   for (const folder of [dataDir, shared, cwd]) mkdirSync(folder);

@@ -1,7 +1,7 @@
 /** Starts the server in its own process: for tests that kill it, and for those of several workers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '#src/client/client.ts';
 import { watchAnswers } from './answer-watch.ts';
 import { bounded } from './processes.ts';
+import { removeAfter } from './remove-folder.ts';
 import {
   type LogLine,
   type Overrides,
@@ -71,7 +72,7 @@ export interface ChildServer extends ServerProcess {
 /** Resolves when the server is ready. It is killed, and its data removed, when the owner ends. */
 export async function startChildServer(owner: Owner, overrides: Overrides = {}): Promise<ChildServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-child-'));
-  owner.after(async () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  removeAfter(owner, dataDir);
   return startOn(dataDir, owner, overrides);
 }
 

@@ -4,7 +4,7 @@
  * fixture is checked against the OpenAPI document. A logged error fails the test during which it was logged.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openPrerequisites } from '#src/app/prerequisites.ts';
@@ -15,6 +15,7 @@ import { openLog } from '#src/core/log.ts';
 import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
 import { startServerProcess } from './child-server.ts';
 import { type Caller, type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
+import { removeAfter } from './remove-folder.ts';
 
 /** A test context, or `node:test` itself for a server that all tests of a file share. */
 export interface Owner {
@@ -74,7 +75,7 @@ export const HAS_WORKERS = SETTINGS.TROUPE_WORKERS !== '1';
 /** Starts a server. Resolves when kernels can be started. The server stops, and its data is removed, when the owner ends. */
 export async function startServer(owner: Owner, overrides: Overrides = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-test-'));
-  owner.after(async () => rmSync(dataDir, { recursive: true, force: true }));
+  removeAfter(owner, dataDir);
   return startOn(dataDir, owner, overrides);
 }
 

@@ -1,6 +1,6 @@
 /** A store in a directory that is removed with the test, and a log that keeps its lines in memory. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -8,11 +8,12 @@ import { type Log, openLog } from '#src/core/log.ts';
 import { openStore } from '#storage/open-store.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
+import { removeAfter } from '../remove-folder.ts';
 
 /** Returns a new directory, which is removed after the test. */
 export function temporaryDirectory(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'troupe-test-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  removeAfter(t, path);
   return path;
 }
 

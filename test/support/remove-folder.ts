@@ -1,0 +1,16 @@
+import { rmSync } from 'node:fs';
+
+/**
+ * Removes a folder when its owner ends; at the end of the process if something still writes to it then. Clean-ups run in the order in
+ * which they were registered, so a folder is often removed before the server that uses it has stopped, and one that throws keeps the
+ * others from running: the server would go on, and its test file would never end.
+ */
+export function removeAfter(owner: { after(cleanUp: () => Promise<void>): void }, path: string): void {
+  owner.after(async () => {
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      process.once('exit', () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
+    }
+  });
+}
