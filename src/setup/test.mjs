@@ -188,7 +188,9 @@ async function stageOrFlaky(name, commandFor, { report, atOnce = 1, isBesideOthe
   const first = await stage(name, ...commandFor(false), isBesideOthers);
   if (first.ok) return;
   first.failed = report === undefined ? [] : failedTests(report);
-  const files = new Set(first.failed.map((test) => test.split(':', 1)[0])).size;
+  // A file that runs into its limit is named by its compiled file as well.
+  const sourceOf = (test) => test.split(':', 1)[0].replace(/^dist\/(.*)\.js$/, '$1.ts');
+  const files = new Set(first.failed.map(sourceOf)).size;
   const isUnclear = report !== undefined && files === 0;
   first.files = Math.max(1, files);
   if (isCi && (isUnclear || flakyFiles() + first.files > MAX_FLAKY_FILES)) return;
