@@ -45,7 +45,7 @@ export class NotebookView {
   #variables: VariableGraph = [];
   #dependencies = this.#dependenciesBy(this.#variables);
   #codeLength = 0;
-  /** What the code outside of cells shows; it is never a cell. */
+  /** The output of the code outside of cells, which is never a cell. */
   #scratch = { output: null as CellOutput | null, console: new ConsoleTail() };
   /** The keys are `output <cell id>`, `errors <cell id>`, the console object of a cell, and `variables`. */
   readonly #held = new HeldChars();

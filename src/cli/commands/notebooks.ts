@@ -13,7 +13,7 @@ import { notebookOfFile, pushNotebook } from '../run/push-notebook.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
-import { metadata as metadataCommands, secrets, variables } from './notebook-variables.ts';
+import { metadata as metadataCommands, secrets, variables } from './notebook-settings.ts';
 
 const COLUMNS: readonly Column<NotebookSummary>[] = [
   { title: 'id', of: ({ id }) => id },

@@ -7,7 +7,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 import { notebookOfFile } from '../run/push-notebook.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
-const VARIABLES: readonly Column<readonly [string, string]>[] = [
+const NAMED_TEXTS: readonly Column<readonly [string, string]>[] = [
   { title: 'name', of: ([name]) => name },
   { title: 'value', of: ([, value]) => value },
 ];
@@ -20,20 +20,59 @@ const SECRETS: readonly Column<NotebookSecret>[] = [
 
 const NOTEBOOK = 'id of the notebook, or the file with its title';
 
+/** Named texts of a notebook, and the words in which the commands speak of them. */
+interface NamedTexts {
+  /** The member of the notebook. */
+  readonly member: 'variables' | 'metadata';
+  readonly description: string;
+  /** The form of one of them, such as `key=value`. */
+  readonly form: string;
+  readonly pairOf: (text: string) => readonly [name: string, value: string];
+  readonly setting: string;
+  /** The rest of the examples. */
+  readonly examples: { readonly set: string; readonly deleted: string };
+}
+
 /** `troupe notebooks variables`: environment variables, which everybody who can read the notebook can read. */
-export function variables(parent: Command, { terminal, cwd, connect, wantsJson }: CliContext): void {
-  const group = parent.command('variables').description("environment variables of a notebook's kernel");
+export const variables = (parent: Command, context: CliContext): void =>
+  addNamedTexts(parent, context, {
+    member: 'variables',
+    description: "environment variables of a notebook's kernel",
+    form: 'name=value',
+    pairOf: assignmentOf,
+    setting: 'set variables, which the next kernel has; refused while a session is open on the notebook',
+    examples: { set: 'REGION=eu YEAR=2026', deleted: 'YEAR' },
+  });
+
+/** `troupe notebooks metadata`: texts by which notebooks are found. */
+export const metadata = (parent: Command, context: CliContext): void =>
+  addNamedTexts(parent, context, {
+    member: 'metadata',
+    description: 'metadata of a notebook, by which lists are filtered',
+    form: 'key=value',
+    pairOf: metadataPairOf,
+    setting: 'set metadata; refused while a session is open on the notebook',
+    examples: { set: 'project=sales ticket=7', deleted: 'ticket' },
+  });
+
+/** Adds the commands that list, set and delete them. */
+function addNamedTexts(
+  parent: Command,
+  { terminal, cwd, connect, wantsJson }: CliContext,
+  { member, description, form, pairOf, setting, examples: rest }: NamedTexts,
+): void {
+  const group = parent.command(member).description(description);
   const list = group
     .command('list')
-    .description('list the variables')
+    .description(`list the ${member}`)
     .argument('<notebook>', NOTEBOOK)
     .action(async (name: string, _, command) => {
       const client = connect(command);
-      const { variables: found } = await client.notebooks.get(await idOf(client, name, cwd));
+      const { [member]: found = {} } = await client.notebooks.get(await idOf(client, name, cwd));
       if (wantsJson(command)) printJson(terminal, found);
-      else printList(terminal, Object.entries(found), VARIABLES, false);
+      else printList(terminal, Object.entries(found), NAMED_TEXTS, false);
     });
-  examples(list, ['troupe notebooks variables list report.py']);
+  examples(list, [`troupe notebooks ${member} list report.py`]);
 
   const change = async (
     command: Command,
@@ -42,93 +81,37 @@ export function variables(parent: Command, { terminal, cwd, connect, wantsJson }
   ) => {
     const client = connect(command);
     const before = await client.notebooks.get(await idOf(client, name, cwd));
-    const { id, variables: after } = await client.notebooks.update(before.id, {
+    const { id, [member]: after = {} } = await client.notebooks.update(before.id, {
       expectedUpdatedAt: before.updatedAt,
-      variables: changed(before.variables),
+      [member]: changed(before[member] ?? {}),
     });
     if (wantsJson(command)) printJson(terminal, after);
-    else terminal.err(`${id}: ${Object.keys(after).join(', ') || 'no variables'}\n`);
+    else terminal.err(`${id}: ${Object.keys(after).join(', ') || `no ${member}`}\n`);
   };
   const set = group
     .command('set')
-    .description('set variables, which the next kernel has; refused while a session is open on the notebook')
+    .description(setting)
     .argument('<notebook>', NOTEBOOK)
-    .argument('<name=value...>', 'the variables; others stay as they are')
-    .action((name: string, assignments: readonly string[], _, command) =>
-      change(command, name, (before) => ({
-        ...before,
-        ...Object.fromEntries(assignments.map(assignmentOf)),
-      })),
+    .argument(`<${form}...>`, `the ${member}; others stay as they are`)
+    .action((name: string, texts: readonly string[], _, command) =>
+      change(command, name, (before) => ({ ...before, ...Object.fromEntries(texts.map(pairOf)) })),
     );
-  examples(set, ['troupe notebooks variables set report.py REGION=eu YEAR=2026']);
+  examples(set, [`troupe notebooks ${member} set report.py ${rest.set}`]);
 
   const deleting = group
     .command('delete')
-    .description('delete variables')
+    .description(`delete ${member}`)
     .argument('<notebook>', NOTEBOOK)
-    .argument('<name...>', 'names of the variables')
+    .argument(`<${form.split('=')[0]}...>`, `names of the ${member}`)
     .action((name: string, names: readonly string[], _, command) =>
       change(command, name, (before) => {
         const missing = names.filter((one) => !Object.hasOwn(before, one));
-        if (missing.length > 0) throw new CommandFailure(`There is no variable ${missing.join(', ')}.`);
+        if (missing.length > 0)
+          throw new CommandFailure(`The notebook has no ${member} ${missing.join(', ')}.`);
         return Object.fromEntries(Object.entries(before).filter(([one]) => !names.includes(one)));
       }),
     );
-  examples(deleting, ['troupe notebooks variables delete report.py YEAR']);
-}
-
-/** `troupe notebooks metadata`: pairs by which notebooks are found. */
-export function metadata(parent: Command, { terminal, cwd, connect, wantsJson }: CliContext): void {
-  const group = parent.command('metadata').description('metadata of a notebook, by which lists are filtered');
-  const list = group
-    .command('list')
-    .description('list the metadata')
-    .argument('<notebook>', NOTEBOOK)
-    .action(async (name: string, _, command) => {
-      const client = connect(command);
-      const { metadata: found = {} } = await client.notebooks.get(await idOf(client, name, cwd));
-      if (wantsJson(command)) printJson(terminal, found);
-      else printList(terminal, Object.entries(found), VARIABLES, false);
-    });
-  examples(list, ['troupe notebooks metadata list report.py']);
-
-  const change = async (
-    command: Command,
-    name: string,
-    changed: (before: Readonly<Record<string, string>>) => Record<string, string>,
-  ) => {
-    const client = connect(command);
-    const before = await client.notebooks.get(await idOf(client, name, cwd));
-    const { id, metadata: after = {} } = await client.notebooks.update(before.id, {
-      expectedUpdatedAt: before.updatedAt,
-      metadata: changed(before.metadata ?? {}),
-    });
-    if (wantsJson(command)) printJson(terminal, after);
-    else terminal.err(`${id}: ${Object.keys(after).join(', ') || 'no metadata'}\n`);
-  };
-  const set = group
-    .command('set')
-    .description('set metadata; refused while a session is open on the notebook')
-    .argument('<notebook>', NOTEBOOK)
-    .argument('<key=value...>', 'the metadata; others stay as they are')
-    .action((name: string, pairs: readonly string[], _, command) =>
-      change(command, name, (before) => ({ ...before, ...Object.fromEntries(pairs.map(metadataPairOf)) })),
-    );
-  examples(set, ['troupe notebooks metadata set report.py project=sales ticket=7']);
-
-  const deleting = group
-    .command('delete')
-    .description('delete metadata')
-    .argument('<notebook>', NOTEBOOK)
-    .argument('<key...>', 'keys of the metadata')
-    .action((name: string, keys: readonly string[], _, command) =>
-      change(command, name, (before) => {
-        const missing = keys.filter((key) => !Object.hasOwn(before, key));
-        if (missing.length > 0) throw new CommandFailure(`There is no metadata ${missing.join(', ')}.`);
-        return Object.fromEntries(Object.entries(before).filter(([key]) => !keys.includes(key)));
-      }),
-    );
-  examples(deleting, ['troupe notebooks metadata delete report.py ticket']);
+  examples(deleting, [`troupe notebooks ${member} delete report.py ${rest.deleted}`]);
 }
 
 /** Returns a pair of metadata. */
