@@ -12,9 +12,6 @@ import { PeerRequest } from '../peer/peer-request.ts';
 import { problemReply } from '../reply/problem.ts';
 import { InnerResponse } from './inner-response.ts';
 
-/** Segments that lead to another path: an id or a path of a caller that has them would name another operation. */
-const STEPS = /^[^?]*\/\.\.?(?:[/?]|$)/;
-
 /** The client in whose name requests are made. */
 export interface InnerCaller {
   /** The client's IP address, for the audit. */
@@ -53,14 +50,13 @@ export class InnerRequests {
       new Promise<Response>((resolve, reject) => {
         const { signal } = init;
         signal?.throwIfAborted();
-        const address = String(input);
-        const { pathname, search } = new URL(address);
+        const { pathname, search } = new URL(String(input));
         const method = init.method ?? 'GET';
         if (this.#context === undefined) {
           reject(new TypeError('The server has no routes yet.'));
           return;
         }
-        const found = STEPS.test(address) ? undefined : this.#find(method, pathname);
+        const found = this.#find(method, pathname);
         if (found === undefined) {
           resolve(noSuchOperation(pathname));
           return;
