@@ -127,6 +127,12 @@ export class Api {
     return this.bytes('POST', `/api/v3/notebook-sessions/${sessionId}/executions`, body);
   }
 
+  /** Returns the bytes of the request that replaces the code of a cell and runs it. */
+  editBytes(sessionId: string, cellId: string, code: string): Buffer {
+    const body = { type: 'cells', cells: [{ cellId, code }] };
+    return this.bytes('POST', `/api/v3/notebook-sessions/${sessionId}/executions`, body);
+  }
+
   /** Returns the bytes of a call of the code endpoint. */
   codeBytes(sessionId: string, code: string): Buffer {
     return this.bytes('POST', '/api/cee/kernel/execute', { code }, `service-session-id: ${sessionId}\r\n`);

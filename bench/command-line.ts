@@ -8,7 +8,7 @@ export class UsageError extends Error {}
 /** Exit codes besides 0. A process that ends by a signal has 128 and the number of the signal. */
 export const EXIT = { failed: 1, usage: 2 } as const;
 
-/** Something that can be asked for by name. */
+/** A measurement that can be selected by name. */
 interface Named {
   readonly name: string;
   readonly title: string;
@@ -20,12 +20,14 @@ export interface Request {
   readonly list: boolean;
   /** Compare with other servers instead of measuring Troupe alone. */
   readonly peers: boolean;
+  /** Compare servers that were started ten seconds ago. */
+  readonly young: boolean;
   readonly quick: boolean;
   readonly write: boolean;
   readonly profile: boolean;
   /** The file of the server's program, when it is not this build's. */
   readonly server: string | undefined;
-  /** Names of scenarios, or of parts of names. None means all. */
+  /** Names of scenarios, or parts of names. None means all scenarios. */
   readonly names: readonly string[];
 }
 
@@ -33,6 +35,7 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
   list: { type: 'boolean', default: false },
   peers: { type: 'boolean', default: false },
+  young: { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
   profile: { type: 'boolean', default: false },
@@ -49,6 +52,7 @@ Usage: npm run bench -- [scenario ...] [options]
   --list       shows the scenarios; with --peers the comparisons
   --peers      measures Troupe, Jupyter Server, marimo's server and the limits of this machine in turns,
                and compares them; the first time it installs the peers below .bench-packages/
+  --young      with --peers: compares servers that were started ten seconds ago, new ones in each round
   --profile    writes a CPU profile and a flame graph of the server for each scenario below .bench-profiles/
   --quick      takes few samples, to see that everything works; the figures are not for publication
   --write      writes bench/RESULTS.md and, with --peers, a plot for each comparison in bench/plots/;
@@ -68,6 +72,7 @@ export function parseCommandLine(args: readonly string[]): Request {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
     if (values.peers && values.profile) throw new UsageError('--profile is for scenarios, not for --peers.');
+    if (values.young && !values.peers) throw new UsageError('--young is for --peers.');
     return { ...values, server: values.server, names: positionals.flatMap((part) => part.split(',')) };
   } catch (error) {
     if (error instanceof UsageError) throw error;
@@ -75,7 +80,7 @@ export function parseCommandLine(args: readonly string[]): Request {
   }
 }
 
-/** Returns those of `all` that the names select, in the order of `all`. Throws `UsageError` for a name that selects none. */
+/** Returns the members of `all` that the names select, in the order of `all`. Throws `UsageError` for a name that selects none. */
 export function select<T extends Named>(all: readonly T[], names: readonly string[]): readonly T[] {
   const chosen = new Set<T>();
   for (const name of names) {

@@ -1,12 +1,16 @@
 /**
- * Limits the part of a core that processes may use, so that a machine with few cores shows the gain of more of them.
+ * Limits the part of a core that processes may use, so that the gain of more processes is visible
+ * on a machine with few cores.
  */
 import { accessSync, constants, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The `cpu` controller of control groups, version 1. */
 const ROOT = '/sys/fs/cgroup/cpu';
-/** Short, so that a process that has used its part waits for milliseconds and not for tenths of a second. */
+/**
+ * A short period, so that a process that has used its part waits for milliseconds instead of tenths
+ * of a second.
+ */
 const PERIOD_US = 20_000;
 
 /** Returns why processes cannot be limited here; undefined when they can. */

@@ -1,6 +1,7 @@
 /**
- * A subscriber of a session's events that searches bytes for marks instead of parsing events. A small frame is never split
- * between two HTTP chunks, so marks are found without decoding them; a large one is.
+ * A subscriber of a session's events that searches bytes for marks instead of parsing events. A
+ * small frame is never split between two HTTP chunks, so its marks are found without decoding. A
+ * large frame is split.
  */
 import { connect, type Socket } from 'node:net';
 import { type Endpoint, requestBytes } from './wire.ts';
@@ -38,7 +39,7 @@ export class Feed {
     });
   }
 
-  /** Subscribes. It waits for `marks` from the first byte on; `seen` has one promise for each. */
+  /** Subscribes, and waits for `marks` from the first byte on; `seen` has one promise for each mark. */
   static async open(
     endpoint: Endpoint,
     sessionId: string,
@@ -62,7 +63,7 @@ export class Feed {
     const seen = new Promise<number>((resolve, reject) => {
       this.#waits.push({ marks: marks.map((mark) => Buffer.from(mark)), resolve, reject });
     });
-    seen.catch(() => undefined); // when a scenario ends early, nobody waits for this promise
+    seen.catch(() => undefined); // nobody waits for this promise when a scenario ends early
     return seen;
   }
 

@@ -81,11 +81,15 @@ async function makeProfiles(scenarios: readonly Scenario[], request: Request): P
 
 async function comparePeers(comparisons: readonly Comparison[], request: Request): Promise<void> {
   const machine = announceMachine();
-  const { quick } = request;
-  const { outcomes, contestants } = await measurePeers(comparisons, { quick, main: programOf(request) });
+  const { quick, young } = request;
+  const { outcomes, contestants } = await measurePeers(comparisons, {
+    quick,
+    young,
+    main: programOf(request),
+  });
   if (request.write) {
-    writeResults(BENCH, machine, [ratiosSection(outcomes, contestants)]);
-    for (const outcome of outcomes) writePlot(BENCH, outcome.comparison.name, plotOf(outcome));
+    writeResults(BENCH, machine, [ratiosSection(outcomes, contestants, young)]);
+    if (!young) for (const outcome of outcomes) writePlot(BENCH, outcome.comparison.name, plotOf(outcome));
   }
   if (outcomes.some(({ figures }) => figures.every(({ rounds }) => rounds.length === 0))) {
     process.exitCode = EXIT.failed;

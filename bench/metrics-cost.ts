@@ -1,8 +1,8 @@
 /**
- * The cost of an increment and of an observation, of our metrics and of `prom-client`, which is no dependency of the project:
- * install it anywhere and pass the path of its folder.
+ * The cost of an increment and of an observation, with our metrics and with `prom-client`. That is
+ * not a dependency of the project: install it anywhere and pass the path of its folder.
  *
- *   node dist/bench/metrics-cost.js /tmp/prom/node_modules/prom-client
+ * node dist/bench/metrics-cost.js /tmp/prom/node_modules/prom-client
  */
 import { createRequire } from 'node:module';
 import { Counter, Family, Histogram } from '#src/metrics/instruments.ts';

@@ -29,7 +29,7 @@ export function residentBytes(pid: number): number {
   return fieldKiB(pid, 'status', 'VmRSS') * 1024;
 }
 
-/** Returns the resident bytes of a process that belong to no file. */
+/** Returns the resident bytes of a process that do not belong to a file. */
 export function anonymousBytes(pid: number): number {
   return fieldKiB(pid, 'status', 'RssAnon') * 1024;
 }
@@ -55,7 +55,10 @@ export function mainThreadMs(pid: number): number {
   return Number(read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')[0]) / 1e6;
 }
 
-/** Returns how often the threads of a process were switched, whether they waited or were interrupted. */
+/**
+ * Returns how often the threads of a process were switched, both when they waited and when they
+ * were interrupted.
+ */
 export function contextSwitches(pid: number): number {
   let sum = 0;
   for (const thread of list(`/proc/${pid}/task`)) {
@@ -79,7 +82,7 @@ export function acceptedBy(pid: number, port: number): ReadonlySet<number> {
   return accepted;
 }
 
-/** Returns the one of these processes that used most processor time while `act` ran. */
+/** Returns the process among these that used the most processor time while `act` ran. */
 export async function busiest(pids: readonly number[], act: () => Promise<void>): Promise<number> {
   const before = pids.map((pid) => cpuMs([pid]));
   await act();
@@ -96,7 +99,7 @@ function link(pid: number, fd: string): string {
   try {
     return readlinkSync(`/proc/${pid}/fd/${fd}`);
   } catch {
-    return ''; // it was closed meanwhile
+    return ''; // the file was closed in the meantime
   }
 }
 

@@ -83,7 +83,7 @@ export function shown(value: number): string {
   return String(round(value));
 }
 
-/** Rounds to three digits, or to a whole number. */
+/** Rounds to three digits, or to a whole number if that has more. */
 function round(value: number): number {
   return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3));
 }

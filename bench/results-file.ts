@@ -9,12 +9,14 @@ export interface Section {
   readonly lines: readonly string[];
 }
 
-/** Above this load of the minute before the run, figures are not for comparison. */
+/** When the load of the minute before the run was above this, the figures cannot be compared. */
 const BUSY_LOAD = 1;
 const MACHINE = /^Machine: .*$/m;
 
-/** The section with the ratios, which stays the first. */
+/** The sections with the ratios, which stay the first. */
 export const RATIOS_HEADING = 'Beside others';
+export const YOUNG_HEADING = 'Beside others, ten seconds after the start';
+const RATIOS: readonly string[] = [RATIOS_HEADING, YOUNG_HEADING];
 
 /** Writes these sections in place of those of the same name, and keeps the others. The ratios name their own machine. */
 export function writeResults(folder: string, machine: Machine, sections: readonly Section[]): void {
@@ -22,15 +24,15 @@ export function writeResults(folder: string, machine: Machine, sections: readonl
   const [preamble = '', ...old] = readFileSync(path, 'utf8').split(/^## /m);
   const kept = new Map(old.map((text) => [text.slice(0, text.indexOf('\n')), `## ${text.trimEnd()}`]));
   for (const { heading, lines } of sections) {
-    const own = heading === RATIOS_HEADING ? [`Machine: ${describe(machine)}`, ''] : [];
+    const own = RATIOS.includes(heading) ? [`Machine: ${describe(machine)}`, ''] : [];
     kept.set(heading, [`## ${heading}`, '', ...busyNote(machine), ...own, ...lines].join('\n'));
   }
-  const isOfScenarios = sections.some(({ heading }) => heading !== RATIOS_HEADING);
-  const ratios = kept.get(RATIOS_HEADING);
-  kept.delete(RATIOS_HEADING);
+  const isOfScenarios = sections.some(({ heading }) => !RATIOS.includes(heading));
+  const ratios = RATIOS.flatMap((heading) => kept.get(heading) ?? []);
+  for (const heading of RATIOS) kept.delete(heading);
   const parts = [
     (isOfScenarios ? preamble.replace(MACHINE, `Machine: ${describe(machine)}`) : preamble).trimEnd(),
-    ...(ratios === undefined ? [] : [ratios]),
+    ...ratios,
     ...kept.values(),
   ];
   writeFileSync(path, `${parts.join('\n\n')}\n`);

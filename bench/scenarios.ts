@@ -18,7 +18,9 @@ import { kernelDeath } from './scenarios/kernel-death.ts';
 import { mcpCalls } from './scenarios/mcp-calls.ts';
 import { memory } from './scenarios/memory.ts';
 import { mirroredStreams } from './scenarios/mirrored-streams.ts';
+import { nodes } from './scenarios/nodes.ts';
 import { output } from './scenarios/output.ts';
+import { pages } from './scenarios/pages.ts';
 import { runSubmits } from './scenarios/run-submits.ts';
 import { serverStart } from './scenarios/server-start.ts';
 import { sessionConfined } from './scenarios/session-confined.ts';
@@ -39,6 +41,7 @@ export const SCENARIOS: readonly Scenario[] = [
   execute,
   codeCall,
   mcpCalls,
+  pages,
   runSubmits,
   chain,
   cancel,
@@ -60,4 +63,5 @@ export const SCENARIOS: readonly Scenario[] = [
   stored,
   sizing,
   workers,
+  nodes,
 ];

@@ -5,11 +5,14 @@ import { join } from 'node:path';
 /** A new folder below the system's folder for temporary files. */
 export interface TemporaryFolder {
   readonly path: string;
-  /** Removes it with its content. Idempotent. */
+  /** Removes the folder with its content. Idempotent. */
   remove(): void;
 }
 
-/** Makes a folder that is removed with this process at the latest, also when a signal ends it. */
+/**
+ * Makes a folder that is removed at the end of this process at the latest, even if a signal ends
+ * the process.
+ */
 export function temporaryFolder(name: string): TemporaryFolder {
   const path = mkdtempSync(join(tmpdir(), `troupe-bench-${name}-`));
   const remove = () => {

@@ -7,9 +7,10 @@ import type { Refusals } from '#src/core/refusals.ts';
 import type { AgentStatus } from '#src/wire/agent.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
 import {
+  type Closer,
+  closedNotice,
   NO_DEADLINE_MS,
   OUT_OF_TIME,
-  SESSION_CLOSED,
   type SessionNotice,
   unprovided,
 } from './any-session.ts';
@@ -20,7 +21,7 @@ export interface PromptBudget {
   readonly maxTokens: number;
 }
 
-/** The prompt that is being answered. A step is one answer of the model. */
+/** The prompt that is being answered. In one step the model gives one answer. */
 export interface PromptRun extends PromptBudget {
   readonly id: RunId;
   readonly steps: number;
@@ -29,10 +30,12 @@ export interface PromptRun extends PromptBudget {
   readonly failures: number;
   /** The pause before another attempt. */
   readonly pauseMs: number;
-  /** How many milliseconds its request gives it; null when it has no deadline of its own. */
+  /** The deadline that the request sets, in milliseconds after its acceptance; null when it sets none. */
   readonly timeoutMs: number | null;
-  /** Whether that deadline has stopped its tools. */
+  /** Whether that deadline has stopped the prompt's tools. */
   readonly isOutOfTime: boolean;
+  /** The user who asks. */
+  readonly by?: string;
 }
 
 export interface AgentSessionInput {
@@ -40,9 +43,9 @@ export interface AgentSessionInput {
   readonly sessionId: SessionId;
 }
 
-export interface AgentSessionContext extends AgentSessionInput {
+export interface AgentSessionContext extends AgentSessionInput, Closer {
   readonly environmentId: EnvironmentId | null;
-  /** The notebook session that it may drive; its own id, or none. */
+  /** The only notebook session that the agent may drive; null when it is bound to none. */
   readonly notebookSessionId: SessionId | null;
   readonly openedAt: string | null;
   readonly run: PromptRun | null;
@@ -57,6 +60,7 @@ interface Opening {
 interface Prompt extends PromptBudget {
   readonly runId: RunId;
   readonly timeoutMs?: number | null | undefined;
+  readonly by?: string | undefined;
 }
 
 interface StepFailure {
@@ -67,11 +71,12 @@ interface StepFailure {
 
 export type AgentSessionEvent =
   | ({ type: 'open' } & Opening)
-  | ({ type: 'prompt'; runId: RunId; timeoutMs?: number | undefined } & PromptBudget)
+  | ({ type: 'prompt'; runId: RunId; timeoutMs?: number | undefined; by?: string | undefined } & PromptBudget)
   | { type: 'cancel'; runId: RunId }
   /** The deadline of the prompt's request has passed. */
   | { type: 'expire' }
-  | { type: 'close' }
+  /** `by` is the user who closes it; absent when the server closes it. */
+  | { type: 'close'; by?: string | undefined }
   | { type: 'suspend'; failure: Failure }
   | { type: 'restored' }
   | { type: 'step.done'; calls: number; tokens: number }
@@ -94,7 +99,6 @@ const failed = (code: FailureCode, message: string): RunEnding => ({
   status: 'failed',
   failure: { code, message },
 });
-export const CLOSED: RunEnding = { status: 'cancelled', failure: SESSION_CLOSED };
 export const BROKEN = failed('agent_failed', 'The agent could not go on, through a fault of the server.');
 export const EXPIRED: RunEnding = { status: 'failed', failure: OUT_OF_TIME };
 export const OVER_TIME_LIMIT = failed(
@@ -147,9 +151,11 @@ export const agentSessionSetup = setup({
       environmentId,
       notebookSessionId,
       openedAt: at,
+      closedBy: null,
       run: null,
     })),
-    takeRun: assign((_, { runId, maxSteps, maxTokens, timeoutMs = null }: Prompt) => ({
+    noteCloser: assign((_, by: string | undefined) => ({ closedBy: by ?? null })),
+    takeRun: assign((_, { runId, maxSteps, maxTokens, timeoutMs = null, by }: Prompt) => ({
       run: {
         id: runId,
         maxSteps,
@@ -160,6 +166,7 @@ export const agentSessionSetup = setup({
         pauseMs: 0,
         timeoutMs,
         isOutOfTime: false,
+        ...(by === undefined ? {} : { by }),
       },
     })),
     noteOutOfTime: assign(({ context: { run } }) => ({ run: run && { ...run, isOutOfTime: true } })),
@@ -176,7 +183,7 @@ export const agentSessionSetup = setup({
       status: params.status,
       reason: params.reason ?? null,
     })),
-    announceClosed: emit({ type: 'session.closed', reason: 'closed' }),
+    announceClosed: emit(({ context }) => closedNotice(context)),
     /** Completes the history and ends the run's record; does nothing when there is no run. */
     endRun: unprovided('endRun') as (_: { context: AgentSessionContext }, ending: RunEnding) => void,
     /** Detaches the session from its environment. */

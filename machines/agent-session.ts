@@ -21,7 +21,6 @@ import {
   agentSessionSetup,
   BROKEN,
   CANCELLED,
-  CLOSED,
   COMPLETED,
   EXPIRED,
   OUT_OF_STEPS,
@@ -29,6 +28,7 @@ import {
   OVER_TIME_LIMIT,
   type RunEnding,
 } from './agent-session-setup.ts';
+import { sessionClosed } from './any-session.ts';
 
 export type {
   AgentSessionContext,
@@ -38,13 +38,19 @@ export type {
   RunEnding,
 } from './agent-session-setup.ts';
 
-/** The way out of `busy`: the run is ended with the session's state in one commit. */
+/** Notes that the user named in the event closes the session. */
+const NOTE_CLOSER = {
+  type: 'noteCloser',
+  params: ({ event }: { readonly event: { readonly by?: string | undefined } }) => event.by,
+} as const;
+
+/** Leaves `busy`: one commit ends the run and stores the session's state. */
 const over = (ending: RunEnding) => ({
   target: '#agentSession.open.ready' as const,
   actions: [{ type: 'endRun' as const, params: ending }, 'dropRun' as const],
 });
 
-/** The way out of `cancelling`: the tools were stopped by a cancel, or by the deadline of the prompt. */
+/** Leaves `cancelling`, after a cancel or the deadline of the prompt has stopped the tools. */
 const STOPPED = {
   target: '#agentSession.open.ready',
   actions: [
@@ -75,7 +81,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
     },
     open: {
       meta: { refuse: { open: 'session_exists' } },
-      on: { close: 'closing' },
+      on: { close: { target: 'closing', actions: NOTE_CLOSER } },
       initial: 'ready',
       states: {
         ready: {
@@ -92,7 +98,17 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
             delete: {},
             close: {
               target: '#agentSession.closing',
-              actions: [{ type: 'endRun', params: CLOSED }, 'dropRun'],
+              actions: [
+                NOTE_CLOSER,
+                {
+                  type: 'endRun',
+                  params: ({ event }): RunEnding => ({
+                    status: 'cancelled',
+                    failure: sessionClosed({ closedBy: event.by ?? null }),
+                  }),
+                },
+                'dropRun',
+              ],
             },
             suspend: {
               target: 'ready',
@@ -189,7 +205,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
         },
       },
     },
-    /** Left at once: the session releases its resources. */
+    /** Left at once, because the session releases its resources. */
     closing: {
       entry: ['release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',

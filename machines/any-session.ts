@@ -4,13 +4,28 @@ import type { Failure } from '#src/core/errors.ts';
 /** The announcements of a session: its new status, and that it is closed. */
 export type SessionNotice<Status extends string> =
   | { type: 'session.status'; status: Status; reason: string | null }
-  | { type: 'session.closed'; reason: string };
+  | { type: 'session.closed'; reason: string; closedBy?: string };
 
-/** The failure of work that runs in a session while it is closed. */
-export const SESSION_CLOSED: Failure = {
-  code: 'session_closed',
-  message: 'The session was closed while this was running.',
-};
+/** The user who closed the session; null while it is open, and when it ended by itself. */
+export interface Closer {
+  /** Absent in sessions that were stored by earlier releases. */
+  readonly closedBy?: string | null;
+}
+
+/** Returns the announcement that a session is closed. */
+export function closedNotice({ closedBy }: Closer) {
+  return {
+    type: 'session.closed' as const,
+    reason: 'closed',
+    ...(closedBy == null ? {} : { closedBy }),
+  };
+}
+
+/** Returns the failure of work that runs in a session while it is closed. */
+export function sessionClosed({ closedBy }: Closer): Failure {
+  const by = closedBy == null ? '' : ` by ${closedBy}`;
+  return { code: 'session_closed', message: `The session was closed${by} while this was running.` };
+}
 
 /** The failure of work that has reached the deadline of its request. */
 export const OUT_OF_TIME: Failure = {
@@ -18,10 +33,10 @@ export const OUT_OF_TIME: Failure = {
   message: 'This took longer than the `timeoutS` of its request, and was interrupted.',
 };
 
-/** The delay of a deadline that is not set: the longest that a timer of Node.js has, some 24 days. */
+/** The delay for work without a deadline: the longest that a timer of Node.js supports, about 24 days. */
 export const NO_DEADLINE_MS = 2 ** 31 - 1;
 
-/** Returns the stand-in of a port, which throws until the port is provided. */
+/** Returns a stand-in for a port. It throws until the port is provided. */
 export function unprovided(name: string): () => never {
   return () => {
     throw new Error(`provide \`${name}\``);

@@ -5,33 +5,43 @@ import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
 import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
-import { NO_DEADLINE_MS, OUT_OF_TIME, type SessionNotice, unprovided } from './any-session.ts';
+import {
+  type Closer,
+  closedNotice,
+  NO_DEADLINE_MS,
+  OUT_OF_TIME,
+  type SessionNotice,
+  sessionClosed,
+  unprovided,
+} from './any-session.ts';
 
 /**
  * A piece of work that keeps a session busy: a durable run, a call of the code endpoint, or the check of new code
  * before it runs.
  */
 export interface Work {
-  readonly kind: 'run' | 'code' | 'check';
+  readonly kind: 'run' | 'code' | 'check' | 'element';
   readonly id: string;
-  /** How many milliseconds it may take, from the moment at which the session takes it. No deadline when absent. */
+  /** The user who asked for the work; absent when not known. */
+  readonly by?: string;
+  /** The deadline of the work, in milliseconds after the session takes it; absent: no deadline. */
   readonly timeoutMs?: number;
-  /** Whether its deadline has interrupted it. */
+  /** Whether the deadline of the work has interrupted it. */
   readonly isOutOfTime?: true;
 }
 
 /** The member who opened the session. Its notebook code reads with the rights of this member. */
 export interface Opener {
   readonly userId: string;
-  /** Whether their access token had the scope for datasources. */
+  /** Whether the opener's access token had the scope for datasources. */
   readonly readsDatasources: boolean;
 }
 
-/** When a session ends by itself, in seconds; null is never. */
+/** When a session ends by itself, in seconds; null: never. */
 export interface Lifetime {
-  /** After it was opened. */
+  /** Seconds after the session was opened. */
   readonly ttlS: number | null;
-  /** After its last use. */
+  /** Seconds after the last use of the session. */
   readonly idleTimeoutS: number | null;
 }
 
@@ -40,16 +50,16 @@ export interface SessionInput {
   readonly notebookId: NotebookId;
 }
 
-export interface SessionContext extends SessionInput {
+export interface SessionContext extends SessionInput, Closer {
   readonly environmentId: EnvironmentId | null;
   readonly mode: SessionMode;
-  /** Command-line arguments of the notebook. Absent in sessions that were stored before there were any. */
+  /** Command-line arguments of the notebook. Absent in sessions that were stored by earlier releases. */
   readonly arguments?: readonly string[];
   readonly openedAt: string | null;
   readonly openedBy: Opener | null;
-  /** How the session ends by itself. Absent in sessions that were stored before any did. */
+  /** How the session ends by itself. Absent in sessions that were stored by earlier releases. */
   readonly lifetime?: Lifetime;
-  /** Absent in sessions that were stored before there was any. */
+  /** Absent in sessions that were stored by earlier releases. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
@@ -75,21 +85,25 @@ interface Opening {
 export type SessionEvent =
   | ({ type: 'open' } & Opening)
   | { type: 'execute'; work: Work; edits: boolean }
-  /** Asks whether the session is in this environment. Changes nothing, nor do the three that follow. */
+  /** Asks whether the session is in this environment. This event and the next three change nothing. */
   | { type: 'shareEnvironment'; environmentId: EnvironmentId }
   /** Asks whether an agent can be bound to the session now. */
   | { type: 'bindAgent' }
-  /** Asks whether the saved notebook can be changed: not while the session is open and owns the document. */
+  /**
+   * Asks whether the saved notebook may be changed. It may not while the session is open, because the session then owns the
+   * document.
+   */
   | { type: 'changeSaved' }
   /** Asks whether the work of the session, if it has any, can be interrupted. */
   | { type: 'interrupt' }
   | { type: 'cancel'; workId: string }
-  | { type: 'close' }
+  /** `by` is the user who closes the session; absent when the session ends by itself. */
+  | { type: 'close'; by?: string | undefined }
   | { type: 'wake' }
   | { type: 'suspend'; failure: Failure }
   | { type: 'hibernate'; reason: 'idle' | 'hibernated' }
   | { type: 'restored' }
-  /** Packages are being installed before the kernel can be forked, which may take minutes; or they have been. */
+  /** Whether packages are being installed before the kernel is forked, which may take minutes. */
   | { type: 'kernel.installing' }
   | { type: 'kernel.installed' }
   | { type: 'kernel.ready'; phases: Readonly<Record<string, number>> }
@@ -127,7 +141,7 @@ export const KILLED: Failure = {
 };
 export const STUCK: Failure = { code: 'kernel_stuck', message: 'The kernel did not end when it was killed.' };
 
-/** A kernel that ended with the process that runs all kernels does not count. */
+/** A kernel that ended together with the process that runs all kernels does not count. */
 function isEarlyDeath({ uptimeMs, failure }: KernelExited): boolean {
   return uptimeMs < EARLY_MS && failure.code !== 'kernel_host_lost';
 }
@@ -140,8 +154,8 @@ export const notebookSessionSetup = setup({
     emitted: NotebookSessionNotice;
     meta: Refusals<SessionEvent['type']>;
     /**
-     * `passing`: the state ends by itself, and the session may then be ready. `unstored`: the state is not stored,
-     * because a restart treats it like the state before it.
+     * `passing`: the session leaves the state by itself, and may then be ready. `unstored`: the state is not stored, because a
+     * restart treats it like the state before it.
      */
     tags: 'resident' | 'passing' | 'unstored';
   },
@@ -174,11 +188,13 @@ export const notebookSessionSetup = setup({
       openedBy: event.by,
       lifetime: event.lifetime,
       metadata: event.metadata ?? null,
+      closedBy: null,
       work: null,
       phases: {},
       failure: null,
       earlyDeaths: 0,
     })),
+    noteCloser: assign((_, by: string | undefined) => ({ closedBy: by ?? null })),
     takeWork: assign((_, work: Work) => ({ work })),
     noteOutOfTime: assign(({ context: { work } }) => ({ work: work && { ...work, isOutOfTime: true } })),
     dropWork: assign({ work: null }),
@@ -190,17 +206,17 @@ export const notebookSessionSetup = setup({
     }),
     forgetDeaths: assign({ earlyDeaths: 0, failure: null }),
     tellKernel: sendTo('kernel', (_, command: DriverCommand) => command),
-    /** Nothing changes: the event only asked whether the state takes it. */
+    /** Nothing changes: the event only asks whether the state would take it. */
     permit: () => undefined,
     announce: emit((_, params: { status: SessionStatus; reason?: string }) => ({
       type: 'session.status' as const,
       status: params.status,
       reason: params.reason ?? null,
     })),
-    announceClosed: emit({ type: 'session.closed', reason: 'closed' }),
+    announceClosed: emit(({ context }) => closedNotice(context)),
     /** Ends the run's record or returns the call's result; does nothing when there is no work. */
     endWork: unprovided('endWork') as (_: { context: SessionContext }, end: WorkEnd) => void,
-    /** Closes everything bound to the session, in this turn; does nothing when that is closed. */
+    /** Closes, in this turn, the conversation that is bound to the session, if one is open. */
     closeBound: unprovided('closeBound') as (_: { context: SessionContext }) => void,
     /** Detaches the session from its environment. */
     release: unprovided('release') as (_: { context: SessionContext }) => void,
@@ -212,7 +228,7 @@ const FAIL_LATE = {
   actions: { type: 'noteFailure', params: TIMED_OUT },
 } as const;
 
-/** `starting` and `restoring`: the kernel becomes ready in time, or the session fails. */
+/** For `starting` and `restoring`: the kernel becomes ready in time, or the session fails. */
 export const UNTIL_READY = notebookSessionSetup.createStateConfig({
   tags: 'passing',
   on: {
@@ -231,7 +247,7 @@ export const UNTIL_READY = notebookSessionSetup.createStateConfig({
 /** Ends the work, if there is any, and forgets it. */
 export const concludeWork = (end: WorkEnd) => [{ type: 'endWork', params: end }, 'dropWork'] as const;
 
-/** Returns how work ends that was to be stopped: work that its deadline has stopped has failed. */
+/** Returns how stopped work ends. It has failed if its deadline stopped it. */
 export function endOfStopped(work: Work | null, { status, failure }: WorkEnd): WorkEnd {
   if (work?.isOutOfTime !== true || status !== 'cancelled') return { status, failure };
   if (failure === null) return { status: 'failed', failure: OUT_OF_TIME };
@@ -241,7 +257,25 @@ export function endOfStopped(work: Work | null, { status, failure }: WorkEnd): W
   };
 }
 
-/** Ends work whose interrupt did not stop it, for the reason `failure`, and forgets it. */
+/** Ends the work of a session that is being closed, if there is any, and forgets it. */
+export const CLOSE_WORK = [
+  {
+    type: 'endWork',
+    params: ({ context }: { readonly context: SessionContext }): WorkEnd => ({
+      status: 'cancelled',
+      failure: sessionClosed(context),
+    }),
+  },
+  'dropWork',
+] as const;
+
+/** Notes that the user named in the event closes the session. */
+export const NOTE_CLOSER = {
+  type: 'noteCloser',
+  params: ({ event }: { readonly event: { readonly by?: string | undefined } }) => event.by,
+} as const;
+
+/** Ends work that continued after its interrupt, with `failure` as the reason, and forgets it. */
 export const concludeStopped = (failure: Failure) =>
   [
     {

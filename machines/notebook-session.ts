@@ -20,14 +20,15 @@
  */
 import type { SnapshotFrom } from 'xstate';
 import type { SessionStatus } from '#src/wire/session.ts';
-import { SESSION_CLOSED } from './any-session.ts';
 import {
   BROKEN,
+  CLOSE_WORK,
   concludeStopped,
   concludeWork,
   endOfStopped,
   FAIL_WORK,
   KILLED,
+  NOTE_CLOSER,
   NOTE_FAILURE,
   notebookSessionSetup,
   STUCK,
@@ -114,14 +115,14 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         ],
       },
       on: {
-        close: '.closing',
+        close: { target: '.closing', actions: NOTE_CLOSER },
         restored: { target: '.restoring', reenter: true, actions: ['dropWork', 'forgetDeaths'] },
         suspend: {
           target: 'dormant',
           actions: [
             ...FAIL_WORK,
             {
-              // Requests that wait for the kernel learn that there will be none.
+              // Tells requests that wait for the kernel that no kernel will start.
               type: 'announce',
               params: ({ event }) => ({ status: 'ready', reason: event.failure.code }),
             },
@@ -129,7 +130,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         },
         'kernel.exited': [
           {
-            // Here and not in `killing`: only a transition of `live` itself starts another kernel.
+            // This transition is here and not in `killing`, because only a transition of `live` itself starts another kernel.
             guard: 'isKilled',
             target: '.restoring',
             reenter: true,
@@ -227,7 +228,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
           entry: [
             { type: 'announce', params: { status: 'closing' } },
             'closeBound',
-            ...concludeWork({ status: 'cancelled', failure: SESSION_CLOSED }),
+            ...CLOSE_WORK,
             { type: 'tellKernel', params: { type: 'stop' } },
           ],
           meta: {
@@ -251,7 +252,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         },
       },
     },
-    /** Left at once: the kernel is gone, and the session releases its resources. */
+    /** Left at once, because the kernel is gone and the session releases its resources. */
     closing: {
       entry: ['closeBound', 'release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',
@@ -261,7 +262,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       on: {
         wake: { target: 'live.restoring', actions: 'forgetDeaths' },
         hibernate: { actions: 'permit' },
-        close: 'closing',
+        close: { target: 'closing', actions: NOTE_CLOSER },
       },
     },
     failed: {
@@ -272,7 +273,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       meta: {
         refuse: { execute: 'session_failed', wake: 'session_failed', hibernate: 'session_failed' },
       },
-      on: { close: 'closing', restored: '.retryable' },
+      on: { close: { target: 'closing', actions: NOTE_CLOSER }, restored: '.retryable' },
       initial: 'resting',
       states: {
         resting: { after: { retryPause: 'retryable' } },
@@ -285,14 +286,14 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
 export type NotebookSessionSnapshot = SnapshotFrom<typeof notebookSessionMachine>;
 
 /**
- * Whether the session is about to be ready because a use of it has woken it: requests that need its kernel wait for that. One that is
- * opened, or whose kernel has died, is not.
+ * Returns whether a use has woken the session and it is about to be ready, so that requests that
+ * need its kernel wait. Returns false for a session that is being opened, or whose kernel has died.
  */
 export function isWaking(snapshot: Pick<NotebookSessionSnapshot, 'matches' | 'context'>): boolean {
   return snapshot.matches({ live: 'restoring' }) && snapshot.context.failure === null;
 }
 
-/** Whether the session has no kernel yet that takes work, and is about to have one. */
+/** Returns whether the session is about to have a kernel that takes work, but has none yet. */
 export function isStarting(snapshot: Pick<NotebookSessionSnapshot, 'matches'>): boolean {
   return snapshot.matches({ live: 'starting' }) || snapshot.matches({ live: 'restoring' });
 }

@@ -16,7 +16,7 @@ import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
 import type { RunKind, RunStatus, TerminalStatus } from '#src/wire/run.ts';
 
-/** All ways in which a run ends. The compiler refuses the list when one is missing. */
+/** All ways in which a run ends. The compiler rejects the list when an ending is missing. */
 const ENDS: readonly TerminalStatus[] = Object.values({
   completed: 'completed',
   failed: 'failed',
@@ -99,7 +99,7 @@ export const runMachine = setup({
           entry: { type: 'announce', params: { status: 'running', error: null } },
           on: { cancel: 'cancelling' },
         },
-        // A target, although it is the state itself: a transition without a target would look like a refusal.
+        // The target is the state itself, because a transition without a target would look like a refusal.
         cancelling: { tags: ['resident', 'unstored'], on: { cancel: 'cancelling' } },
         stale: {
           on: {

@@ -1,15 +1,19 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 
+import { PageTokens } from '#src/auth/page-tokens.ts';
 import { actorsOfAll } from '#src/operators/actors-of-all.ts';
+import { NodesWatch } from '#src/operators/nodes-watch.ts';
 import { openOperators } from '#src/operators/open-operators.ts';
 import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
 import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import type { App, AppOptions } from './app/app-interface.ts';
 import { beginBackgroundWork, forwardAudit } from './app/background-work.ts';
+import { controlByPrimary, controlOfNodes } from './app/control-of-nodes.ts';
 import { endWork } from './app/end-work.ts';
 import { joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
@@ -24,7 +28,7 @@ import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
-import { openIdentity } from './auth/open-identity.ts';
+import { type IdentityPlane, openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import type { OperatorWarning } from './core/operator-warning.ts';
@@ -50,7 +54,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   try {
     return await open(options, stack);
   } catch (error) {
-    // An error while closing must not hide the error for which the server closes.
+    // An error of the closing must not hide the error that made the server close.
     await Promise.allSettled([stack[Symbol.asyncDispose]()]);
     await Promise.allSettled([options.prerequisites[Symbol.asyncDispose]()]);
     throw error;
@@ -58,8 +62,8 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 /**
- * Opens everything in this order. `stack` closes it in the opposite order, so a part may use only those that were opened before it;
- * those that are opened later are reached by functions, which are called once all are open.
+ * Opens everything in this order. `stack` closes it in the opposite order, so a part may use only parts that were opened before it.
+ * It reaches later parts through functions, which are called once all are open.
  */
 async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<App> {
   const phase: ServingPhase = { port: undefined, isLeaving: false, isDraining: false };
@@ -68,7 +72,11 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const planes: Planes = await openPlanes(ground, runs, phase, stack);
   const { workspaceDeletion, auditWarnings } = openUpkeep(ground, runs, planes, stack);
   const operators = openOperation(ground, planes, auditWarnings, phase, stack);
-  const server = await openServer({ ground, runs, planes, operators, workspaceDeletion, phase }, stack);
+  const { socketPath } = options;
+  const server = await openServer(
+    { ground, runs, planes, operators, workspaceDeletion, phase, socketPath },
+    stack,
+  );
   phase.port = server.port;
   operators.begin();
   return {
@@ -76,6 +84,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
     bootstrapped: ground.identity.bootstrapped,
     kernelsReady: options.prerequisites.kernelsReady,
+    requestCount: () => ground.openRequests.count,
     load: () => ({
       sessions: planes.notebooks.workspacesWithKernels().length,
       runs: runs.runs.actors.residents().length,
@@ -99,10 +108,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   };
 }
 
-/** How far the server is in its life, for parts that are opened before it listens. */
+/** The phase of the server's life, for parts that are opened before it listens. */
 interface ServingPhase {
   port: number | undefined;
-  /** Load balancers should send nothing new any more; requests that they still send are answered. */
+  /** Load balancers should send no new requests; requests that they still send are answered. */
   isLeaving: boolean;
   isDraining: boolean;
 }
@@ -118,6 +127,9 @@ interface Planes {
   readonly packages: ReturnType<typeof openPackages>;
   readonly notebooks: NotebookPlane;
   readonly agents: ReturnType<typeof openAgents>;
+  /** Signing in with the identity provider; undefined when the settings name none. */
+  readonly provider: ReturnType<IdentityPlane['openProvider']>;
+  readonly pageTokens: PageTokens;
 }
 
 /** Opens the parts that all planes share: the store, the callers, the actors and their streams, the kernel host. */
@@ -161,6 +173,7 @@ async function openGround(options: AppOptions, stack: AsyncDisposableStack) {
     owns,
   });
   const streams = openStreams({ config, cluster, actors, store, metrics }, stack);
+  if (prerequisites.remote !== undefined) stack.use(prerequisites.remote); // closes after the kernels have ended
   stack.use(host);
   // After the server has closed, so that nothing commands an actor any more, and before the kernels that actors write to.
   stack.defer(() => actors.stopAll());
@@ -193,7 +206,7 @@ async function openGround(options: AppOptions, stack: AsyncDisposableStack) {
   };
 }
 
-/** Opens the planes in which users work: datasources, packages, notebooks and agents. */
+/** Opens the planes that users work with: datasources, packages, notebooks and agents. */
 async function openPlanes(
   ground: Ground,
   { runs, runDeletion }: Runs,
@@ -254,7 +267,11 @@ async function openPlanes(
       runDeletion,
       removals,
       closeEnvironment: (workspaceId, id) => environments.close(workspaceId, id),
-      onSessionClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
+      agents: {
+        of: (...notebook) => agents.ofNotebook(...notebook),
+        watch: (...notebook) => agents.watchNotebook(...notebook),
+      },
+      onSessionClosing: (...session) => agents.sessions.closeBound(...session),
       prepareConversationDeletion: (workspaceId, id) => agents.deletion.prepare(workspaceId, id),
     },
     stack,
@@ -272,10 +289,14 @@ async function openPlanes(
     owns,
     localModel: openLocalModel({ config, log, host, startElsewhere: prerequisites.startModel }, stack),
   });
-  return { audit, datasources, environments, packages, notebooks, agents };
+  const provider = identity.openProvider(config, vault, stack);
+  const pageTokens = new PageTokens(identity.authenticator, (keyId) =>
+    keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId),
+  );
+  return { audit, datasources, environments, packages, notebooks, agents, provider, pageTokens };
 }
 
-/** Begins the work that nobody waits for: the removal of deleted workspaces, retention, and the forwarding of the audit. */
+/** Begins the work that nobody waits for: removing deleted workspaces, retention and forwarding the audit. */
 function openUpkeep(
   { config, cluster, store, log, owns, identity, actors, removals, permits }: Ground,
   { runDeletion }: Runs,
@@ -298,7 +319,7 @@ function openUpkeep(
   return { workspaceDeletion, auditWarnings };
 }
 
-/** Opens the views of operators, and says whether the server is ready. */
+/** Opens the views of operators, and reports whether the server is ready. */
 function openOperation(
   ground: Ground,
   { notebooks }: Planes,
@@ -308,7 +329,16 @@ function openOperation(
 ) {
   const { config, log, member, cluster, directory, host, metrics, store, actors } = ground;
   const { condition, openRequests, storageWarnings, streams } = ground;
-  const warnings = () => [...storageWarnings(), ...auditWarnings(), ...clusterWarnings(cluster)];
+  const control = openNodesControl(ground);
+  const nodesWatch = stack.use(
+    new NodesWatch(config.kernelNodes === 'none' ? undefined : () => control.list()),
+  );
+  const warnings = () => [
+    ...storageWarnings(),
+    ...auditWarnings(),
+    ...clusterWarnings(cluster),
+    ...nodesWatch.warnings(),
+  ];
   const readiness = () => {
     host.attend();
     return readinessOf({ isLeaving: phase.isLeaving, host, warnings: warnings() });
@@ -324,16 +354,30 @@ function openOperation(
       host,
       storePath: directory.storePath,
       kernels: () => notebooks.kernels(),
+      askNodes: askNodes(ground),
       primaryLog: async () => (await member?.channel.ask('log')) ?? [],
       stream: streams.serverStream,
       load: () => openRequests.load(),
       warnings,
       condition,
       isReady: () => readiness().ready,
+      nodes: () => (cluster.owns(SYSTEM) ? nodesWatch.latest : { ...nodesWatch.latest, enabled: false }),
     },
     stack,
   );
-  return { ...operators, readiness };
+  return { ...operators, readiness, control };
+}
+
+/** Returns the control of the kernel nodes, which are connected to this process or to its primary. */
+function openNodesControl({ member, prerequisites }: Ground) {
+  return member === undefined ? controlOfNodes(prerequisites.remote) : controlByPrimary(member.channel);
+}
+
+/** Returns the question about the use of kernels on nodes; undefined when there are no nodes. */
+function askNodes({ config, member, prerequisites }: Ground) {
+  if (config.kernelNodes === 'none') return undefined;
+  if (member === undefined) return async () => (await prerequisites.remote?.nodes?.use()) ?? new Map();
+  return async () => new Map(await member.channel.ask('use-of-nodes'));
 }
 
 interface Opened {
@@ -343,11 +387,12 @@ interface Opened {
   readonly operators: Operators;
   readonly workspaceDeletion: ReturnType<typeof openUpkeep>['workspaceDeletion'];
   readonly phase: ServingPhase;
+  readonly socketPath: string | undefined;
 }
 
 /** Opens the HTTP server with the routes of everything that was opened. */
 async function openServer(
-  { ground, runs, planes, operators, workspaceDeletion, phase }: Opened,
+  { ground, runs, planes, operators, workspaceDeletion, phase, socketPath }: Opened,
   stack: AsyncDisposableStack,
 ): Promise<Server> {
   const { config, log, member, cluster, directory, metrics, store } = ground;
@@ -361,7 +406,7 @@ async function openServer(
   );
   return stack.use(
     await createServer({
-      listen: { host: config.host, port: config.port },
+      listen: { host: config.host, port: config.port, socketPath },
       log,
       requestLog: new RequestLog({
         log,
@@ -377,6 +422,7 @@ async function openServer(
       metrics,
       tracer,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
+      pageCaller: (credential) => planes.pageTokens.principalOf(credential),
       auth: identity.authenticator,
       durable: identity.durable,
       decide: (decision) => store.decide(decision),
@@ -409,8 +455,11 @@ async function openServer(
         ...runs,
         environments,
         identity,
+        provider: planes.provider,
+        log,
         workspaceDeletion,
         notebooks,
+        pageTokens: planes.pageTokens,
         agents,
         audit,
         datasources,
@@ -419,6 +468,7 @@ async function openServer(
         packages: packages.workspaces,
         storedUsage: new StoredUsageCounter(store),
         observation: operators.observation,
+        nodes: operators.control,
         mcp: new McpEndpoint({ cluster, datasources: datasources.forAgents, log }),
         inner,
       }),

@@ -7,7 +7,7 @@ import { CATALOGUE } from './core/errors.ts';
 import { FAILURES } from './core/failures.ts';
 import { PACKAGE_ROOT } from './core/package-root.ts';
 
-/** By page: Markdown by the name of the markers it stands between, `<!-- name -->` and `<!-- /name -->`. */
+/** For each page, the generated parts. The key names the markers around the part: `<!-- name -->` and `<!-- /name -->`. */
 export const PAGES: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'docs/settings.md': { settings: settingsTable },
   'docs/api.md': { errors: errorTable, failures: failureTable },

@@ -21,7 +21,7 @@ export const ended = main();
 async function main(): Promise<void> {
   // Only the user of this process may read its files, regardless of the umask it was started with.
   process.umask(0o077);
-  // Lines for people are lost when the disk of their file is full or nobody reads their pipe. The server goes on.
+  // Lines for people are lost when the disk of their file is full or nobody reads their pipe. The server continues.
   process.stderr.on('error', () => {});
   showSourcePlaces();
   const { config } = load();

@@ -1,13 +1,16 @@
 import { decode, Encoder } from '@msgpack/msgpack';
+import { checksumOf, checksumWith } from '#src/core/checksum.ts';
 import { atOnce } from '#src/core/slices.ts';
-import { checksumOf } from './checksum.ts';
 import { recordMemory } from './record-memory.ts';
 
 /** A kind of record: its name, which is part of every key, and the version with which its values are written. */
 export interface RecordKind<T> {
   readonly name: string;
   readonly version: number;
-  /** Returns the current form of a value of an older `version`. Absent while there is only one version. */
+  /**
+   * Returns the current form of a value that was written with an older `version`. Absent while
+   * there is only one version.
+   */
   readonly upgrade?: (value: unknown, version: number) => T;
 }
 
@@ -41,8 +44,9 @@ export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
 }
 
 /**
- * Encodes like `encodeRecord`, for a value whose bytes `name` are these parts, in steps of up to a millisecond. The
- * record ends with those bytes, so they can be taken from there.
+ * Encodes like `encodeRecord`, for a value whose member `name` is bytes that consist of these
+ * parts. Works in steps of up to a millisecond. The record ends with those bytes, so they can be
+ * taken from there.
  */
 export function* encodeRecordOfParts<T>(
   kind: RecordKind<T>,
@@ -54,7 +58,10 @@ export function* encodeRecordOfParts<T>(
   return yield* encodeWithBytes(kind, { ...others, [name]: NO_BYTES }, parts);
 }
 
-/** Returns the record of bytes that are these parts, with which it ends, in steps of up to a millisecond. */
+/**
+ * Returns the record of the bytes in these parts. The bytes are the last member of the record.
+ * Works in steps of up to a millisecond.
+ */
 export function encodeBytesRecord(
   kind: RecordKind<Uint8Array>,
   parts: readonly Uint8Array[],
@@ -62,7 +69,10 @@ export function encodeBytesRecord(
   return encodeWithBytes(kind, NO_BYTES, parts);
 }
 
-/** Encodes a record whose last member is bytes, of which `value` has none: it gets `parts` in their place. */
+/**
+ * Encodes a record whose last member is bytes. `value` has no bytes in it: `parts` are used in
+ * their place.
+ */
 function* encodeWithBytes(
   { version }: RecordKind<unknown>,
   value: unknown,
@@ -82,10 +92,11 @@ function* encodeWithBytes(
   let stepBytes = 0;
   for (const part of parts) {
     for (let from = 0; from < part.byteLength; from += MAX_STEP_BYTES) {
-      const piece = part.subarray(from, from + MAX_STEP_BYTES);
+      // A small part is used itself, because its checksum may be known.
+      const piece = part.byteLength <= MAX_STEP_BYTES ? part : part.subarray(from, from + MAX_STEP_BYTES);
       record.set(piece, at);
       at += piece.byteLength;
-      checksum = checksumOf(piece, checksum);
+      checksum = checksumWith(checksum, piece);
       stepBytes += piece.byteLength;
       if (stepBytes < MAX_STEP_BYTES) continue;
       stepBytes = 0;
@@ -96,7 +107,7 @@ function* encodeWithBytes(
   return record;
 }
 
-/** MessagePack of no bytes, and the first byte of bytes whose length has four. */
+/** MessagePack of empty bytes, and the first byte of bytes whose length takes four bytes. */
 const EMPTY_BYTES = [0xc4, 0] as const;
 const BYTES_32 = 0xc6;
 const BYTES_HEAD_BYTES = 5;
@@ -104,7 +115,10 @@ const NO_BYTES = new Uint8Array();
 /** How many bytes are copied in one step. */
 const MAX_STEP_BYTES = 256 * 1024;
 
-/** Returns the large bytes that a value has as a member, and the value with none in their place, at its end. */
+/**
+ * Returns the large bytes that a value has as a member, and the value with empty bytes in their
+ * place, at its end.
+ */
 function largeMemberOf(value: object): { readonly bytes: Uint8Array; readonly rest: unknown } | undefined {
   if (Array.isArray(value)) return undefined;
   if (value instanceof Uint8Array)
@@ -121,11 +135,14 @@ function newEncoder(): Encoder {
   return new Encoder({ ignoreUndefined: true });
 }
 
-/** One for all records, because each encoder has a buffer, which is as large as the largest record that it has encoded. */
+/**
+ * One encoder for all records, because each encoder has a buffer as large as the largest record
+ * that it has encoded.
+ */
 let encoder = newEncoder();
 const MAX_KEPT_BYTES = 256 * 1024;
 
-/** A record that is encoded already, because that takes long. */
+/** A record that was encoded before, because encoding takes long. */
 export interface EncodedRecord<T> {
   readonly kind: RecordKind<T>;
   readonly bytes: Uint8Array;
@@ -158,7 +175,8 @@ function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): un
   let body = bytes;
   if (bytes[0] === CHECKED) {
     const { buffer, byteOffset, byteLength } = bytes;
-    // Not `subarray`: that of a Buffer is a Buffer, and then every byte string in the record would be one.
+    // Not `subarray`, because on a Buffer it returns a Buffer, and then every byte string in the
+    // record would be a Buffer.
     body = new Uint8Array(buffer, byteOffset + HEAD_BYTES, Math.max(byteLength - HEAD_BYTES, 0));
     const written = byteLength < HEAD_BYTES ? undefined : new DataView(buffer, byteOffset).getUint32(1, true);
     if (written !== checksumOf(body)) throw new DamagedRecord(name, 'its checksum differs');

@@ -2,7 +2,10 @@
 import { errorNameOf } from '#src/core/system-error.ts';
 
 const MAP_FULL = -30792;
-/** An operation failed before: the transaction was too large for memory, and its pages could not be written. */
+/**
+ * An earlier operation failed: the transaction was too large for memory, and its pages could not be
+ * written.
+ */
 const BAD_TRANSACTION = -30782;
 /** When less space than this is free, a failed write is attributed to a full disk. */
 const LITTLE_BYTES = 64 * 1024 * 1024;
@@ -20,8 +23,8 @@ export async function commitFailureOf(error: unknown): Promise<unknown> {
 }
 
 /**
- * Returns whether a commit failed for want of space, with `freeBytes` left on the disk. A write that the system cuts short
- * because the disk is full is an input/output error to LMDB.
+ * Returns whether a commit failed for lack of space, with `freeBytes` left on the disk. LMDB
+ * reports a write that the system cuts short on a full disk as an input/output error.
  */
 export function isDiskFull(error: unknown, freeBytes: number): boolean {
   const name = errorNameOf(error);

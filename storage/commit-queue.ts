@@ -21,6 +21,8 @@ export class PendingCommit {
   readonly decisions: (() => void)[] = [];
   /** The time at which its turn ended. */
   endedAt = 0;
+  /** Each returns whether a later write is still to come, for which this commit waits (`Store.commitWithNextTurn`). */
+  expected: readonly (() => boolean)[] | undefined;
   resolve!: () => void;
   reject!: (error: Error) => void;
   readonly durable = new Promise<void>((resolve, reject) => {
@@ -35,16 +37,19 @@ export interface CommitRoom {
   committed(): void;
   /** Whether there is room only for writes that free space or end something. */
   readonly isFull: boolean;
-  /** Takes the space that a commit needs. Returns a promise after which the commit has to ask again, when there is none. */
+  /**
+   * Takes the space that a commit needs. If there is not enough, returns a promise after which the
+   * commit has to ask again.
+   */
   claim(bytes: number): Promise<void> | undefined;
   /** Returns a promise after which a commit that failed is to be tried again; undefined when it has failed for good. */
   waitAfter(error: unknown): Promise<void> | undefined;
 }
 
 export interface CommitQueueOptions {
-  /** The gate that a transaction passes before LMDB gets it. */
+  /** The gate that a transaction must pass before LMDB gets it. */
   readonly gate?: Pick<OpeningGate, 'pass' | 'left'> | undefined;
-  /** Set where other processes write the store as well. */
+  /** Set when other processes write the store, too. */
   readonly witness?: CommitWitness | undefined;
   /** Called when a confirmed commit turns out to be missing. */
   readonly onLost: () => void;
@@ -60,8 +65,8 @@ export interface CommitQueueOptions {
 const BYTES_FOR_DECISIONS = 1024 * 1024;
 
 /**
- * A commit that fails for want of space must not be overtaken by those that depend on it, so there is one at a time. Turns
- * that end meanwhile become the next transaction together.
+ * A commit that fails for lack of space must not be overtaken by commits that depend on it, so
+ * there is only one at a time. Turns that end during it become the next transaction together.
  */
 export class CommitQueue {
   room: CommitRoom | undefined;
@@ -69,7 +74,7 @@ export class CommitQueue {
   readonly #options: CommitQueueOptions;
   #waiting: PendingCommit[] = [];
   #isCommitting = false;
-  /** The time at which LMDB got the transaction that it has not committed yet. */
+  /** The time at which LMDB got the transaction that it is committing. */
   #givenAt: number | undefined;
   #failure: Error | undefined;
 

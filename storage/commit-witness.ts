@@ -39,7 +39,7 @@ export class CommitWitness {
     const witness = this.#witness;
     this.#witness = undefined;
     if (witness === undefined || !this.#isAsBefore(witness)) return false;
-    this.#database.resetReadTxn(); // this turn's reads may have begun before the commit
+    this.#database.resetReadTxn(); // this turn's reads may have begun before the last commit
     return this.#isAsBefore(witness);
   }
 
@@ -57,7 +57,7 @@ export class CommitWitness {
     return undefined;
   }
 
-  /** Notes that LMDB has confirmed the commits of this witness. */
+  /** Notes that LMDB has confirmed the commits that this witness belongs to. */
   confirm(witness: Witness | undefined): void {
     this.#witness = witness;
   }

@@ -8,10 +8,10 @@ import { OpeningGate } from './disk/opening-gate.ts';
 import {
   DATA_FILE,
   LOCK_FILE,
-  noteDataFile,
   requireRoomForFiles,
   requireSoundFile,
   requireStoreFile,
+  settleDataFile,
 } from './disk/store-folder.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
@@ -20,13 +20,13 @@ import { Store } from './store.ts';
 
 const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 
-/** Address space for the file, of which nothing is taken before it is used. */
+/** Address space for the file. No memory or disk space is taken before it is used. */
 const MAP_SIZE_BYTES = 256 * 1024 ** 3;
 
 const NEWER_RELEASE =
   'Start the newer release again, or restore the backup that was made before it was started (troupe restore).';
 
-/** For 64 workers, each of which reads a range or makes a backup at the same time as other reads, and for tools. */
+/** Enough for tools and 64 workers, each of which may read a range or make a backup while it also reads other records. */
 const MAX_READERS = 256;
 
 /**
@@ -44,13 +44,13 @@ export async function openStore(
   const closeOnExec = await loadCloseOnExec();
   requireSoundFile(path);
   const { opened, gate } = await openGated(path, () => openDatabase(path, false));
-  // LMDB leaves its data file open to programs that this process starts.
+  // LMDB would leave its data file open in programs that this process starts.
   closeOnExec();
   const store = new Store(opened, onFatal, { gate });
   try {
     await prepare(store);
     await bringUpToDate(store, path, format, onProgress);
-    noteDataFile(path);
+    settleDataFile(path);
     return store;
   } catch (error) {
     await opened.close();
@@ -60,8 +60,9 @@ export async function openStore(
 }
 
 /**
- * Opens the store at `path` as one of several processes that write it. Another one has opened it with `openStore` before: a
- * file that others write cannot be examined, and there is nothing to migrate. `prepare` runs before anything is written.
+ * Opens the store at `path` as one of several processes that write it. Another process has opened
+ * it with `openStore` before. A file that others write cannot be examined, and there is nothing to
+ * migrate. `prepare` runs before anything is written.
  */
 export async function openSharedStore(
   path: string,
@@ -109,7 +110,10 @@ export async function openStoreReader(path: string): Promise<StoreReader> {
   }
 }
 
-/** LMDB notes readers in a file next to the store. Made by root, it must not keep the server's user out. */
+/**
+ * LMDB keeps a list of readers in a file next to the store. When root has made that file, the
+ * server's user must still be able to use it.
+ */
 function openForReading(path: string): RootDatabase<Buffer, Key> {
   const umask = process.umask(0o077);
   try {
@@ -145,7 +149,8 @@ function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key
     // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
     // and the slowest flushes were measured to take longer.
     overlappingSync: false,
-    // The store itself makes one batch of a turn; lmdb-js would make promises of its own that no caller could catch.
+    // The store itself makes one batch of a turn. lmdb-js would make promises of its own, whose
+    // rejections no caller could catch.
     eventTurnBatching: false,
   });
 }

@@ -1,7 +1,7 @@
 /**
- * Memory for large records. The system gives memory to a process when it is first written, page by page, which takes
- * longer than copying a record into it. So memory for the records that a turn of the event loop will store can be
- * reserved, and written to, before the turn.
+ * Memory for large records. The system provides memory page by page when a process first writes to
+ * it, which takes longer than copying a record into it. So memory for the records that a turn of
+ * the event loop will store can be reserved, and written to, before the turn.
  */
 import { inSlices } from '#src/core/slices.ts';
 
@@ -9,13 +9,13 @@ const MIN_RESERVED_BYTES = 1024 * 1024;
 /** The most bytes of a record in addition to its JSON. */
 const SLACK_BYTES = 128 * 1024;
 const STEP_BYTES = 256 * 1024;
-/** A reserved buffer is not taken for a record that would leave most of it unused. */
+/** A reserved buffer is not used for a record that would leave most of the buffer unused. */
 const MAX_WASTE = 2;
 const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
 
 const reserved: Buffer[] = [];
 
-/** Resolves once there is memory for records with so many bytes of JSON, which is theirs until the result is disposed of. */
+/** Resolves once memory for records with this many bytes of JSON is reserved; it stays reserved until the result is disposed of. */
 export async function reserveMemory(...jsonBytes: readonly number[]): Promise<Disposable> {
   const large = jsonBytes.filter((bytes) => bytes >= MIN_RESERVED_BYTES);
   if (large.length === 0) return NOTHING;
@@ -42,7 +42,7 @@ function* writtenBuffers(jsonBytes: readonly number[]): Generator<undefined, Buf
   return buffers;
 }
 
-/** Returns memory for a record, which may have been reserved. It has any content. */
+/** Returns memory for a record, which may have been reserved. Its content is arbitrary. */
 export function recordMemory(bytes: number): Buffer {
   if (reserved.length === 0) return Buffer.allocUnsafe(bytes);
   const fits = ({ byteLength }: Buffer) => byteLength >= bytes && byteLength <= bytes * MAX_WASTE;

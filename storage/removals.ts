@@ -1,9 +1,10 @@
 /**
- * Removes deleted things in bounded steps. The commit of a deletion removes the records that make the thing visible and
- * notes the removal; the rest, of any size, goes step by step afterwards, also after a crash.
+ * Removes deleted objects in bounded steps. The commit of a deletion removes the records that make
+ * the object visible and notes the removal. The rest, of any size, is removed step by step
+ * afterwards, even after a crash.
  *
- * Each removal is noted and carried out by the home of its subject: a notebook or a conversation, or the workspace
- * itself.
+ * Each removal is noted and carried out by the home of its subject: a notebook or a conversation,
+ * or the workspace itself.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defineRecord } from './codec.ts';
@@ -11,7 +12,10 @@ import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Stands for the workspace itself where a removal names its home. No notebook or conversation has this id. */
+/**
+ * Takes the place of a home where a removal concerns the workspace itself. No notebook or
+ * conversation has this id.
+ */
 export const WORKSPACE_ITSELF = '*';
 
 /** A thing being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
@@ -33,7 +37,7 @@ export function removalOf(workspaceId: string): Removal {
   return { kind: WORKSPACE, workspaceId, home: undefined, id: workspaceId };
 }
 
-/** Removes a bounded part of the remains of a thing, in one commit. Returns whether nothing was left. */
+/** Removes a bounded part of the remains of an object, in one commit. Returns whether nothing was left. */
 export type RemovalStep = (workspaceId: string, id: string) => boolean | Promise<boolean>;
 
 /** Keys that are read in one turn of the event loop. */
@@ -48,7 +52,10 @@ export class Removals implements Disposable {
   readonly #steps = new Map<string, RemovalStep>();
   #isWorking = false;
   #isClosed = false;
-  /** False after a search that found nothing at home here, until something is noted. It saves reads of the store. */
+  /**
+   * False after a search that found nothing at home here, until a removal is noted. It saves reads
+   * of the store.
+   */
   #mayBePending = true;
   /** Removals noted by this process and not begun. */
   #noted: Removal[] = [];
@@ -79,7 +86,10 @@ export class Removals implements Disposable {
     this.#steps.set(kind, step);
   }
 
-  /** Notes a removal in the commit of the deletion, which is decided where the thing is at home. */
+  /**
+   * Notes a removal in the commit of the deletion. The home of the object decides about that
+   * commit.
+   */
   add(tx: Transaction, removal: Removal): void {
     tx.put(removalRecords, null, ...keyOf(removal));
     if (this.#noted.length < MAX_NOTED) this.#noted.push(removal);
@@ -87,7 +97,7 @@ export class Removals implements Disposable {
     this.#begin();
   }
 
-  /** Returns whether something of this thing may be left, whichever worker removes it. */
+  /** Returns whether remains of this object may be left, whichever worker removes them. */
   isPending(removal: Removal): boolean {
     if (!this.#mayBePending && this.#owns(removal.workspaceId, removal.home)) return false;
     return this.#isNoted(removal);
@@ -157,7 +167,7 @@ export class Removals implements Disposable {
     }
   }
 
-  /** Reports a failure and does not throw it, so that the removals after this one go on. */
+  /** Reports a failure and does not throw it, so that the removals after this one continue. */
   async #tryRemoving(removal: Removal): Promise<void> {
     try {
       await this.#remove(removal);
@@ -167,7 +177,7 @@ export class Removals implements Disposable {
     }
   }
 
-  /** Removes, step by step, all that is left of a thing, unless another worker has become its home. */
+  /** Removes, step by step, all remains of an object, unless another worker has become its home. */
   async #remove(removal: Removal): Promise<void> {
     const { workspaceId, home, kind, id } = removal;
     const step = this.#steps.get(kind);

@@ -20,7 +20,11 @@ import type { OpeningGate } from './disk/opening-gate.ts';
 import { extentOf, type StoreExtent } from './disk/store-extent.ts';
 import { type Key, keyText } from './keys.ts';
 import { CommittedRecords } from './lists/committed-records.ts';
+import type { RecordCache } from './record-cache.ts';
 import { StagedTransaction, type Transaction } from './transaction.ts';
+
+/** The length of the value that `getBinaryFast` has read last, which the declarations of lmdb leave out. */
+type Sized = RootDatabase<Buffer, Key> & { readonly lastSize: number };
 
 /** The result of a synchronous callback: anything but a promise, which would outlive the transaction. */
 type Sync<T> = T extends Promise<unknown> ? never : T;
@@ -28,13 +32,16 @@ type Sync<T> = T extends Promise<unknown> ? never : T;
 export interface StoreOptions {
   /** Whether other processes write the store as well. */
   readonly isShared?: boolean;
-  /** The gate that commits pass, so that no process opens the store meanwhile. The store takes ownership. */
+  /** The gate that commits pass, so that no process opens the store during a commit. The store takes ownership. */
   readonly gate?: OpeningGate;
 }
 
+/** How long a commit waits for the next turn (`commitWithNextTurn`). An interrupted cell ends after 1 to 3 ms. */
+const MAX_WAIT_MS = 5;
+
 export class Store extends CommittedRecords implements AsyncDisposable {
   readonly #database: RootDatabase<Buffer, Key>;
-  /** The latest write of every key that has one which is not committed yet. */
+  /** The latest uncommitted write of every key that has one. */
   readonly #uncommitted = new Map<string, PendingWrite>();
   readonly #beforeCommit: (() => void)[] = [];
   readonly #onFlushed: ((ms: number) => void)[] = [];
@@ -51,11 +58,14 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   readonly #resetRead: () => void;
   #lastDurable: Promise<void> | undefined;
   #hasSeenUncommitted = false;
+  /** Set while the commit of an earlier turn waits for the next one. */
+  #waiting: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   /**
-   * `onFatal` is called once, when a commit fails for good: memory is then ahead of the disk, and the process has to end.
-   * Nothing is committed after that, because later decisions depend on the lost ones.
+   * `onFatal` is called once, when a commit fails for good. Memory is then ahead of the disk, so
+   * the process has to end. Nothing is committed after that, because later decisions depend on the
+   * lost ones.
    */
   constructor(
     database: RootDatabase<Buffer, Key>,
@@ -81,8 +91,9 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Makes reads see all that other processes have committed until now. Without it they may read as it was at the beginning
-   * of this turn of the event loop. Ranges that are being read stay as they are.
+   * Makes reads see all that other processes have committed until now. Without it they may show the
+   * state at the beginning of this turn of the event loop. Ranges that are being read stay as they
+   * are.
    */
   refresh(): void {
     if (!this.#isClosed) this.#resetRead();
@@ -97,8 +108,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Removes the readers of processes that were killed: the pages that those read would never be used again. Does nothing once
-   * the store is closed.
+   * Removes the readers of processes that were killed, because LMDB would never reuse the pages
+   * that those were reading. Does nothing once the store is closed.
    */
   dropDeadReaders(): void {
     if (!this.#isClosed) this.#database.readerCheck();
@@ -107,11 +118,38 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   /** Returns the latest value, committed or not. Throws `DamagedRecord` when the stored bytes are damaged. */
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
     const key: Key = [partition, kind.name, ...ids];
-    const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
-    if (pending !== undefined) this.#hasSeenUncommitted = true;
-    const bytes = pending === undefined ? this.#database.getBinary(key) : pending.bytes;
+    const bytes = this.#bytesOf(key);
+    return bytes === undefined ? undefined : this.decode(kind, key, bytes);
+  }
+
+  /**
+   * Returns the cache's result for the latest value, committed or not; undefined when there is no such record. Throws as `get`
+   * does. A record that has not changed is read, but not decoded again.
+   */
+  compute<T, V>(cache: RecordCache<T, V>, partition: string, id: string): V | undefined {
+    const key: Key = [partition, cache.kind.name, id];
+    if (this.#uncommitted.size === 0 && cache.has(partition, id)) {
+      // The bytes stay LMDB's, and are valid until the next read: a copy would take longer than the rest of this read.
+      const shared = this.#database.getBinaryFast(key);
+      if (shared === undefined) return undefined;
+      const known = cache.find(partition, id, shared, (this.#database as Sized).lastSize);
+      if (known !== undefined) return known;
+    }
+    const bytes = this.#bytesOf(key);
     if (bytes === undefined) return undefined;
-    return this.decode(kind, key, bytes);
+    const known = cache.find(partition, id, bytes);
+    if (known !== undefined) return known;
+    const result = cache.compute(this.decode(cache.kind, key, bytes), id);
+    cache.keep(partition, id, bytes, result);
+    return result;
+  }
+
+  /** Returns the bytes of the latest value, committed or not. */
+  #bytesOf(key: Key): Uint8Array | undefined {
+    const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
+    if (pending === undefined) return this.#database.getBinary(key);
+    this.#hasSeenUncommitted = true;
+    return pending.bytes;
   }
 
   /** Returns whether there is a record, committed or not. It costs less than to read the record. */
@@ -124,8 +162,9 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Returns the part after `prefix` of the keys of all records under it, committed or not. Use it for a decision about
-   * all of them, such as a deletion, and not often: it examines all uncommitted writes.
+   * Returns the part after `prefix` of the keys of all records under it, committed or not. Use it
+   * for a decision about all of them, such as a deletion. Use it rarely, because it examines all
+   * uncommitted writes.
    */
   idsUnder(kind: RecordKind<unknown>, partition: string, ...prefix: string[]): Set<string> {
     const ids = new Set<string>();
@@ -160,11 +199,13 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Runs `decision` in a turn in which no other process can commit anything: a shared turn. Where one process has the
-   * store, that is the present turn. Where several have it, it is LMDB's write transaction, which costs as much as a
-   * commit: the decision runs later, and reads everything that all processes have committed. Its writes are in one
-   * commit with the writes of the present turn. When it throws, for instance because a record is damaged, the error is
-   * reported (`onFailedDecision`) and its earlier writes stay: an abort would lose the other writes of the same commit.
+   * Runs `decision` in a turn in which no other process can commit anything: a shared turn. If only
+   * one process has the store, that is the present turn. If several processes have it, it is LMDB's
+   * write transaction, which costs as much as a commit: the decision runs later, and reads
+   * everything that all processes have committed. Its writes are in one commit with the writes of
+   * the present turn. If the decision throws, for instance because a record is damaged, the error
+   * is reported (`onFailedDecision`) and its earlier writes stay, because an abort would lose the
+   * other writes of the same commit.
    */
   decide(decision: () => void): void {
     if (this.mayDecide) this.#attempt(decision);
@@ -205,14 +246,45 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   /** Returns this turn's commit, which then takes place even if nothing is written: `beforeCommit` hooks add to it. */
   openTurn(): Pick<PendingCommit, 'writes' | 'decisions' | 'durable'> {
+    if (this.#waiting !== undefined) this.#joinTurns();
     if (this.#pending === undefined) {
       const pending = new PendingCommit();
       pending.durable.catch(() => undefined); // `onFatal` reports a failed commit
       this.#pending = pending;
       this.#lastDurable = pending.durable;
-      setImmediate(() => this.#commit());
+      setImmediate(() =>
+        pending.expected === undefined ? this.#commit() : this.#awaitNextTurn(pending.expected),
+      );
     }
     return this.#pending;
+  }
+
+  /**
+   * Lets the commit of this turn wait for the next turn that writes, or whose replies and events wait for the disk, but no longer
+   * than `MAX_WAIT_MS`. It is for a turn that has begun something which soon writes its end: both are then one flush, and the
+   * end does not wait for the flush of this turn first. When `isExpected` returns false at the end of the turn, because that end
+   * is in this turn already, the commit does not wait.
+   */
+  commitWithNextTurn(isExpected: () => boolean): void {
+    this.openTurn();
+    if (this.#pending !== undefined) this.#pending.expected = [...(this.#pending.expected ?? []), isExpected];
+  }
+
+  #awaitNextTurn(expected: NonNullable<PendingCommit['expected']>): void {
+    if (expected.every((isExpected) => isExpected()))
+      this.#waiting = setTimeout(() => this.#commit(), MAX_WAIT_MS);
+    else this.#commit();
+  }
+
+  /** Commits an earlier turn that waits together with the present turn. */
+  #joinTurns(): void {
+    this.#stopWaiting();
+    setImmediate(() => this.#commit());
+  }
+
+  #stopWaiting(): void {
+    clearTimeout(this.#waiting);
+    this.#waiting = undefined;
   }
 
   /**
@@ -224,13 +296,16 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     this.#hasSeenUncommitted = false;
     try {
       const result = read();
-      return { result, uncommitted: this.#hasSeenUncommitted ? this.#lastDurable : undefined };
+      return { result, uncommitted: this.#hasSeenUncommitted ? this.durable() : undefined };
     } finally {
       this.#hasSeenUncommitted ||= before;
     }
   }
 
-  /** Counts as a read of everything that has been written so far, for state in memory that has no record to name. */
+  /**
+   * Counts as a read of everything written so far. It is for state in memory that belongs to no
+   * record.
+   */
   noteReadOfAll(): void {
     this.#hasSeenUncommitted = true;
   }
@@ -245,8 +320,12 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     this.#onFlushed.push(listener);
   }
 
-  /** Returns a promise that resolves once everything written so far is on disk, or undefined when it already is. */
+  /**
+   * Returns a promise that resolves once everything written so far is on disk, or undefined when it
+   * is there already.
+   */
   durable(): Promise<void> | undefined {
+    if (this.#waiting !== undefined) this.#joinTurns();
     return this.#lastDurable;
   }
 
@@ -260,27 +339,31 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     return this.#commits.commitMs;
   }
 
-  /** Whether the disk is full, so that optional writes are to be left out. */
+  /** Whether the disk is full, so that optional writes must be left out. */
   get isFull(): boolean {
     return this.#commits.room?.isFull ?? false;
   }
 
-  /** Returns the size of the store up to its last page, and how much of that LMDB will use again before it grows. */
+  /**
+   * Returns the size of the store up to its last page, and how much of it LMDB will use again
+   * before the store grows.
+   */
   extent(): StoreExtent {
     return extentOf(this.#database.getStats());
   }
 
   /**
-   * Copies the committed store, as it is at one moment, to the empty `directory`; writes go on meanwhile. With `compact`
-   * free pages are left out.
+   * Copies one committed state of the store to the empty `directory`, while writes continue. With `compact` free pages are left
+   * out.
    */
   async copyTo(directory: string, compact: boolean): Promise<void> {
     await this.#database.backup(directory, compact);
   }
 
   /**
-   * Holds the newest committed state until the result is disposed of: LMDB overwrites no page of it, nor of any later state. The store
-   * grows by all that is written meanwhile, so hold it for seconds only.
+   * Holds the newest committed state until the result is disposed of: LMDB overwrites no page of
+   * it, nor of any later state. The store grows by everything that is written during that time, so
+   * hold a state for seconds only.
    */
   holdState(): Disposable {
     this.#resetRead();
@@ -290,12 +373,13 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   #commit(): void {
     const pending = this.#closeTurn();
-    if (pending === undefined) return; // a shared turn took it along
+    if (pending === undefined) return; // a shared turn has taken it
     faultPoint('turn.decided');
     this.#commits.add(pending);
   }
 
   #closeTurn(): PendingCommit | undefined {
+    if (this.#waiting !== undefined) this.#stopWaiting();
     for (const hook of this.#beforeCommit) hook();
     const pending = this.#pending;
     this.#pending = undefined;
@@ -311,7 +395,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     resolve();
   }
 
-  /** Waits until everything is committed, including writes made meanwhile, and closes the database. */
+  /** Waits until everything is committed, including writes made during the wait, and closes the database. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       for (let open = this.durable(); open !== undefined; open = this.durable()) await open;

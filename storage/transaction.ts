@@ -11,10 +11,13 @@ export interface Transaction {
   remove(kind: RecordKind<unknown>, partition: string, ...ids: string[]): void;
 }
 
-/** Reads values from before this transaction. */
+/** Reads values in the state before this transaction. */
 export type ReadLatest = <T>(kind: RecordKind<T>, partition: string, ...ids: string[]) => T | undefined;
 
-/** A transaction whose writes are kept here until somebody takes them: when its callback throws, they are forgotten. */
+/**
+ * A transaction whose writes are kept here until they are taken. If its callback throws, they are
+ * forgotten.
+ */
 export class StagedTransaction implements Transaction {
   /** The last write of each key, by the text of the key. */
   readonly writes = new Map<string, PendingWrite>();

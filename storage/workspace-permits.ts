@@ -1,12 +1,14 @@
 /**
- * Permits for things of which a workspace may have a limited number, such as runs in progress, in a server of several
- * workers. A worker has some of the permits of a workspace and issues them without asking other workers. When they are
- * all in use it takes more in a shared turn, and when none are left it first collects unused permits from the other
- * workers. So there are never more things than the limit, and far from the limit a thing costs nothing but a count.
- * Lowering a limit ends nothing: existing things count, and new ones begin only when there are fewer.
+ * Permits for objects of which a workspace may have a limited number, such as runs in progress, in
+ * a server of several workers. A worker has some of the permits of a workspace and issues them
+ * without asking other workers. When they are all in use it takes more in a shared turn, and when
+ * none are left it first collects unused permits from the other workers. So the limit is never
+ * exceeded, and far from the limit an object costs only a count. Lowering a limit ends nothing:
+ * existing objects count, and new ones begin only when there are fewer.
  *
- * The number of permits of each worker is stored, so that the permits of a dead worker become available again. A worker
- * writes its own record; the record of a dead worker is removed in the next shared turn.
+ * The number of permits of each worker is stored, so that the permits of a dead worker become
+ * available again. A worker writes its own record; the record of a dead worker is removed in the
+ * next shared turn.
  */
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
@@ -17,20 +19,23 @@ import type { Store } from './store.ts';
  */
 const grantedPermits = defineRecord<number>('granted-permits', 1);
 
-/** Counts as one thing until it is disposed of: by then the thing has begun and is counted itself, or it will never begin. */
+/**
+ * Counts as one object until it is disposed of. By then the object has begun and is counted itself,
+ * or it will never begin.
+ */
 export type Permit = Disposable;
 
 export interface WorkspacePermitsOptions {
   readonly store: Store;
   /** The purpose of the permits, as their key. */
   readonly kind: string;
-  /** Returns how many of the things a workspace may have now; 0 means any number. */
+  /** Returns how many of the objects a workspace may have now; 0 means any number. */
   readonly limit: (workspaceId: string) => number;
   readonly workers: number;
   /** The name of this worker among all that write the store. */
   readonly own: string;
   readonly livesElsewhere: (worker: string) => boolean;
-  /** Returns how many of the things the workspace has in this worker. */
+  /** Returns how many of the objects the workspace has in this worker. */
   readonly inUse: (workspaceId: string) => number;
   /** Resolves once every other worker has called `giveBack`. */
   readonly collect: (workspaceId: string) => Promise<unknown>;
@@ -41,7 +46,10 @@ export interface WorkspacePermitsOptions {
 interface Waiting {
   readonly resolve: (permit: Permit) => void;
   readonly reject: (error: Error) => void;
-  /** Whether the other workers have been asked, since this worker began to wait, to give back unused permits. */
+  /**
+   * Whether the other workers have been asked to give back unused permits since this worker began
+   * to wait.
+   */
   isAskedFor: boolean;
 }
 
@@ -49,7 +57,7 @@ interface Waiting {
 interface Account {
   /** The permits that it has. */
   granted: number;
-  /** Permits of things that have not begun. */
+  /** Permits for objects that have not begun yet. */
   reserved: number;
   readonly waiting: Waiting[];
   isAsking: boolean;
@@ -101,12 +109,12 @@ export class WorkspacePermits {
     await this.#options.store.durable();
   }
 
-  /** Returns the workspaces of which this worker knows something. */
+  /** Returns the workspaces that this worker has an account of. */
   get known(): string[] {
     return [...this.#accounts.keys()];
   }
 
-  /** Gives up all permits of a workspace that is deleted, in which nothing will begin any more. */
+  /** Gives up all permits of a deleted workspace, in which nothing will begin any more. */
   forget(workspaceId: string): void {
     const account = this.#accounts.get(workspaceId);
     if (account === undefined) return;
@@ -155,7 +163,7 @@ export class WorkspacePermits {
       this.#accounts.delete(workspaceId);
   }
 
-  /** Serves the waiting callers, and those that come meanwhile. Never rejects. */
+  /** Serves the waiting callers, and those that arrive during this. Never rejects. */
   async #ask(workspaceId: string, account: Account): Promise<void> {
     const { waiting } = account;
     account.isAsking = true;
@@ -190,7 +198,7 @@ export class WorkspacePermits {
           resolve(true);
           return;
         }
-        // Permits that were taken under a higher limit may be more than there are.
+        // There may be more permits than the limit allows, if they were taken under a higher limit.
         if (account.heldUnder !== limit && this.#spare(workspaceId, account) > 0)
           this.#keep(workspaceId, account, this.#used(workspaceId, account));
         const free = this.#free(workspaceId, limit) - account.granted;
@@ -204,7 +212,10 @@ export class WorkspacePermits {
     });
   }
 
-  /** Returns how many permits are taken ahead: the fewer, the fewer are left, and none once half of them are taken. */
+  /**
+   * Returns how many permits are taken ahead: fewer when fewer are left, and none once half of them
+   * are taken.
+   */
   #block(free: number, limit: number): number {
     const { workers } = this.#options;
     return free > limit / 2 ? Math.floor(free / (2 * workers)) : 0;
@@ -222,7 +233,10 @@ export class WorkspacePermits {
     return free;
   }
 
-  /** Removes records of workers that died before this one began, whose workspaces may never be asked for again. */
+  /**
+   * Removes records of workers that died before this one began, because nobody may ask for permits
+   * of their workspaces again.
+   */
   #removeOld(): void {
     if (this.#hasRemovedOld) return;
     this.#hasRemovedOld = true;
@@ -249,7 +263,7 @@ export class WorkspacePermits {
 const MAX_OLD = 10_000;
 const ALL = { limit: Number.POSITIVE_INFINITY };
 
-/** Returns the subject of permits that each user of a workspace has. No id has a space. */
+/** Returns the subject of permits for one user of a workspace. No id contains a space. */
 export function permitSubject(workspaceId: string, userId: string): string {
   return `${workspaceId} ${userId}`;
 }

@@ -83,9 +83,23 @@ test('with nothing set, every setting has its default', (t) => {
     workspaceFilesMb: 0,
     workspaceMaxFiles: 0,
     maxConnections: 0,
+    warmUp: true,
+    signInIdleS: 43_200,
+    signInMaxS: 604_800,
+    oidcIssuer: undefined,
+    oidcClientId: undefined,
+    oidcClientSecretFile: undefined,
+    oidcName: 'single sign-on',
+    oidcScopes: 'openid profile email offline_access',
+    oidcParameters: '',
+    oidcUserClaim: 'email',
+    oidcGroupsClaim: 'groups',
+    oidcRoles: [],
+    oidcCheckS: 30,
     maxSessions: 0,
     idleTimeoutS: 0,
     keepRunsDays: 0,
+    keepVersionsDays: 0,
     keepOutputsDays: 0,
     keepAuditDays: 0,
     heartbeatS: 2.5,
@@ -107,7 +121,21 @@ test('with nothing set, every setting has its default', (t) => {
     kernelConfinement: 'auto',
     kernelNetwork: 'host',
     kernelUid: undefined,
+    kernelNodes: 'none',
+    nodesHost: '0.0.0.0',
+    nodesPort: 8790,
+    nodesAddress: undefined,
+    nodesSecretFile: undefined,
+    nodesMin: 1,
+    nodesMax: 10,
+    rayTokenFile: undefined,
+    nodeInvitation: undefined,
+    nodeDir: join(cwd, '.troupe-node'),
+    nodeSessions: 0,
+    nodeKernelNetwork: 'none',
     packages: true,
+    packagesBuild: true,
+    packagesBuildTimeoutS: 900,
     packageIndex: 'https://pypi.org/simple',
     packagesMaxMb: 20_480,
     defaultModel: undefined,
@@ -157,7 +185,7 @@ test('an unknown member of the file is an error with a suggestion', (t) => {
   ]);
 });
 
-test('all bad values are reported together, each by the name the user wrote, and none is quoted', (t) => {
+test('all bad values are reported together, each by the name that the user wrote, without being quoted', (t) => {
   const env = { TROUPE_PORT: '70000', TROUPE_LOG_LEVEL: 'loud', TROUPE_BOOTSTRAP_TOKEN: 'too short' };
   assert.deepEqual(problemsOf(t, env, { preload: 'maybe', maxSessions: -1, host: { a: 1 } }), [
     'host in troupe.config.json must be a string, a number, true, false or a list.',
@@ -169,7 +197,7 @@ test('all bad values are reported together, each by the name the user wrote, and
   ]);
 });
 
-test('a setting of earlier releases is an error that says how to do without it', (t) => {
+test('a setting of earlier releases is an error that explains its replacement', (t) => {
   const instead = 'have the proxy speak HTTP/1.1 to TROUPE_PORT (nginx: `proxy_http_version 1.1`).';
   assert.deepEqual(problemsOf(t, { TROUPE_HTTP10_PORT: '8788' }), [
     `TROUPE_HTTP10_PORT was removed; ${instead}`,
@@ -256,7 +284,7 @@ for (const [env, text] of REFUSED) {
   });
 }
 
-test('relative paths start in the working directory, and a list in the file may be empty', (t) => {
+test('relative paths are relative to the working directory, and a list in the file may be empty', (t) => {
   const { cwd, config } = load(t, { TROUPE_PYTHON: 'env/bin/python' }, { dataDir: 'data', egressAllow: [] });
   assert.deepEqual(
     [config.python, config.dataDir, config.keyringFile, config.egressAllow],
@@ -275,7 +303,7 @@ test('the names of settings are the same in the environment, in the file and in 
   );
 });
 
-test('the report shows where each value came from and hides the secrets', (t) => {
+test('the report shows the source of each value and hides the secrets', (t) => {
   const token = 'a-token-of-at-least-16';
   const loaded = load(t, { TROUPE_BOOTSTRAP_TOKEN: token, OPENAI_API_KEY: token }, { heartbeatS: 2 });
   const report = effectiveSettings(loaded);
@@ -285,6 +313,7 @@ test('the report shows where each value came from and hides the secrets', (t) =>
     report.filter((setting) => setting.secret).map(({ name, value }) => [name, value]),
     [
       ['bootstrapToken', '[secret]'],
+      ['nodeInvitation', null],
       ['openaiCompatibleApiKey', null],
       ['anthropicApiKey', null],
       ['openaiApiKey', '[secret]'],
@@ -332,7 +361,7 @@ test('a client finds its server through the SERVICE_ variables', () => {
   );
 });
 
-test('a server has one worker on up to two processors, and one for every two of more, at most eight', () => {
+test('a server has one worker on up to two processors, and one for every two processors on larger machines, at most eight', () => {
   const on = (processors: number) => automaticWorkers('linux', processors);
   assert.deepEqual([0.5, 1, 2, 3, 4, 7.5, 16, 17, 128].map(on), [1, 1, 1, 1, 2, 3, 8, 8, 8]);
   assert.equal(automaticWorkers('darwin', 16), 1);
@@ -349,7 +378,7 @@ test('the number of workers is from 1 to 64, or auto', (t) => {
   }
 });
 
-test('a troupe.config.json that another user could have written is named and not obeyed', (t) => {
+test('a troupe.config.json that another user could have written is reported and ignored', (t) => {
   const me = process.getuid?.() ?? 0;
   const complaints = (change: (cwd: string, file: string) => void, userId = me): string[] => {
     const cwd = workingDirectory(t, { python: '/tmp/theirs' });
@@ -418,4 +447,87 @@ test('a troupe.config.json that another user could have written is named and not
     }, 4711),
     ['other users can write to its folder'],
   );
+});
+
+test('the table of groups has rows of group, workspace and role', (t) => {
+  const roles = (text: string) => load(t, { TROUPE_OIDC_ROLES: text }).config.oidcRoles;
+  assert.deepEqual(roles('data team=ws_1:editor, /a/b=ws_2:owner'), [
+    'data team=ws_1:editor',
+    '/a/b=ws_2:owner',
+  ]);
+  assert.deepEqual(roles('none'), []);
+  const most = Array.from({ length: 1000 }, (_, i) => `g${i}=ws_1:viewer`);
+  assert.equal(roles(most.join(',')).length, 1000);
+  for (const text of [
+    'a',
+    'a=ws_1',
+    'a=ws_1:admin',
+    '=ws_1:owner',
+    'a=:owner',
+    'a=b=ws_1:owner',
+    'a=ws_1:owner,',
+    [...most, 'h=ws_1:viewer'].join(','),
+  ])
+    assert.throws(() => roles(text), ConfigError, text.slice(0, 40));
+});
+
+test('an identity provider is reached over TLS unless it is on this machine, and its name is kept as written', (t) => {
+  const issuerOf = (text: string) => load(t, { TROUPE_OIDC_ISSUER: text }).config.oidcIssuer;
+  for (const text of [
+    'https://login.example/realms/x/',
+    'https://login.example',
+    'http://127.0.0.1:8080/x',
+    'http://localhost',
+  ])
+    assert.equal(issuerOf(text), text);
+  for (const text of [
+    'http://login.example',
+    'login.example',
+    'https://a:b@login.example',
+    'https://login.example?x=1',
+  ])
+    assert.throws(() => issuerOf(text), ConfigError, text);
+});
+
+test('people are asked about at least every ten minutes, because sessions end after fifteen without an answer', (t) => {
+  for (const seconds of ['1', '600'])
+    assert.equal(load(t, { TROUPE_OIDC_CHECK_S: seconds }).config.oidcCheckS, Number(seconds));
+  for (const seconds of ['0', '601'])
+    assert.deepEqual(problemsOf(t, { TROUPE_OIDC_CHECK_S: seconds }), [
+      'TROUPE_OIDC_CHECK_S must be a number of seconds from 1 to 600.',
+    ]);
+});
+
+test('further parameters of a sign-in cannot replace those that the server sets', (t) => {
+  const parametersOf = (text: string) => load(t, { TROUPE_OIDC_PARAMETERS: text }).config.oidcParameters;
+  const google = 'access_type=offline&prompt=consent';
+  assert.equal(parametersOf(google), google);
+  assert.equal(parametersOf('none'), '');
+  for (const wrong of [
+    'state=x',
+    'a=b&nonce=x',
+    'code%5Fchallenge=x',
+    'redirect_uri=x',
+    '?a=b',
+    'a=b c',
+    '=x',
+    '&',
+  ])
+    assert.throws(() => parametersOf(wrong), /TROUPE_OIDC_PARAMETERS must be/, wrong);
+});
+
+test('kernels run here, on nodes that join, or on a Ray cluster', (t) => {
+  const placeOf = (text: string) => load(t, { TROUPE_KERNEL_NODES: text }).config.kernelNodes;
+  assert.equal(placeOf('join'), 'join');
+  assert.equal(placeOf('ray:http://head:8265/'), 'ray:http://head:8265');
+  for (const wrong of [
+    'ray',
+    'ray:',
+    'ray:head:8265',
+    'ray://head:10001',
+    'ray:http://user:secret@head:8265',
+  ])
+    assert.deepEqual(problemsOf(t, { TROUPE_KERNEL_NODES: wrong }), [
+      'TROUPE_KERNEL_NODES must be none, join, or ray: with an address, such as ray:http://head:8265.',
+    ]);
 });

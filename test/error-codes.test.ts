@@ -11,7 +11,7 @@ const LISTS = new Set([
   join('openapi', 'document.test.ts'),
 ]);
 
-test('every code with which the API refuses something is expected by a test', () => {
+test('every error code of the API is expected by a test', () => {
   const root = join(import.meta.dirname, '..', '..', 'test');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
   const tests = files.filter((file) => file.endsWith('.test.ts') && !LISTS.has(file));

@@ -4,9 +4,10 @@ import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
 
 /**
- * Folder → folders it may import. An import that is not listed is a violation; `types` may be imported as types only, so that
- * none of their code is loaded. A file with an entry of its own is not part of its folder. `src/app.ts` and `src/app/` connect
- * all of them; `src/main.ts` starts the result.
+ * Folder → folders it may import. An import that is not listed is a violation. `types` may be
+ * imported only as types, so that none of their code is loaded. A file with an entry of its own is
+ * not part of its folder. `src/app.ts` and `src/app/` connect all of them; `src/main.ts` starts the
+ * result.
  */
 interface Layer {
   readonly values: readonly string[];
@@ -21,7 +22,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/wire': { values: ['src/wire/paths.ts'] },
   // Plain data, so that clients have it without a schema library.
   'src/wire/paths.ts': { values: [] },
-  // Which representation of an output is shown to whom, in the server, in the command line and in browsers.
+  // The choice of the representation in which an output is shown, for the server, the command line
+  // and browsers.
   'src/outputs': { values: [] },
   storage: { values: ['src/os', 'src/core'] },
   // Metrics of the server. Every other folder may take them as a parameter.
@@ -47,9 +49,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/actors', 'src/events', 'src/runs'],
   },
   'src/confined': { values: ['src/os', 'src/core'], types: ['src/metrics'] },
+  // Kernels on other machines. `nodes` is above the kernel host, and nothing else knows of it.
+  'src/nodes': { values: ['src/os', 'src/core', 'src/confined'] },
   'src/notebook': {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions', 'src/outputs'],
     types: ['src/actors', 'src/events', 'src/confined'],
+  },
+  // The page of a notebook in a browser: marimo's front end on a live session.
+  'src/pages': {
+    values: ['src/core', 'src/confined', 'src/events', 'src/files', 'src/notebook', 'src/wire'],
+    types: ['src/actors', 'src/audit', 'src/packages', 'storage'],
   },
   'src/agent': {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
@@ -84,6 +93,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/agent',
       'src/datasource',
       'src/packages',
+      'src/pages',
       'src/mcp',
     ],
   },
@@ -154,18 +164,18 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/audit',
       ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/confined', 'src/metrics'],
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
-      ...['src/cluster', 'src/auth', 'src/runs'],
+      ...['src/cluster', 'src/auth', 'src/runs', 'src/pages', 'src/nodes'],
     ],
     types: ['src/sessions', 'src/agent', 'src/mcp', 'src/config.ts'],
   },
-  // The way from settings to a serving process, and to its end.
+  // From the settings to a serving process, and to its end.
   'src/process': {
     values: [
       ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/core', 'src/datasource', 'src/confined'],
-      ...['src/os', 'storage'],
+      ...['src/os', 'src/nodes', 'src/operators', 'src/config.ts', 'src/metrics', 'storage'],
     ],
-    types: ['src/config.ts'],
   },
+  'src/node-main.ts': { values: ['src/config.ts', 'src/core', 'src/process'] },
   'src/main.ts': { values: ['src/cluster', 'src/config.ts', 'src/core', 'src/process'] },
 };
 
@@ -182,12 +192,13 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
-  // To start the kernel host and confined processes; in the command line, to start the browser that prints a report, and to ask git
-  // for the commit of a checkout.
-  'node:child_process': /^src\/confined\/host\/zygote-process\.ts$|^src\/cli\/(run\/pdf|program)\.ts$/,
+  // To start the kernel host and confined processes; in the command line, to start the browser that prints a report or draws its charts,
+  // and to ask git for the commit of a checkout.
+  'node:child_process':
+    /^src\/confined\/host\/zygote-process\.ts$|^src\/cli\/(run\/(pdf|cell-pictures|browser-pipe)|program|browser)\.ts$/,
   'node:cluster': /^src\/cluster\/primary\//,
-  // to answer, to ask databases through the gateway, and to lead an installer to its index
-  'node:http': /^src\/(http|datasource)\/|^src\/packages\/index-proxy\.ts$/,
+  // to answer, to ask databases through the gateway, to lead an installer to its index, and to warm the server up
+  'node:http': /^src\/(http|datasource)\/|^src\/(packages\/index-proxy|process\/socket-client)\.ts$/,
 };
 
 test('no folder imports against the layering', () => {
@@ -201,7 +212,7 @@ test('no folder imports against the layering', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the table of layers permits no import that no file makes', () => {
+test('every import that the table of layers permits is made by some file', () => {
   const isUsed = (from: string, to: string, asTypes: boolean) =>
     IMPORTS.some(
       ({ file, target, typeOnly, isOurs }) =>
@@ -219,7 +230,7 @@ test('every folder is listed in the layering', () => {
   assert.deepEqual([...missing], []);
 });
 
-test('no folder may import one that may import it', () => {
+test('no two folders may import each other', () => {
   const values = (layer: string) => LAYERS[layer]?.values ?? [];
   const mutual = Object.keys(LAYERS).flatMap((from) =>
     values(from)
@@ -242,7 +253,7 @@ test('one file loads the web server, and the others know only its types', () => 
   assert.deepEqual([...new Set(loading.map(({ file }) => file))], ['src/http/uws.ts']);
 });
 
-test('only the configuration reads the environment, except for the variables that kernels inherit and the address for notices', () => {
+test('only the configuration reads the environment, except for inherited variables of kernels and the address for notices', () => {
   const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
   assert.deepEqual(
     reading.filter(
@@ -256,7 +267,7 @@ test('only the configuration reads the environment, except for the variables tha
 test('only main and the command line end the process, and only the command line prints', () => {
   const ending = FILES.filter((file) => /\bprocess\.(exit|abort)\b/.test(codeOf(file)));
   assert.deepEqual(
-    ending.filter((file) => !/^src\/(main\.ts|cli\/)/.test(file)),
+    ending.filter((file) => !/^src\/(main\.ts|node-main\.ts|cli\/)/.test(file)),
     [],
   );
   const printing = FILES.filter((file) =>
@@ -268,7 +279,7 @@ test('only main and the command line end the process, and only the command line 
   );
 });
 
-test('no file imports itself through others, not even types', () => {
+test('no file imports itself through other files, not even types', () => {
   const graph = new Map<string, string[]>();
   for (const { file, target, isOurs } of IMPORTS) {
     if (isOurs) graph.set(file, [...(graph.get(file) ?? []), target]);
@@ -279,7 +290,7 @@ test('no file imports itself through others, not even types', () => {
   assert.deepEqual(circular, []);
 });
 
-test('every import exists, and another folder is reached through the import map', () => {
+test('every import exists, and other folders are reached through the import map', () => {
   const wrong = IMPORTS.filter(({ file, target, spelled, isOurs }) => {
     const climbsOut = spelled.startsWith('..') && layerOf(target) !== layerOf(file);
     return isOurs && (climbsOut || !FILES.includes(target));
@@ -353,7 +364,7 @@ function importsOf(file: string): Import[] {
     const spelled = from ?? dynamic ?? '';
     const isOurs = /^[.#]/.test(spelled);
     const target = spelled.startsWith('#') ? spelled.slice(1) : normalize(join(dirname(file), spelled));
-    // `import { type A, type B }` loads the module all the same, unless all of the names are types.
+    // `import { type A, type B }` loads the module nevertheless, unless all of the names are types.
     const listed =
       names
         ?.match(/\{([^}]*)\}/)?.[1]

@@ -25,7 +25,7 @@ export class Probe {
     });
   }
 
-  /** Returns where processor time went while `work` was done. */
+  /** Returns in which functions processor time was spent during `work`. */
   async cpuProfile(work: () => Promise<void>): Promise<Profiler.Profile> {
     await this.#order('start cpu');
     await work();

@@ -1,4 +1,7 @@
-/** Counts the system calls of a process with strace, which slows it down: counts are true then, times are not. */
+/**
+ * Counts the system calls of a process with strace. That slows the process down, so the counts are
+ * right but the times are not.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -68,7 +71,10 @@ async function attach(pid: number, file: string): Promise<ChildProcess | undefin
   });
 }
 
-/** A call that another thread interrupts takes two lines; its descriptor is on the first, its result on the second. */
+/**
+ * A call that another thread interrupts takes two lines: its descriptor is on the first line, its
+ * result on the second.
+ */
 function summarize(text: string): SystemCalls {
   const byName = new Map<string, number>();
   const targets = new Map<string, string>();

@@ -1,7 +1,7 @@
 /**
- * Counts the cost of one unit of work for the server process, in figures that hardly depend on the machine: processor
- * time, system calls, bytes, frames, commits, allocations. It has a server of its own, because counting slows that
- * down.
+ * Counts the cost of one unit of work for the server process, in figures that hardly depend on the
+ * machine: processor time, system calls, bytes, frames, commits, allocations. It uses a server of
+ * its own, because counting slows the server down.
  */
 import { join } from 'node:path';
 import type { Api } from '../api.ts';
@@ -29,7 +29,7 @@ export interface Probed {
   readonly work: PreparedWork;
 }
 
-/** Calls `use` with a server on which the unit has been done already, some times. */
+/** Calls `use` with a server on which the unit has already been done some times. */
 export async function withProbe<T>(
   unit: UnitOfWork,
   launch: Launch,

@@ -9,7 +9,7 @@ export type UnitOfWork = Unit & (Alone | WithVendor);
 interface Unit {
   /** Its name, such as `run`. */
   readonly name: string;
-  /** How many units are counted, in a whole and in a quick tally. */
+  /** How many units are counted, in a full tally and in a quick one. */
   readonly count: number;
   readonly quickCount?: number;
   /** Settings of the server. */

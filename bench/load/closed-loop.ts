@@ -19,8 +19,8 @@ export interface ClosedLoop {
   /** The offset of eight digits in the request, which each request replaces by its own number. */
   readonly numberAt?: number;
   /**
-   * Counting continues, for a few seconds at most, until this many answers have come, because a slow server gives none in a short
-   * time.
+   * Counting continues until this many answers have come, for a few more seconds at most, because a
+   * slow server gives none in a short time.
    */
   readonly leastAnswers?: number;
   /** The number of the first request; 0 when absent. */

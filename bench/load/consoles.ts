@@ -1,6 +1,7 @@
 /**
- * Consoles that are open on their overview, which asks most: the streams and the requests of the real one, as often, in a
- * thread of its own. No browser draws them, because it would use the processors of the server.
+ * Consoles that are open on their overview, the view with the most requests. They open the same
+ * streams and send the same requests as the real console, as often, in a thread of their own. No
+ * browser draws them, because it would use the processors of the server.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +44,7 @@ export async function openConsoles(endpoint: Endpoint, count: number): Promise<O
 }
 
 const KERNELS_EVERY_MS = 2_000;
-/** A list is loaded again when something in it has changed, at most this often. */
+/** A list is loaded again when an item in it has changed, but at most this often. */
 const LISTS_GAP_MS = 2_000;
 const MAX_LISTED = 6;
 

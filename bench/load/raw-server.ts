@@ -1,6 +1,6 @@
 /**
- * uWebSockets.js with a fixed response, with nothing but LMDB, and with subscribers of a clock, in its own process: the upper
- * bounds of this machine.
+ * uWebSockets.js in its own process: with a fixed response, with nothing but LMDB behind it, and
+ * with subscribers of a clock. The figures are the upper bounds of this machine.
  */
 
 import type { HttpResponse } from 'uWebSockets.js';

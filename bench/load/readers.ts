@@ -39,7 +39,9 @@ const MAX_SAMPLES = 2_000_000;
 const OPEN_AT_ONCE = 100;
 /** How far the clocks of two processes may differ. */
 const CLOCK_DIFFERENCE_MS = 100;
-/** How long stalled readers, which read again at the end, may take to reach the end of their streams. */
+/**
+ * How long stalled readers may take to reach the end of their streams. They read again at the end.
+ */
 const CATCH_UP_MS = 2_000;
 /** At the end, how long to wait for the times of lines that the readers have not reported yet. */
 const MAX_LATE_MS = 10_000;

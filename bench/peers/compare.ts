@@ -34,11 +34,11 @@ interface Entry {
   failure?: string;
 }
 
-/** A server that fails in a comparison has no figures in it; the others go on. */
+/** A server that fails in a comparison has no figures in it; the others continue. */
 export async function compare(
   comparison: Comparison,
   competitors: readonly Competitor[],
-  { quick, rounds }: { readonly quick: boolean; readonly rounds: number },
+  { quick, rounds, warmsUp }: { readonly quick: boolean; readonly rounds: number; readonly warmsUp: boolean },
 ): Promise<ComparisonOutcome> {
   const startedAt = performance.now();
   const entries: Entry[] = [];
@@ -55,7 +55,7 @@ export async function compare(
     }
   }
   const perRound = quick ? (comparison.quickPerRound ?? comparison.perRound) : comparison.perRound;
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = warmsUp ? 0 : 1; round <= rounds; round++) {
     for (const entry of turned(entries, round)) await takeRound(entry, perRound, round === 0);
   }
   const figures = entries.map(({ name, trial, rounds, failure }): Figures => {
@@ -69,6 +69,23 @@ export async function compare(
   });
   for (const { trial } of entries) await trial.end().catch(() => undefined); // a session that has failed
   return { comparison, figures: [...figures, ...absent], seconds: (performance.now() - startedAt) / 1000 };
+}
+
+/** Returns outcomes of one comparison as one outcome. A server that has failed in one of them has no figures. */
+export function joined(parts: readonly ComparisonOutcome[]): ComparisonOutcome {
+  const [first] = parts;
+  if (first === undefined) throw new Error('Nothing was compared.');
+  const figures = first.figures.map(({ name }): Figures => {
+    const all = parts.flatMap((part) => part.figures.filter((one) => one.name === name));
+    const failed = all.find(({ absent }) => absent !== undefined);
+    if (failed !== undefined) return { ...failed, rounds: [] };
+    return { name, rounds: all.flatMap(({ rounds }) => rounds), asides: all.at(-1)?.asides ?? [] };
+  });
+  return {
+    comparison: first.comparison,
+    figures,
+    seconds: parts.reduce((sum, { seconds }) => sum + seconds, 0),
+  };
 }
 
 /** Takes one round of samples. Those of the first one are for warming up and are discarded. */

@@ -1,12 +1,15 @@
-/** One thing that all servers are asked to do, and how far ahead of them Troupe should be. */
+/** One operation that all servers perform, and how far ahead of them Troupe should be. */
 import type { Unit } from '../measure.ts';
 import type { Contestant, ContestantName, Subject } from './subject.ts';
 
 /** The targets of Troupe as ratios within one run, because absolute times differ from machine to machine. */
 export interface RatioTargets {
-  /** By how many times Troupe should be ahead of the better of the peers, as they are shipped. */
+  /** How many times better Troupe should be than the better of the peers, as they are shipped. */
   readonly peer?: number;
-  /** The distance from the limit: a multiple that times may reach at most, or a share that rates must reach at least. */
+  /**
+   * How far Troupe may be from the limit of the machine: a time may be at most this multiple of the limit, and a rate must be
+   * at least this share of it.
+   */
   readonly limit?: number;
   /** Whether the 99th percentile must not be above that of the better peer. */
   readonly tail?: boolean;

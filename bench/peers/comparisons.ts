@@ -1,6 +1,14 @@
 /** Everything that is compared, in order. */
 import type { Comparison } from './comparison.ts';
+import { commandRun, convertFiles, exportPage } from './file-comparisons.ts';
 import { creates, gets, serverStart } from './http-comparisons.ts';
+import {
+  longCellEdit,
+  longCellsReady,
+  manyCellsEdit,
+  manyCellsReady,
+  manyCellsRun,
+} from './large-comparisons.ts';
 import { fanOut, output } from './output-comparisons.ts';
 import {
   cancel,
@@ -25,4 +33,12 @@ export const COMPARISONS: readonly Comparison[] = [
   fanOut,
   output,
   serverStart,
+  manyCellsReady,
+  manyCellsRun,
+  manyCellsEdit,
+  longCellsReady,
+  longCellEdit,
+  commandRun,
+  convertFiles,
+  exportPage,
 ];

@@ -1,9 +1,12 @@
 /** Jupyter Server with ipykernel, driven as JupyterLab drives it: sessions over REST, kernels over a WebSocket. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, startChildServer } from '../child-server.ts';
+import { runCommand } from '../commands.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { decoded, expected, plainRequest, Wire } from '../wire.ts';
 import { PEERS_FOLDER } from './environment.ts';
+import { jupyterFile } from './notebook-files.ts';
 import { Signals } from './signals.ts';
 import type { Contestant, Repeated, Session, Subject } from './subject.ts';
 import { WebSocketLine } from './websocket.ts';
@@ -55,6 +58,16 @@ async function launch(python: string, tuned: boolean): Promise<Subject> {
       prepare: (codes) => server.prepare(codes),
       reads: () => server.reads(),
       creates: async () => server.creates(),
+      ...(tuned
+        ? {}
+        : {
+            async runFile(codes: readonly string[]) {
+              writeFileSync(join(home, 'commands.ipynb'), jupyterFile(codes));
+              const args = ['-m', 'papermill', '--no-progress-bar', 'commands.ipynb', 'out.ipynb'];
+              const env = { PATH: process.env.PATH ?? '', HOME: home };
+              return () => runCommand(python, args, { cwd: home, env });
+            },
+          }),
       end,
     };
   } catch (error) {

@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { freePort, startChildServer } from '../child-server.ts';
+import { runCommand } from '../commands.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { expected, plainRequest, Wire } from '../wire.ts';
+import { jupyterFiles, notebookFile } from './notebook-files.ts';
 import { Signals } from './signals.ts';
 import type { Contestant, Repeated, Session, Subject } from './subject.ts';
 import { upgradeBytes, WebSocketLine } from './websocket.ts';
@@ -23,7 +25,17 @@ export function marimo(python: string): Contestant {
   return { name: 'marimo', title: "marimo's own server, as shipped", launch: () => launch(python) };
 }
 
-async function launch(python: string): Promise<Subject> {
+/** A server of marimo, and the folder of its notebooks. */
+export interface RunningMarimo {
+  readonly pid: number;
+  readonly port: number;
+  readonly home: string;
+  readonly firstAnswerMs: number;
+  end(): Promise<void>;
+}
+
+/** Starts marimo's server with an empty folder. Resolves once it answers. */
+export async function startMarimo(python: string): Promise<RunningMarimo> {
   const folder = temporaryFolder('marimo');
   const home = folder.path;
   const port = await freePort();
@@ -43,20 +55,42 @@ async function launch(python: string): Promise<Subject> {
   };
   try {
     const firstAnswerMs = (await child.answeredAt('/health')) - child.startedAt;
-    const server = new MarimoServer(port, home);
-    return {
-      pid: child.pid,
-      firstAnswerMs,
-      prepare: async (codes) => server.prepare(codes),
-      reads: () => server.reads(),
-      creates: async () => server.creates(),
-      subscription: (session, count) => server.subscription(session as MarimoSession, count),
-      end,
-    };
+    return { pid: child.pid, port, home, firstAnswerMs, end };
   } catch (error) {
     await end();
     throw error;
   }
+}
+
+async function launch(python: string): Promise<Subject> {
+  const { pid, port, home, firstAnswerMs, end } = await startMarimo(python);
+  const server = new MarimoServer(port, home);
+  const command = (...args: string[]) =>
+    runCommand(python, ['-m', 'marimo', '--yes', ...args], {
+      cwd: home,
+      env: { PATH: process.env.PATH ?? '', HOME: home },
+    });
+  return {
+    pid,
+    firstAnswerMs,
+    editsCells: true,
+    async runFile(codes) {
+      writeFileSync(join(home, 'commands.py'), notebookFile(codes));
+      return () => command('export', 'html', 'commands.py', '-o', 'commands.html', '-f');
+    },
+    async convertFiles(count) {
+      const files = jupyterFiles(home, count);
+      return async () => {
+        for (const file of files) await command('convert', file, '-o', `${file}.py`);
+      };
+    },
+    exportPage: (codes) => server.exportPage(codes),
+    prepare: async (codes) => server.prepare(codes),
+    reads: () => server.reads(),
+    creates: async () => server.creates(),
+    subscription: (session, count) => server.subscription(session as MarimoSession, count),
+    end,
+  };
 }
 
 class MarimoServer {
@@ -75,6 +109,13 @@ class MarimoServer {
     const file = join(this.#home, `notebook${number}.py`);
     writeFileSync(file, notebookFile(codes));
     return () => MarimoSession.open(this, file, `s_bench${number}`, codes);
+  }
+
+  async exportPage(codes: readonly string[]): Promise<() => Promise<void>> {
+    const session = await this.prepare(codes)();
+    await session.run();
+    const body = { download: false, files: [], includeCode: true };
+    return () => session.post('/api/export/html', body);
   }
 
   async reads(): Promise<Repeated> {
@@ -108,13 +149,6 @@ class MarimoServer {
   }
 }
 
-function notebookFile(codes: readonly string[]): string {
-  const cells = codes.map(
-    (code) => `@app.cell\ndef _():\n    ${code.replaceAll('\n', '\n    ')}\n    return\n`,
-  );
-  return `import marimo\n\napp = marimo.App()\n\n\n${cells.join('\n\n')}\n\nif __name__ == "__main__":\n    app.run()\n`;
-}
-
 class MarimoSession implements Session {
   readonly id: string;
   readonly file: string;
@@ -145,11 +179,17 @@ class MarimoSession implements Session {
     return session;
   }
 
+  async edit(cell: number, code: string): Promise<number> {
+    const ended = this.#signals.next(ENDED);
+    await this.post('/api/kernel/run', { cellIds: [this.#cellIds[cell]!], codes: [code] });
+    return ended;
+  }
+
   async run(cell?: number): Promise<number> {
     const ended = this.#signals.next(ENDED);
     const cellIds = cell === undefined ? this.#cellIds : [this.#cellIds[cell]!];
     const codes = cell === undefined ? this.#codes : [this.#codes[cell]!];
-    await this.#post('/api/kernel/run', { cellIds, codes });
+    await this.post('/api/kernel/run', { cellIds, codes });
     return ended;
   }
 
@@ -183,7 +223,7 @@ class MarimoSession implements Session {
   }
 
   interrupt(): void {
-    this.#post('/api/kernel/interrupt', {}).catch(() => undefined); // a run that does not end fails by its timeout
+    this.post('/api/kernel/interrupt', {}).catch(() => undefined); // a run that does not end fails by its timeout
   }
 
   async idle(): Promise<void> {
@@ -201,11 +241,12 @@ class MarimoSession implements Session {
 
   async close(): Promise<void> {
     this.#line?.close();
-    await this.#post('/api/home/shutdown_session', { sessionId: this.id });
+    await this.post('/api/home/shutdown_session', { sessionId: this.id });
     this.#wire?.close();
   }
 
-  async #post(path: string, body: object): Promise<void> {
+  /** Resolves when the answer has come. Rejects unless it is 200. */
+  async post(path: string, body: object): Promise<void> {
     if (this.#wire === undefined || this.#wire.isClosed) this.#wire = await Wire.open(this.#server.port);
     const request = plainRequest('POST', path, body, `marimo-session-id: ${this.id}\r\n`);
     expected(await this.#wire.send(request), 200);

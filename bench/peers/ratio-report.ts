@@ -1,7 +1,7 @@
 /** The comparisons as text: the table of ratios, and the figures of each server. */
 import { spreadOf } from '../measure.ts';
 import { shown, withUnit } from '../report.ts';
-import { RATIOS_HEADING, type Section } from '../results-file.ts';
+import { RATIOS_HEADING, type Section, YOUNG_HEADING } from '../results-file.ts';
 import type { ComparisonOutcome, Figures } from './compare.ts';
 import { perRound } from './compare.ts';
 import { type Ratio, type RatioRow, ratiosOf } from './ratios.ts';
@@ -45,31 +45,37 @@ export function comparisonText(outcome: ComparisonOutcome): string {
 export function ratiosSection(
   outcomes: readonly ComparisonOutcome[],
   contestants: readonly Contestant[],
+  young: boolean,
 ): Section {
   const lines = [
     'Measured in turns by the same client in one run. A ratio is the median of the rounds, with the least and the most of',
     'them: × how many times Troupe is ahead of a peer, and what multiple (of times) or share (of rates) of the limit it',
     'reaches. Targets are for the better peer as it is shipped.',
+    ...(young
+      ? [
+          '',
+          'Each round has new servers, and begins ten seconds after their start, without anything to warm them up.',
+        ]
+      : []),
     '',
     ...contestants.map(({ name, title }) => `- \`${name}\`: ${title}`),
     '',
     '| | Troupe | ahead of the better peer | with Jupyter tuned | to the limit | targets | |',
     '| --- | --- | --- | --- | --- | --- | --- |',
     ...outcomes.map((outcome) => `| ${ratioCells(ratiosOf(outcome)).join(' | ')} |`),
-    ...outcomes.flatMap(details),
+    ...outcomes.flatMap((outcome) => details(outcome, young)),
   ];
-  return { heading: RATIOS_HEADING, lines };
+  return { heading: young ? YOUNG_HEADING : RATIOS_HEADING, lines };
 }
 
-function details({ comparison, figures }: ComparisonOutcome): string[] {
+function details({ comparison, figures }: ComparisonOutcome, young: boolean): string[] {
   return [
     '',
     `### ${comparison.name}`,
     '',
     `${comparison.title}.`,
     '',
-    `![${comparison.name}](plots/${comparison.name}.svg)`,
-    '',
+    ...(young ? [] : [`![${comparison.name}](plots/${comparison.name}.svg)`, '']),
     '| | figures |',
     '| --- | --- |',
     ...figures.map((one) => `| ${one.name} | ${figureText(comparison.unit, one)} |`),

@@ -14,10 +14,13 @@ export interface Ratio {
 /** A row of the table of ratios. */
 export interface RatioRow {
   readonly outcome: ComparisonOutcome;
-  /** Times ahead of the better of the peers as shipped, and of the better one when Jupyter is tuned. */
+  /**
+   * How many times better Troupe is than the better of the peers: as shipped, and with Jupyter
+   * tuned.
+   */
   readonly peer: Ratio | undefined;
   readonly tunedPeer: Ratio | undefined;
-  /** For times the multiple of the limit, for rates the share of it. */
+  /** For times, the multiple of the limit; for rates, the share of the limit. */
   readonly limit: Ratio | undefined;
   /** Whether all targets are met; undefined without targets, or without the figures for them. */
   readonly isMet: boolean | undefined;

@@ -29,7 +29,7 @@ export const sessionReady: Comparison = {
         const session = await open();
         const tookMs = performance.now() - startedAt;
         await session.close();
-        await untilEnded(subject, idle); // the end of one would slow the next one down
+        await untilEnded(subject, idle); // otherwise the end of one session would slow down the next one
         return [tookMs];
       },
       end: async () => undefined,
@@ -76,7 +76,7 @@ export const chain: Comparison = {
 /** How long a cancel takes. */
 export const cancel: Comparison = {
   name: 'cancel',
-  title: 'An endless loop is cancelled: until the client knows that it has ended',
+  title: 'Cancelling an endless loop: the time until the client knows that the loop has ended',
   unit: 'ms',
   perRound: 10,
   quickPerRound: 2,
@@ -94,7 +94,7 @@ export const cancel: Comparison = {
     }),
 };
 
-/** How much several sessions do together. */
+/** How much work several sessions do together. */
 export const eightSessions: Comparison = {
   name: 'eight-sessions',
   title: `${SESSIONS} sessions, each of which runs \`1+1\` again as soon as it has ended`,
@@ -138,14 +138,14 @@ export const kernelDeath: Comparison = {
         const before = new Set(processTree(subject.pid));
         const session = await (await subject.prepare!([LOOP]))();
         const begun = session.printed(BEGUN);
-        session.run(0).catch(() => undefined); // it ends with the kernel
+        session.run(0).catch(() => undefined); // the session ends with the kernel
         await begun;
         const kernel = busiest(processTree(subject.pid).filter((pid) => !before.has(pid)));
         const lost = session.lost();
         const startedAt = performance.now();
         process.kill(kernel, 'SIGKILL');
         const tookMs = (await lost) - startedAt;
-        await session.close().catch(() => undefined); // some have closed it already
+        await session.close().catch(() => undefined); // some sessions have closed it already
         return [tookMs];
       },
       end: async () => undefined,

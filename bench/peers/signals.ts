@@ -1,4 +1,4 @@
-/** Named moments that somebody may wait for. A moment that nobody waits for is forgotten. */
+/** Named moments that a caller may wait for. A moment that no caller waits for is forgotten. */
 export class Signals {
   readonly #waiting = new Map<string, (at: number) => void>();
 
@@ -7,7 +7,7 @@ export class Signals {
     return new Promise((resolve) => this.#waiting.set(name, resolve));
   }
 
-  /** Says that the moment has come. */
+  /** Reports that the moment has come. */
   give(name: string, at: number): void {
     const resolve = this.#waiting.get(name);
     this.#waiting.delete(name);

@@ -4,13 +4,15 @@
 export interface Session {
   /** Runs one cell or all. Resolves with the time at which the client learned that the run has ended, with or without success. */
   run(cell?: number): Promise<number>;
+  /** Replaces the code of a cell and runs it, in one request. Resolves as `run` does. */
+  edit?(cell: number, code: string): Promise<number>;
   /** Runs code outside of the cells, as agents do. Resolves with the time of the answer. */
   call(code: string): Promise<number>;
   /** Resolves when this text has been printed. */
   printed(text: string): Promise<unknown>;
   /** Asks for the end of the running work; `run` resolves when it has ended. */
   interrupt(): void;
-  /** Resolves when something can run again after an interrupt. */
+  /** Resolves when code can run again after an interrupt. */
   idle(): Promise<unknown>;
   /** Resolves with the time at which the client received the death of the kernel. */
   lost(): Promise<number>;
@@ -33,7 +35,7 @@ export interface Subscription {
   readonly port: number;
   /** The bytes that they send; they use these in turns. */
   readonly requests: readonly Buffer[];
-  /** The process that serves it, when it is not the subject's. */
+  /** The id of the serving process, if that is not the subject's process. */
   readonly pid?: number;
 }
 
@@ -44,6 +46,14 @@ export interface Subject {
   readonly firstAnswerMs?: number;
   /** Saves a notebook with these cells, and returns a function that opens a session on it, which resolves when it is ready. */
   prepare?(codes: readonly string[]): Promise<() => Promise<Session>>;
+  /** Whether its sessions have `edit`, and run all cells in one request. */
+  readonly editsCells?: boolean;
+  /** Writes a notebook file with these cells, and returns a function that runs it from the command line. */
+  runFile?(codes: readonly string[]): Promise<() => Promise<void>>;
+  /** Makes `count` files of Jupyter. Returns a function that converts them to notebooks of marimo, from the command line. */
+  convertFiles?(count: number): Promise<() => Promise<void>>;
+  /** Runs a notebook with these cells, and returns a function that exports it as an HTML page. */
+  exportPage?(codes: readonly string[]): Promise<() => Promise<void>>;
   /** Reads a saved notebook of two cells. */
   reads?(): Promise<Repeated>;
   /** Saves a new notebook with one cell. */
@@ -58,7 +68,7 @@ export interface Subject {
 /** A server that can be started. */
 export interface Contestant {
   readonly name: ContestantName;
-  /** Its description, for the results. */
+  /** The description of the server, for the results. */
   readonly title: string;
   launch(): Promise<Subject>;
 }

@@ -1,20 +1,57 @@
 /** Troupe, driven as its own clients drive it: everything over HTTP, events from the session's stream. */
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Api, MARK } from '../api.ts';
+import { runCommand } from '../commands.ts';
 import { Feed } from '../feed.ts';
 import { type LaunchedServer, launchServer } from '../server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { type Answer, decoded, expected, type Wire } from '../wire.ts';
+import { jupyterFiles, notebookFile } from './notebook-files.ts';
 import type { Contestant, Session, Subject } from './subject.ts';
 
 /** Returns Troupe, from the file of its program. */
 export function troupe(main: string): Contestant {
-  return { name: 'troupe', title: 'Troupe', launch: async () => subject(await launchServer({ main })) };
+  const cli = join(dirname(main), 'cli.js');
+  return { name: 'troupe', title: 'Troupe', launch: async () => subject(await launchServer({ main }), cli) };
 }
 
-function subject({ pid, firstAnswerMs, api, end }: LaunchedServer): Subject {
-  const { port } = api.endpoint;
+function subject({ pid, firstAnswerMs, api, end }: LaunchedServer, cli: string): Subject {
+  const { port, token, workspaceId } = api.endpoint;
+  const folder = temporaryFolder('commands');
+  const command = (...args: string[]) =>
+    runCommand(process.execPath, [cli, ...args], {
+      cwd: folder.path,
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder.path,
+        SERVICE_BASE_URL: `http://127.0.0.1:${port}`,
+        SERVICE_ACCESS_TOKEN: token,
+        SERVICE_WORKSPACE_ID: workspaceId,
+      },
+    });
   return {
     pid,
     firstAnswerMs,
+    editsCells: true,
+    async runFile(codes) {
+      writeFileSync(join(folder.path, 'commands.py'), notebookFile(codes));
+      return () => command('run', '--rm', 'commands.py', '-o', 'commands.html');
+    },
+    async convertFiles(count) {
+      const files = jupyterFiles(folder.path, count);
+      return () => command('notebooks', 'import', ...files);
+    },
+    async exportPage(codes) {
+      const { id } = await api.session(codes);
+      for (const [index] of codes.entries()) await api.run(id, `c${index}`);
+      const request = api.bytes('GET', `/api/v3/notebooks/${id}/export?format=html`);
+      return async () => {
+        const wire = await api.wire();
+        expected(await wire.send(request), 200);
+        wire.close();
+      };
+    },
     async prepare(codes) {
       const id = await api.notebook(codes);
       const open = api.openBytes(id, await api.environment());
@@ -33,7 +70,10 @@ function subject({ pid, firstAnswerMs, api, end }: LaunchedServer): Subject {
       port,
       requests: [api.bytes('GET', `/api/v3/notebook-sessions/${(session as TroupeSession).id}/events`)],
     }),
-    end,
+    async end() {
+      await end();
+      folder.remove();
+    },
   };
 }
 
@@ -60,9 +100,16 @@ class TroupeSession implements Session {
     return new TroupeSession(api, id, wire, feed);
   }
 
-  async run(cell?: number): Promise<number> {
+  run(cell?: number): Promise<number> {
+    return this.#execute(this.#api.executeBytes(this.id, ...(cell === undefined ? [] : [`c${cell}`])));
+  }
+
+  edit(cell: number, code: string): Promise<number> {
+    return this.#execute(this.#api.editBytes(this.id, `c${cell}`, code));
+  }
+
+  async #execute(request: Buffer): Promise<number> {
     const ended = this.#feed.until(MARK.completed, MARK.failed, MARK.cancelled);
-    const request = this.#api.executeBytes(this.id, ...(cell === undefined ? [] : [`c${cell}`]));
     this.#accepted = this.#send(request).then(
       (answer) => decoded<{ runId: string }>(expected(answer, 202)).runId,
     );

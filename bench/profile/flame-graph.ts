@@ -3,9 +3,9 @@
 /** A function in one place of the call tree. */
 export interface FlameNode {
   readonly name: string;
-  /** Its place, such as `main.js:120`; empty for functions of Node.js itself. */
+  /** The place of the function, such as `main.js:120`; empty for functions of Node.js itself. */
   readonly place: string;
-  /** Its own time, without its children. */
+  /** The function's own time, without its children. */
   readonly self: number;
   readonly children: readonly FlameNode[];
 }
@@ -13,7 +13,7 @@ export interface FlameNode {
 const WIDTH = 1200;
 const ROW = 17;
 const TOP = 40;
-/** Narrower boxes are left out, in shares of the whole. */
+/** Narrower boxes are left out. The width is a share of the whole. */
 const MIN_SHARE = 0.001;
 const CHAR_WIDTH = 6.6;
 
@@ -74,7 +74,7 @@ function place(node: FlameNode, x: number, depth: number, whole: number, boxes: 
   }
 }
 
-/** Joins children that are the same function. */
+/** Joins children that stand for the same function. */
 function merged(children: readonly FlameNode[]): readonly FlameNode[] {
   const byName = new Map<string, FlameNode>();
   for (const child of children) {

@@ -9,7 +9,7 @@ import { placeOf } from './source-places.ts';
 
 /** Profiles cover more units than counts do, because their samples need enough time. */
 const UNITS_FOR_A_COUNT = 5;
-/** How the file ends that has the flame graph of processor time. */
+/** The ending of the file with the flame graph of processor time. */
 export const CPU_GRAPH = '-cpu.svg';
 const IDLE = '(idle)';
 
@@ -84,7 +84,7 @@ function namesOf(callFrame: Runtime.CallFrame) {
   return { name: callFrame.functionName || '(anonymous)', place: placeOf(callFrame) };
 }
 
-/** Whether it belongs to making the profile, or to doing nothing. */
+/** Whether the function belongs to the profiling itself, or to idling. */
 function isOfNobody({ functionName, url }: Runtime.CallFrame): boolean {
   return functionName === IDLE || url.startsWith('node:inspector');
 }

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 const maps = new Map<string, SourceMap | undefined>();
 
 /**
- * Returns the place as `src/http/edge/exchange.ts:120`, or by the name of the package. Empty for a function without a
- * file.
+ * Returns the place in the form `src/http/edge/exchange.ts:120`, or the name of the package. Empty
+ * for a function without a file.
  */
 export function placeOf({ url, lineNumber, columnNumber }: Runtime.CallFrame): string {
   if (!url.startsWith('file:')) return url;

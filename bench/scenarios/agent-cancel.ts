@@ -26,7 +26,7 @@ const unit: UnitOfWork = {
 export const agentCancel: Scenario = {
   name: 'agent-cancel',
   title:
-    'Cancelling an answer that a model is giving: from the POST until the provider sees the connection close, and until the terminal status is on the event stream',
+    'A prompt, until its first text is on the event stream; then cancelling the answer: from the POST until the provider sees the connection close, and until the terminal status is on the event stream',
   limitS: 60,
   unit,
   async run(stage) {
@@ -36,18 +36,21 @@ export const agentCancel: Scenario = {
     const id = await api.conversation('openai-compatible/hang');
     const feed = await api.follow(id);
     const wire = await api.wire();
+    const begunMs: number[] = [];
     const closedMs: number[] = [];
     const terminalMs: number[] = [];
     const rounds = stage.count(100);
     for (let i = -5; i < rounds; i++) {
       const took = await cancelAnswer(api, id, { vendor, feed, wire });
       if (i < 0) continue;
+      begunMs.push(took.begunMs);
       closedMs.push(took.closedMs);
       terminalMs.push(took.terminalMs);
     }
     feed.close();
     wire.close();
     return [
+      spread('first text, from the POST of the prompt, of a model that answers at once', begunMs),
       spread('connection to the vendor closed', closedMs, { p99: 250 }),
       spread('terminal status', terminalMs, { p99: 250 }),
     ];
@@ -64,13 +67,18 @@ async function cancelAnswer(
   { vendor, feed, wire }: { readonly vendor: Vendor; readonly feed: Feed; readonly wire: Wire },
 ) {
   const begun = feed.until('It has begun.');
+  const askedAt = performance.now();
   const { runId } = decoded<{ runId: string }>(expected(await wire.send(api.promptBytes(sessionId)), 202));
-  await begun;
+  const begunMs = (await begun) - askedAt;
   const cancelBytes = api.bytes('POST', `/api/v3/runs/${runId}/cancel`, {});
   const [left, cancelled, ready] = [vendor.left(), feed.until(MARK.cancelled), feed.until(MARK.ready)];
   const startedAt = performance.now();
   const [answer, leftAt, cancelledAt] = await Promise.all([wire.send(cancelBytes), left, cancelled]);
   expected(answer, 202);
   await ready;
-  return { closedMs: leftAt - performance.timeOrigin - startedAt, terminalMs: cancelledAt - startedAt };
+  return {
+    begunMs,
+    closedMs: leftAt - performance.timeOrigin - startedAt,
+    terminalMs: cancelledAt - startedAt,
+  };
 }

@@ -7,7 +7,7 @@ import { expected } from '../wire.ts';
 const KERNELS = 4;
 const CONNECTIONS = 16;
 
-/** The work that the server still does while notebooks need more processors than there are. */
+/** How much work the server still does while notebooks need more processors than there are. */
 export const busyKernels: Scenario = {
   name: 'busy-kernels',
   title: `GETs of a notebook and runs of one session, while no other kernel computes, and while ${KERNELS} do without a pause`,

@@ -24,7 +24,7 @@ interface DecodingCosts {
   readonly texts: readonly number[];
 }
 
-/** The processor time that the clients cost their programs. */
+/** The processor time that the clients take in their programs. */
 export const clients: Scenario = {
   name: 'clients',
   title: `A request of both clients, compared with \`fetch\` and httpx2 alone, and a run of ${CELLS} cells decoded by the Python client, compared with pydantic`,

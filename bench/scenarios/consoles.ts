@@ -11,7 +11,7 @@ const CONNECTIONS = 8;
 const MAX_RATIO = 1.1;
 const KIB = 1024;
 
-/** The cost of watching operators for others. */
+/** The cost that watching operators cause for others. */
 export const consoles: Scenario = {
   name: 'consoles',
   title:

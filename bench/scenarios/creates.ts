@@ -18,20 +18,23 @@ const unit: UnitOfWork = {
   },
 };
 
-/** How fast notebooks are created. */
+/** How fast notebooks and environments are created. */
 export const creates: Scenario = {
   name: 'creates',
-  title: `Creating notebooks, each on disk before the response: ${WRITERS} writers, and one`,
-  limitS: 60,
+  title: `Creating notebooks and environments, each on disk before the response: ${WRITERS} writers, and one`,
+  limitS: 90,
   unit,
   async run(stage) {
     const { api, pid } = await stage.server();
     const { port } = api.endpoint;
     const request = api.bytes('POST', '/api/v3/notebooks', CREATE);
+    const environment = api.bytes('POST', '/api/v3/execution-environments', {});
     const forMs = stage.quick ? 500 : 1_500;
     const load = { port, request, warmUpMs: 500, forMs, expect: 201 };
     const rates: number[] = [];
     const together: number[] = [];
+    const environmentRates: number[] = [];
+    const environments: number[] = [];
     const alone: number[] = [];
     const cpuUs: number[] = [];
     for (let round = 0; round < stage.count(5, 2); round++) {
@@ -42,12 +45,17 @@ export const creates: Scenario = {
       cpuUs.push(((mainThreadMs(pid) - before) * 1000) / many.latenciesMs.length);
       rates.push(many.perSecond);
       together.push(...many.latenciesMs);
+      const others = await runClosedLoop({ ...load, request: environment, connections: WRITERS });
+      environmentRates.push(others.perSecond);
+      environments.push(...others.latenciesMs);
       alone.push(...(await runClosedLoop({ ...load, connections: 1 })).latenciesMs);
     }
     return [
       atLeast(`${WRITERS} writers`, median(rates), '/s', 20_000),
       spread(`${WRITERS} writers, answer`, together, { p99: 15 }),
       atMost(`${WRITERS} writers, CPU of the server for one`, median(cpuUs), 'µs'),
+      atLeast(`${WRITERS} writers, environments`, median(environmentRates), '/s'),
+      spread(`${WRITERS} writers, answer to an environment`, environments),
       spread('one writer, answer', alone, { p50: 0.8 }),
     ];
   },

@@ -8,10 +8,10 @@ import type { LaunchedServer } from '../server.ts';
 import { expected, type Wire } from '../wire.ts';
 import { cancelOnce, LOOP } from './cancel.ts';
 
-/** The process of which kernels are forked. */
+/** The process that forks kernels. */
 const HOST = 'troupe-zygote';
 const FIRST_MS = 10_000;
-/** How much slower than later the slowest of the first seconds may be. */
+/** How much slower than later operations the slowest of the first seconds may be. */
 const MOST = 1.5;
 const MAX_READY_WAIT_MS = 30_000;
 
@@ -22,7 +22,7 @@ interface Times {
   readonly cancel: number[];
 }
 
-/** Whether a server that says that it is ready is as fast as later. */
+/** Compares the first seconds of a ready server with later ones. */
 export const firstSeconds: Scenario = {
   name: 'first-seconds',
   title:
@@ -91,7 +91,7 @@ async function restartHost({ pid, api }: LaunchedServer): Promise<void> {
   const request = api.bytes('GET', '/readyz');
   const deadline = performance.now() + MAX_READY_WAIT_MS;
   const isReady = async () => (await wire.send(request)).status === 200;
-  while (await isReady()) await sleep(1); // it takes a moment to be noticed
+  while (await isReady()) await sleep(1); // the end is noticed only after a moment
   while (!(await isReady())) {
     if (performance.now() > deadline) throw new Error('The kernel host did not come back.');
     await sleep(2);

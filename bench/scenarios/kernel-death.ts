@@ -49,7 +49,7 @@ async function killOnce({ api, pid }: LaunchedServer, wire: Wire): Promise<numbe
   expected(await wire.send(api.executeBytes(id, 'c0')), 202);
   await begun;
   const fresh = processTree(pid).filter((one) => !before.has(one));
-  const kernel = fresh.toSorted((a, b) => cpuMs([b]) - cpuMs([a]))[0]; // the busy one; others are waiting
+  const kernel = fresh.toSorted((a, b) => cpuMs([b]) - cpuMs([a]))[0]; // the busy kernel; the others are waiting
   if (kernel === undefined) throw new Error('There is no kernel process.');
   const failed = feed.until(MARK.failed);
   const startedAt = performance.now();

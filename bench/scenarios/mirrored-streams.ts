@@ -12,7 +12,7 @@ const code = (prints: number) =>
   `import time as _time\nfor _ in range(${prints}):\n` +
   `    print(f"${TIME_MARK}{_time.time() * 1000:017.3f}")\n    _time.sleep(${1 / PRINTS_A_SECOND})`;
 
-/** The cost of subscribers at another worker than the home of the session. */
+/** The cost of subscribers that are connected to another worker than the home of the session. */
 export const mirroredStreams: Scenario = {
   name: 'mirrored-streams',
   title: `A line printed ${PRINTS_A_SECOND} times per second, to subscribers of the only process and to those at another worker`,

@@ -15,7 +15,7 @@ const LITTLE: Stock = { notebooks: 100, sessions: 10, runs: 1_000 };
 const MUCH: Stock = { notebooks: 100_000, sessions: 1_000, runs: 1_000_000 };
 const MUCH_QUICKLY: Stock = { notebooks: 2_000, sessions: 100, runs: 20_000 };
 const PAGE = 50;
-/** How much slower a full store may be than one with little in it. */
+/** How much slower a full store may be than a nearly empty one. */
 const MOST = 1.1;
 
 /** A data directory, and facts about its content. */
@@ -169,7 +169,7 @@ function comparedMemory(when: string, little: LaunchedServer, much: LaunchedServ
   ];
 }
 
-/** A backup takes as long as there are bytes; requests should not notice it. */
+/** The duration of a backup grows with its bytes; requests should not notice it. */
 async function comparedBackups(
   stage: Stage,
   places: readonly Place[],

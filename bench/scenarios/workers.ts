@@ -32,7 +32,10 @@ interface Subject {
    * more.
    */
   readonly free: Figures;
-  /** The same with a load that grows with the workers, so that each of them has as much to do at once as one alone has. */
+  /**
+   * The same, with a load that grows with the workers, so that each of them has as much to do as a
+   * single worker has alone.
+   */
   readonly alike: Pick<Figures, 'getUs' | 'runUs'>;
   /** With quotas: the number of requests in a second. */
   readonly limited: Figures;
@@ -54,7 +57,8 @@ export const workers: Scenario = {
     const subjects: Subject[] = [];
     for (const size of SIZES) subjects.push(await start(stage, size));
     const [rounds, forMs] = [stage.count(5, 1), stage.quick ? 1_000 : 2_000];
-    // Until their code is compiled, they are slower; each of several workers compiles it for itself.
+    // Until their code is compiled, servers are slower. Each of several workers compiles it for
+    // itself.
     for (const subject of subjects) await measure(subject, subject.size * forMs, none());
     // The servers take turns, so that a busy moment of the machine affects all of them.
     for (let round = 0; round < rounds; round++) {
@@ -90,7 +94,7 @@ function none(): Figures {
   return { gets: [], creates: [], runs: [], getUs: [], runUs: [] };
 }
 
-/** Opens sessions of which every worker has as many. */
+/** Opens sessions, the same number in every worker. */
 async function evenSessions(api: Api): Promise<readonly RunningSession[]> {
   const sessions: RunningSession[] = [];
   const counts = new Map<number, number>();
@@ -195,7 +199,10 @@ function compare(subjects: readonly Subject[]): readonly Measure[] {
   });
 }
 
-/** Returns the median of the ratios of the rounds, in which both were measured one after the other. */
+/**
+ * Returns the median of the ratios of the rounds. In each round both were measured one after the
+ * other.
+ */
 function ratio(values: readonly number[], base: readonly number[]): number {
   return median(values.map((value, round) => value / base[round]!));
 }

@@ -7,14 +7,14 @@ import { type Address, addressText } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { statePath } from './state-path.ts';
 
-/** The events of one actor since the last report. Its state is the one at the time of reading. */
+/** The events of one actor since the last report, with its state at the time of reading. */
 export interface Move {
   readonly type: 'moved';
   readonly address: Address;
   readonly actor: Inspectable;
-  /** Undefined when it came into memory. */
+  /** Undefined when the actor came into memory. */
   readonly from: unknown;
-  /** The types of the events; only of the last events when there were many. */
+  /** The types of the events, or of the last events if there were many. */
   readonly events: string[];
 }
 
@@ -56,7 +56,7 @@ export class ActorChanges {
     else if (change.type === 'refused') this.#refuse(change);
     else {
       const { actor, presence } = change;
-      // An actor that has come back: its later events must follow the event of its leaving.
+      // The actor has come back, so its later events must follow the event of its leaving.
       this.#moves.delete(addressText(actor.address));
       this.#changes.push({ type: 'left', address: actor.address, state: statePath(actor.state), presence });
     }

@@ -13,8 +13,8 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   /** The version that snapshots are stored with. A stored snapshot of another version is not read. */
   readonly machineVersion: number;
   /**
-   * Reads an actor from records that say all that a restart keeps of it, which their owner writes in the turn in which the
-   * actor moves. Absent: the runtime stores a snapshot of each actor.
+   * Reads an actor from records that contain everything a restart needs. The owner of the records writes them in the turn in which
+   * the actor moves. Absent: the runtime stores a snapshot of each actor.
    */
   readonly storedIn?: (store: Pick<Store, 'get'>, id: ActorId) => ActorSnapshot | undefined;
   /** Whether each actor gets an id that was made for it, so that `spawn` need not look for an earlier one. */
@@ -22,8 +22,8 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   /** An event that the runtime sends to an actor restored from its snapshot, if its state takes the event. */
   readonly restored?: EventFromLogic<Machine>;
   /**
-   * Whether actors of other kinds in several workers speak to one of this kind. In a store that is shared it is then spoken to in
-   * shared turns only (`Store.decide`), and is in memory for that long: it owns nothing.
+   * Whether actors of other kinds, in several workers, send commands to this kind. Its actors are commanded in shared turns only
+   * (`Store.decide`) and leave memory afterwards, so they own nothing.
    */
   readonly isShared?: boolean;
   /**
@@ -32,14 +32,28 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
    */
   readonly openIn?: (workspaceId: string, limit: number) => Iterable<string>;
   /**
-   * Returns the id of the notebook or conversation that an actor is at home with. Absent: it is at home with its workspace, unless
-   * its kind is shared and so has no home. Only the worker of its home has an actor in memory.
+   * Returns the id of the notebook or conversation whose home the actor shares. Absent: the actor shares the home of its
+   * workspace; an actor of a shared kind has no home. An actor is only in the memory of its home.
    */
   readonly homeOf?: (context: ContextFrom<Machine>) => string;
   /** Whether the actors of this kind that own something are counted over all workers (`residentsOfAll`). */
   readonly isCounted?: boolean;
-  /** Returns the part of a context that operators may see; when absent, they see nothing of it. */
+  /** Returns further facts for the refusal of an event with this code; undefined when the code has none. */
+  readonly refused?: (
+    code: string,
+    context: ContextFrom<Machine>,
+    event: EventFromLogic<Machine>['type'],
+  ) => RefusalFacts | undefined;
+  /** Returns the members of a context that operators may see; absent: they see none. */
   readonly shown?: (context: ContextFrom<Machine>) => ShownContext;
+}
+
+/** Facts that a refusal tells in addition to its code. */
+export interface RefusalFacts {
+  /** A sentence for people. */
+  readonly text: string;
+  /** Members of the problem document. */
+  readonly members: Readonly<Record<string, unknown>>;
 }
 
 /** Restores the type of `resolveState`, which XState loses for a generic machine. */
@@ -52,7 +66,7 @@ export interface Peek<Machine extends AnyStateMachine = AnyStateMachine> {
   readonly snapshot: SnapshotFrom<Machine>;
   /** Whether it is in the memory of this process. */
   readonly live: boolean;
-  /** Whether a dead process left the actor in a resident state, in which case its resources are gone. */
+  /** Whether the actor was in a resident state when its process died, so that its resources are gone. */
   readonly isLost: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;

@@ -26,10 +26,10 @@ export type ActorStream = PublishedStream<ActorStreamEnvelope>;
 
 /** The actors in the memory of other workers. */
 export interface ActorsElsewhere {
-  /** Asks the other workers to report events of these actors from now on, in place of the earlier selection. */
+  /** Asks the other workers to report events of these actors from now on. Replaces the earlier selection. */
   follow(interests: readonly ActorInterest[]): void;
   /**
-   * Resolves with the number of the workspace's actors in the other workers, once these no longer report about the earlier
+   * Resolves with the number of the workspace's actors in the other workers, once these workers have stopped reporting the earlier
    * selection.
    */
   countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]>;
@@ -57,7 +57,7 @@ interface FollowedStream extends ActorInterest {
   readonly stream: ActorStream;
   /** The kinds that have moved since their counts were sent. */
   readonly movedKinds: Set<string>;
-  /** When counts are sent. */
+  /** Decides when counts are sent. */
   readonly counting: Pace;
   end: NodeJS.Timeout | undefined;
 }
@@ -69,7 +69,7 @@ export class ActorEvents implements Disposable {
   readonly #options: ActorEventsOptions;
   readonly #followed = new Set<FollowedStream>();
   readonly #changes = new ActorChanges();
-  /** The reports of other workers since the last time. */
+  /** The reports of other workers since the last sending. */
   #reports: ActorReport[] = [];
   readonly #pace = new Pace(REPORT_GAP_MS, () => this.#publish());
   #stopWatching: (() => void) | undefined;

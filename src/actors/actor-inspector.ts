@@ -11,13 +11,13 @@ import { type Inspectable, inspected } from './inspected-actor.ts';
 import { shownContext } from './own-actor.ts';
 import { Trail } from './trail.ts';
 
-/** The same number as `LiveActors` keeps in memory of actors that own nothing. */
+/** The limit that `LiveActors` has for actors in memory that own nothing. */
 const MAX_LISTED = 1_000;
 
 /** The sources of an inspector. */
 export interface Inspected<Machine extends AnyStateMachine> {
   readonly definition: ActorDefinition<Machine>;
-  /** Whether they are in memory during shared turns only: see `ActorDefinition.isShared`. */
+  /** Whether these actors are in memory during shared turns only: see `ActorDefinition.isShared`. */
   readonly isPassing: boolean;
   peek(id: ActorId): Peek<Machine> | undefined;
   stored(id: ActorId): ActorSnapshot | undefined;
@@ -34,8 +34,8 @@ export class ActorInspector<Machine extends AnyStateMachine> {
   }
 
   /**
-   * Yields the actors of a workspace that are in memory only during shared turns, which a list therefore reads from the
-   * store. Leaves out actors whose record is damaged.
+   * Yields the actors of a workspace that are in memory only during shared turns; a list reads these from the store. Leaves out
+   * actors whose record is damaged.
    */
   *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
     const { definition, isPassing } = this.#actors;

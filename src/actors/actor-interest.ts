@@ -2,11 +2,11 @@
 import type { Address } from './address.ts';
 
 export interface ActorChoice {
-  /** Only actors of this kind. */
+  /** Chooses actors of this kind; absent: of every kind. */
   readonly kind?: string | undefined;
-  /** Only the actor of this kind with this id. */
+  /** Chooses the one actor of this kind with this id. */
   readonly id?: string | undefined;
-  /** Whether to send the transitions of each actor; otherwise counts by state, and refusals. */
+  /** Whether to send the transitions of each actor; otherwise counts by state and refusals are sent. */
   readonly moves: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface ActorInterest {
   readonly choice: ActorChoice;
 }
 
-/** Returns whether the actor is one of those that are followed. */
+/** Returns whether the actor is followed. */
 export function concerns({ workspaceId, choice }: ActorInterest, address: Address): boolean {
   return (
     address.workspaceId === workspaceId &&

@@ -33,6 +33,7 @@ import type { ActorDefinition, Peek } from './actor-definition.ts';
 import { ActorInspector } from './actor-inspector.ts';
 import { type ActorId, type Address, addressText } from './address.ts';
 import { type ChartState, chartOf } from './chart.ts';
+import { InitialStates } from './initial-state.ts';
 import type { LiveActors } from './live-actors.ts';
 import { NoticeBus, type NoticeListener } from './notice-bus.ts';
 import { type OwnActor, ownActor } from './own-actor.ts';
@@ -56,6 +57,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   readonly #transitions: Counter;
   /** See `LiveActor.isPassing`. */
   readonly #isPassing: boolean;
+  readonly #initialStates: InitialStates<Machine>;
   readonly inspector: ActorInspector<Machine>;
   /** The name under which the store lists actors of this process; undefined in a server of one process. */
   readonly owner: string | undefined;
@@ -71,7 +73,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#transitions = metrics.transitions.of(definition.kind);
     this.#definition = definition;
     this.#store = store;
-    this.#isPassing = definition.isShared === true && store.isShared;
+    this.#isPassing = definition.isShared === true;
+    this.#initialStates = new InitialStates(definition.machine);
     this.#live = live;
     this.owner = live.owners.own;
     this.#stored = new StoredActors(definition, store, live.owners);
@@ -92,7 +95,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#notices.listen(listener);
   }
 
-  /** Calls `watcher` with every notice of one actor, once it is committed. Returns a function that ends this. */
+  /** Calls `watcher` with every notice of one actor, once it is committed. Returns a function that removes the watcher. */
   watch(id: ActorId, watcher: (notice: EmittedFrom<Machine>) => void): () => void {
     return this.#notices.watch(this.#address(id), watcher);
   }
@@ -105,10 +108,26 @@ export class ActorKind<Machine extends AnyStateMachine> {
     if (!isNew && (this.#inMemory.has(keyOf(id)) || this.#stored.get(id) !== undefined))
       throw new Error(`There is an actor at ${addressText(address)} already.`);
     const now = timestamp();
+    const begun = this.#isPassing ? this.#begin(address, input, now) : undefined;
+    if (begun !== undefined) return begun;
     const times = { createdAt: now, updatedAt: now, revision: 0 };
     const actor = this.#start(address, { input }, times, undefined);
     this.#live.noteMove(actor, now);
     return actor.ref.getSnapshot();
+  }
+
+  /** Stores an actor that would leave memory at once. Returns undefined when it has to be in memory. */
+  #begin(address: Address, input: InputFrom<Machine>, now: string): SnapshotFrom<Machine> | undefined {
+    const { machine, machineVersion, storedIn } = this.#definition;
+    // A watcher shows the actor with its history.
+    if (storedIn !== undefined || this.#live.watch.isWatched) return undefined;
+    const begun = this.#initialStates.of(input);
+    if (begun === undefined) return undefined;
+    const { value, context }: AnyMachineSnapshot = begun;
+    const times = { createdAt: now, updatedAt: now, revision: 1 };
+    const record = { machine: machine.id, machineVersion, value, context, ...times };
+    this.#store.write((tx) => tx.put(actorSnapshots, record, address.workspaceId, address.kind, address.id));
+    return begun;
   }
 
   /** Sends a command and returns the new state. Throws `not_found`, and the state's refusal when it does not take it. */
@@ -120,12 +139,12 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return actor.ref.getSnapshot();
   }
 
-  /** Throws the error of `ask`, and changes nothing. */
+  /** Throws the error that `ask` would throw; changes nothing. */
   check(id: ActorId, event: EventFromLogic<Machine>): void {
     this.#accepting(id, event);
   }
 
-  /** Throws the refusal of the stored state. Unlike `check` it restores nothing, and an unknown id refuses nothing. */
+  /** Throws the refusal of the stored state. Unlike `check` it restores nothing, and does not throw for an unknown id. */
   checkStored(id: ActorId, event: EventFromLogic<Machine>): void {
     const snapshot: AnyMachineSnapshot | undefined = this.peek(id)?.snapshot;
     if (snapshot !== undefined && !snapshot.can(event)) {
@@ -160,7 +179,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return this.#find(id) === undefined ? undefined : this.peek(id);
   }
 
-  /** Removes an actor that owns nothing, from memory and with the transaction from the store. */
+  /** Removes an actor that owns nothing from memory, and from the store with the transaction. */
   erase(tx: Transaction, id: ActorId): void {
     const actor = this.#inMemory.get(keyOf(id));
     if (actor !== undefined) this.#live.erase(actor);
@@ -168,7 +187,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     tx.remove(actorSnapshots, id.workspaceId, this.#definition.kind, id.id);
   }
 
-  /** Returns the addresses of the actors that own something, also those that do so since this turn. */
+  /** Returns the addresses of the actors that own something, including those that began to in this turn. */
   residents(): Address[] {
     return this.#live.residents(this.#definition.kind);
   }
@@ -198,7 +217,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
 
   /** Returns the refusal of a command, which the trail of the actor notes. */
   #refusal(snapshot: AnyMachineSnapshot, address: Address, event: string): Error {
-    const error = refusal(snapshot, address, event);
+    const { refused = () => undefined } = this.#definition;
+    const error = refusal(snapshot, address, event, (code) => refused(code, snapshot.context, event));
     if (!(error instanceof AppError)) return error;
     const { code } = error;
     this.#metrics.refusals.of(address.kind, code).add();
@@ -265,7 +285,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const { status, error } = actor.ref.getSnapshot();
     if (status === 'error') throw error;
     if (watch.isWatched && status === 'active') watch.tell({ type: 'moved', actor, from: undefined });
-    // Set after `start`, which announces the state an actor begins in: restoring an actor is not a transition.
+    // Subscribed after `start`, which announces the initial state: restoring an actor is not a transition.
     ref.subscribe({
       next: () => {
         this.#transitions.add();

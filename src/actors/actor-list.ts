@@ -4,7 +4,7 @@ import type { Actor, ActorCount, ActorPage } from '#src/wire/actor.ts';
 import { type Inspectable, inspected } from './inspected-actor.ts';
 import { liesIn, statePath } from './state-path.ts';
 
-/** Which actors of a workspace to list. Absent members filter nothing. */
+/** The filters of a list of actors. Absent members filter nothing. */
 export interface ActorQuery {
   readonly kind?: string | undefined;
   /** The path of a state; it also selects the states within that one. */

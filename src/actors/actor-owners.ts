@@ -1,8 +1,8 @@
-/** The processes that have actors in memory, and the one of them that decides for an actor. */
+/** The processes that have actors in memory, and the rule which of them decides for an actor. */
 export interface ActorOwners {
-  /** The name of this process in the actors that it stores; undefined in a server of one process. */
+  /** The name that this process writes into the actors it stores; undefined in a server of one process. */
   readonly own: string | undefined;
-  /** Returns whether the noted name is that of another living process. */
+  /** Returns whether `owner` is the name of another living process. */
   livesElsewhere(owner: string): boolean;
   /**
    * Returns whether this process is the home of a notebook or conversation (`id`) of the workspace; without `id`, of

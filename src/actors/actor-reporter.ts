@@ -28,12 +28,12 @@ export interface ActorReporterOptions {
   readonly watch: Pick<ActorWatch, 'add'>;
   /** Resolves once all decisions so far are on disk; undefined when they are. */
   readonly durable: () => Promise<void> | undefined;
-  /** Resolves with whether the other worker has taken the reports. */
+  /** Resolves with true once the other worker has accepted the reports, with false if it refused them. */
   readonly send: (worker: number, reports: ActorReports) => Promise<boolean>;
 }
 
 export const REPORT_GAP_MS = 100;
-/** The events of one worker until they are taken; further ones are dropped. */
+/** The most events that wait for one worker; further ones are dropped. */
 const MAX_PENDING_CHANGES = 4_096;
 
 /** A worker in which somebody follows actors of this one. */
@@ -53,7 +53,7 @@ export class ActorReporter implements Disposable {
     this.#options = options;
   }
 
-  /** Reports events of these actors to the worker from now on, in place of the earlier ones. */
+  /** Reports events of these actors to the worker from now on. Replaces the earlier selection. */
   follow(worker: number, interests: readonly ActorInterest[]): void {
     const known = this.#followers.get(worker);
     if (interests.length === 0) this.forget(worker);
@@ -75,9 +75,7 @@ export class ActorReporter implements Disposable {
     this.#stopWatching = undefined;
   }
 
-  /**
-   * Sends the noted events at once, because another worker may soon report about the same actors when they move there.
-   */
+  /** Sends the noted events at once, before another worker can report about actors that move there. */
   leaveTo(): void {
     for (const { pace } of this.#followers.values()) pace.hurry();
   }

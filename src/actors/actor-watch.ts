@@ -21,7 +21,7 @@ export class ActorWatch {
     return this.#watchers.size > 0;
   }
 
-  /** Calls `watcher` with every change. Returns a function that ends this. A watcher must not throw or command actors. */
+  /** Calls `watcher` with every change. Returns a function that removes the watcher. A watcher must not throw or command actors. */
   add(watcher: (change: ActorChange) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);

@@ -1,9 +1,9 @@
-/** Statecharts as data: as operators see them, and the commands that a state takes and refuses. */
+/** Statecharts as data: their structure for operators, and the commands that a state takes and refuses. */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { CATALOGUE, isErrorCode } from '#src/core/errors.ts';
 
 export interface ChartTransition {
-  /** The type of the event, `after <delay>`, or empty for a transition that is taken at once. */
+  /** The type of the event, `after <delay>`, or an empty text for a transition that is taken at once. */
   readonly event: string;
   /** The ids of the target states; empty when the actor stays in its state. */
   readonly targets: readonly string[];
@@ -17,14 +17,14 @@ export interface ChartState {
   readonly type: string;
   readonly initial: string | null;
   readonly tags: readonly string[];
-  /** The error codes with which it refuses events, by their type. */
+  /** The error codes of refused events, by the events' types. */
   readonly refuses: Readonly<Record<string, string>>;
   readonly runs: readonly string[];
   readonly transitions: readonly ChartTransition[];
   readonly states: readonly ChartState[];
 }
 
-/** The commands that a state takes and refuses. For an event in both lists, its data decides. */
+/** The commands that a state takes and refuses. If an event is in both lists, the data of the event decides. */
 export interface Answers {
   readonly takes: readonly string[];
   readonly refuses: readonly {
@@ -80,7 +80,7 @@ function* activeNodes(node: AnyStateNode, value: unknown): Generator<AnyStateNod
   }
 }
 
-/** A transition without a target or an action forbids its event. */
+/** A transition without a target or an action refuses its event. */
 function changes({ target, actions }: AnyTransitionDefinition): boolean {
   return target !== undefined || actions.length > 0;
 }

@@ -12,7 +12,7 @@ export interface ShownContext {
   readonly context: Readonly<Record<string, unknown>>;
 }
 
-/** The source of an inspection: an actor in memory, or the memory of an ended one. */
+/** The source of an inspection: an actor in memory, or the remembered history of an ended actor. */
 export interface Inspectable {
   readonly address: Address;
   readonly machine: { readonly id: string };

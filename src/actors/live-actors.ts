@@ -20,10 +20,11 @@ export interface LiveActor extends Inspectable {
   updatedAt: string;
   /** Counts the transitions that were stored. */
   revision: number;
-  /** Whether it leaves memory at the end of the turn, because another worker may speak to it next. */
+  /** Whether it leaves memory at the end of the turn: another worker may speak to it next. */
   readonly isPassing: boolean;
   /**
-   * The notebook or conversation that is the actor's home; undefined for a shared actor and for one whose home is its workspace.
+   * The notebook or conversation whose home is the actor's; undefined for a shared actor, and for an actor whose home is its
+   * workspace's.
    */
   readonly homeId: string | undefined;
   /** Whether the records of its owner contain everything that a snapshot would store. */
@@ -40,21 +41,21 @@ export interface LiveActor extends Inspectable {
   forget(): void;
 }
 
-/** How many actors whose state owns nothing are kept in memory. Beyond this the least recently used ones leave. */
+/** The most actors in memory whose states own nothing. Beyond this, the least recently used actors leave. */
 const MAX_IDLE_ACTORS = 1_000;
 
 /**
  * Owns which actors of all kinds are in memory, and stores those that moved.
  *
- * An actor whose state has the tag `resident` owns something that lives and stays. Of the others a bounded number stays;
- * each can be restored from its stored snapshot. All that moved in one turn is stored in that turn's commit.
+ * An actor whose state has the tag `resident` owns a live resource and stays in memory. A bounded number of the other actors stays;
+ * each can be restored from its stored snapshot. The commit of a turn stores all actors that moved in it.
  */
 export class LiveActors {
   readonly #store: Store;
   readonly watch: ActorWatch;
   readonly owners: ActorOwners;
   readonly #resident = new Set<LiveActor>();
-  /** Idle actors, the least recently used first. */
+  /** Actors that own nothing, the least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
   /** Actors of this turn that leave memory at its end. */
@@ -103,21 +104,21 @@ export class LiveActors {
     else this.#idle.add(actor);
   }
 
-  /** Takes an actor out of memory. It is not stopped. */
+  /** Removes an actor from memory without stopping it. */
   remove(actor: LiveActor): void {
     this.#resident.delete(actor);
     this.#idle.delete(actor);
     actor.forget();
   }
 
-  /** Takes an actor that threw out of memory, and remembers its history. */
+  /** Removes an actor that threw from memory, and remembers its history. */
   bury(actor: LiveActor): void {
     this.#remember(actor, 'failed');
     this.remove(actor);
     this.#store.write((tx) => this.#noteResidency(tx, actor, false));
   }
 
-  /** Takes an actor out of memory and never stores it again. */
+  /** Removes an actor from memory and never stores it again. */
   erase(actor: LiveActor): void {
     this.#tellLeft(actor, 'deleted');
     this.#moved.delete(actor);
@@ -125,13 +126,13 @@ export class LiveActors {
     actor.ref.stop();
   }
 
-  /** Takes all actors of a workspace out of memory for ever. */
+  /** Removes all actors of a workspace from memory for ever. */
   eraseWorkspace(workspaceId: string): void {
     for (const actor of [...this.all(), ...this.#moved])
       if (actor.address.workspaceId === workspaceId) this.erase(actor);
   }
 
-  /** Takes the actors out of memory that another worker now decides for. Their stored forms are current. */
+  /** Removes the actors from memory that another worker now decides for. Their stored forms are current. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     for (const actor of [...this.all()]) {
       if (!isElsewhere(actor.address.workspaceId, actor.homeId)) continue;
@@ -149,7 +150,7 @@ export class LiveActors {
         if (!isPassing) yield { workspaceId: address.workspaceId, id: homeId };
   }
 
-  /** Notes that the actor's state changed. It is stored in this turn's commit, unless its stored form stays the same. */
+  /** Notes that the actor's state changed. This turn's commit stores it, unless its stored form is unchanged. */
   noteMove(actor: LiveActor, at = timestamp()): void {
     actor.updatedAt = at;
     const committed = this.committedWith(actor);
@@ -167,15 +168,15 @@ export class LiveActors {
    */
   committedWith(actor: LiveActor): Promise<void> | undefined {
     if (!this.#moved.has(actor)) {
-      // Other workers read the stored states of this one's actors.
+      // Other workers read the states that this worker has stored.
       if (!this.#store.isShared && needsNoStoring(actor.ref.getSnapshot(), actor.stored))
         return this.#store.durable();
       this.#moved.add(actor);
     }
-    return this.#store.openTurn().durable; // its commit will save the actor
+    return this.#store.openTurn().durable; // the commit of this turn will save the actor
   }
 
-  /** Writes the snapshots of all actors that moved, and lets the idle ones beyond the limit go. */
+  /** Writes the snapshots of all actors that moved, and drops the idle actors beyond the limit. */
   saveMoved(): void {
     if (this.#moved.size === 0) return;
     const moved = [...this.#moved];
@@ -221,14 +222,14 @@ export class LiveActors {
     this.residentActors.note(tx, actor.address, isNow);
   }
 
-  /** Returns the addresses of the actors of one kind that own something, also those that do so since this turn. */
+  /** Returns the addresses of the actors of one kind that own something, including those that began to in this turn. */
   residents(kind: string): Address[] {
     return [...new Set([...this.#resident, ...this.#moved])]
       .filter((actor) => actor.address.kind === kind && isResident(actor.ref.getSnapshot()))
       .map((actor) => actor.address);
   }
 
-  /** Returns whether an actor of the workspace owns something, also one that does so since this turn. */
+  /** Returns whether an actor of the workspace owns a resource such as a kernel. Changes of this turn count. */
   isActive(workspaceId: string): boolean {
     for (const actors of [this.#resident, this.#moved])
       for (const actor of actors)

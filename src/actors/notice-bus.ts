@@ -9,9 +9,9 @@ export type NoticeListener<Notice> = (
 ) => void;
 
 /**
- * Delivers the notices that actors of one kind emit. Listeners of the kind are called in the turn in which an actor
- * emits; watchers of one actor are called later, once everything that the notice tells of is committed. A listener that throws is logged: neither the
- * actor nor the other listeners notice.
+ * Delivers the notices that actors of one kind emit. Listeners of the kind are called in the turn in which an actor emits. Watchers
+ * of one actor are called later, once the reported facts are committed. A listener that throws is logged; the actor and the other
+ * listeners are not affected.
  */
 export class NoticeBus<Notice> {
   readonly #log: Log;

@@ -29,7 +29,7 @@ interface Beginnings<Machine extends AnyStateMachine> {
   readonly stored: StoredForm | undefined;
   readonly trail: Trail;
   readonly isPassing: boolean;
-  /** Gets the events that the actor takes. */
+  /** Receives the events that the actor takes. */
   readonly watch: ActorWatch;
 }
 
@@ -50,7 +50,7 @@ export function ownActor<Machine extends AnyStateMachine>(
   const { machine, machineVersion } = definition;
   const ref = new Actor<Machine>(machine, {
     ...from,
-    // The only place that also hears of events that children and timers send.
+    // Only `inspect` also reports the events that children and timers send.
     inspect: (inspected) => {
       if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
       const { type } = inspected.event;
@@ -87,7 +87,7 @@ export function ownActor<Machine extends AnyStateMachine>(
   return actor;
 }
 
-/** Returns the home in the snapshot of an actor; undefined for an actor that could not begin, which has no context. */
+/** Returns the home from an actor's snapshot; undefined for an actor that could not start and has no context. */
 export function homeIdOf<Machine extends AnyStateMachine>(
   { homeOf }: ActorDefinition<Machine>,
   { status, context }: SnapshotFrom<Machine>,

@@ -1,5 +1,6 @@
 import type { AnyMachineSnapshot } from 'xstate';
 import { AppError, CATALOGUE, isErrorCode } from '#src/core/errors.ts';
+import type { RefusalFacts } from './actor-definition.ts';
 import { type Address, addressText } from './address.ts';
 
 /** The type of a state's `meta` when it is read; `Refusals` is the type for writing it. */
@@ -8,29 +9,31 @@ interface StateMeta {
 }
 
 /**
- * Returns the refusal of `eventType` that the deepest active state gives. Throws when no active state refuses it by name,
- * or refuses it with an unknown code: either is a mistake of the chart.
+ * Returns the refusal of `eventType` by the deepest active state. Throws when no active state refuses it by name, or when the code
+ * is unknown: both are mistakes in the chart. `factsOf` returns further facts for a code.
  */
 export function refusal(
   snapshot: Pick<AnyMachineSnapshot, 'value' | 'getMeta'>,
   address: Address,
   eventType: string,
+  factsOf: (code: string) => RefusalFacts | undefined = () => undefined,
 ): AppError {
   const metas = Object.entries(snapshot.getMeta() as Record<string, StateMeta | undefined>);
   metas.sort(([a], [b]) => b.split('.').length - a.split('.').length);
   for (const [, meta] of metas) {
     const code = meta?.refuse?.[eventType];
-    if (code !== undefined) return asAppError(code, address);
+    if (code !== undefined) return asAppError(code, address, factsOf(code));
   }
   throw new Error(
     `${addressText(address)} in ${JSON.stringify(snapshot.value)} neither takes nor refuses ${eventType}.`,
   );
 }
 
-function asAppError(code: string, { kind, id }: Address): AppError {
+function asAppError(code: string, { kind, id }: Address, facts: RefusalFacts | undefined): AppError {
   if (!isErrorCode(code))
     throw new Error(`A statechart refuses with ${code}, which is not in the catalogue.`);
   const { title, advice } = CATALOGUE[code];
-  const fact = `${title} (${kind} ${id}).`;
-  return new AppError(code, advice === undefined ? fact : `${fact} ${advice}`);
+  const sentences = [`${title} (${kind} ${id}).`, facts?.text, advice];
+  const detail = sentences.filter((sentence) => sentence !== undefined).join(' ');
+  return new AppError(code, detail, facts === undefined ? {} : { members: facts.members });
 }

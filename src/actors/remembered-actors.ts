@@ -6,7 +6,7 @@ export const MAX_REMEMBERED_ACTORS = 1_000;
 
 /** The memory of an actor that has left memory. */
 export interface RememberedActor extends Inspectable {
-  /** The notebook or conversation that was the actor's home; undefined when the home was its workspace. */
+  /** The notebook or conversation whose home was the actor's; undefined when its home was its workspace's. */
   readonly homeId: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export class RememberedActors {
     return this.#actors.get(addressText(address));
   }
 
-  /** Returns the record of an actor that comes back, and forgets it. */
+  /** Returns and forgets the record of an actor that comes back. */
   take(address: Address): RememberedActor | undefined {
     const text = addressText(address);
     const actor = this.#actors.get(text);

@@ -19,7 +19,7 @@ export class ResidentActors {
     this.#owners = owners;
   }
 
-  /** Notes in the commit of an actor's move whether it owns something. */
+  /** Stores whether an actor owns something such as a kernel, in the same commit as its move. */
   note(tx: Transaction, { kind, workspaceId, id }: Address, isResident: boolean): void {
     const { own } = this.#owners;
     if (own === undefined) return;

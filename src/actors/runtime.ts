@@ -31,8 +31,8 @@ interface Kind {
 type Listed = 'all' | 'in-memory';
 
 /**
- * The actor runtime: the kinds of actors that there are, and which actors are in memory. Everything that actors decide
- * in one turn of the event loop is stored in one commit. Starting it loads no actor.
+ * The actor runtime: it owns the kinds of actors, and knows which actors are in memory. Everything that actors decide in one turn
+ * of the event loop is stored in one commit. Starting it loads no actor.
  */
 export class ActorRuntime {
   readonly #store: Store;
@@ -66,7 +66,7 @@ export class ActorRuntime {
     return actors;
   }
 
-  /** Returns a page of a workspace's actors in memory, with `ended` also of those that have left it for good lately. */
+  /** Returns a page of a workspace's actors in memory. `ended` adds actors that have ended or failed lately. */
   list(
     workspaceId: WorkspaceId,
     { ended, ...query }: ActorQuery & { readonly ended: boolean },
@@ -110,8 +110,8 @@ export class ActorRuntime {
   }
 
   /**
-   * Returns whether an actor of the workspace owns something alive; of the actors of other workers, only the counted kinds are
-   * known. In a shared turn the answer is exact.
+   * Returns whether an actor of the workspace owns a live resource. Of the actors of other workers only the counted kinds are
+   * known. The result is exact in a shared turn.
    */
   isActive(workspaceId: string): boolean {
     if (this.#live.isActive(workspaceId)) return true;
@@ -120,17 +120,17 @@ export class ActorRuntime {
     return [...this.#kinds.values()].some((kind) => kind.residentsOfAll().some(isThere));
   }
 
-  /** Yields the homes in which an actor owns something that lives; some more than once. */
+  /** Yields the homes in which an actor owns a live resource; some more than once. */
   activeHomes(): Iterable<Home> {
     return this.#live.activeHomes();
   }
 
-  /** Takes the actors out of memory that another worker now decides for; none of them owns anything. */
+  /** Removes the actors from memory that another worker now decides for; none of them owns anything. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     this.#live.leaveTo(isElsewhere);
   }
 
-  /** Takes the actors of a deleted workspace out of memory and never stores them again. */
+  /** Removes the actors of a deleted workspace from memory and never stores them again. */
   eraseWorkspace(workspaceId: string): void {
     this.#live.eraseWorkspace(workspaceId);
   }

@@ -1,4 +1,4 @@
-/** The stored states of the actors of one kind, whichever worker has them in memory. Nothing here restores an actor. */
+/** The stored states of the actors of one kind, no matter which worker has them in memory. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, SnapshotFrom } from 'xstate';
 import { type ActorSnapshot, actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
@@ -25,7 +25,7 @@ export class StoredActors<Machine extends AnyStateMachine> {
     return this.#store.get(actorSnapshots, workspaceId, kind, id);
   }
 
-  /** Returns the snapshot that an actor is restored with. Throws for one of another version of the chart. */
+  /** Returns the snapshot from which an actor is restored. Throws when another version of the chart stored it. */
   resolve({ machineVersion, value, context }: ActorSnapshot): SnapshotFrom<Machine> {
     const { kind, machine, machineVersion: ours } = this.#definition;
     if (machineVersion !== ours) throw new Error(`A stored ${kind} has chart version ${machineVersion}.`);

@@ -1,4 +1,4 @@
-/** The stored form of an actor, and the moves of it that need not be stored. */
+/** The stored form of an actor, and the rule which of its moves need not be stored. */
 import type { AnyMachineSnapshot } from 'xstate';
 import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 
@@ -8,8 +8,8 @@ export type StoredForm = Pick<ActorSnapshot, 'value' | 'context'>;
 const UNSTORED = 'unstored';
 
 /**
- * Returns whether nothing has to be stored for an actor: it equals its stored form, or its state is one that is not stored. Members
- * of the context are compared by identity.
+ * Returns whether an actor need not be stored: it equals its stored form, or its state is tagged `unstored`. Members of the context
+ * are compared by identity.
  */
 export function needsNoStoring(snapshot: AnyMachineSnapshot, stored: StoredForm | undefined): boolean {
   if (stored === undefined || snapshot.status !== 'active') return false;

@@ -21,12 +21,12 @@ export class Trail {
     return this.#state;
   }
 
-  /** Notes the actor's state when it comes into memory. */
+  /** Notes the actor's initial state in memory. */
   begin(state: unknown): void {
     this.#state = state;
   }
 
-  /** Notes an event that the actor took, and the state that it led to. Returns the state before it. */
+  /** Notes an event that the actor took, and the state after it. Returns the state before it. */
   move(type: string, to: unknown): unknown {
     const from = this.#state;
     this.#add(type, to, undefined);

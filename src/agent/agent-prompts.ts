@@ -53,8 +53,8 @@ export class AgentPrompts {
   }
 
   /**
-   * Submits a prompt. Rejects with `not_found`, `conversation_read_only`, `session_busy`, `session_closed`,
-   * `no_model_configured`, `model_not_configured`, `unknown_model` or `quota_exceeded`; nothing has changed then.
+   * Submits a prompt. Rejects with `not_found`, `conversation_read_only`, `session_busy`, `session_closed`, `no_model_configured`,
+   * `model_not_configured`, `unknown_model` or `quota_exceeded`, and then has changed nothing.
    */
   async submit(
     caller: Principal,
@@ -65,7 +65,7 @@ export class AgentPrompts {
     const { access, conversations, notebooks } = this.#options;
     const { workspaceId } = caller;
     const { notebookSessionId } = access.usable(caller, sessionId);
-    // The record of the run, the entry and an event all get the prompt.
+    // Prepared once, because the run's record, the entry and an event all contain the prompt.
     using _prepared = await prepareStrings([request.prompt]);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
@@ -79,7 +79,7 @@ export class AgentPrompts {
     return this.#submit(caller, sessionId, request, parent);
   }
 
-  /** Checks a prompt and returns its context. Throws the reason when it is refused. */
+  /** Checks a prompt and returns its context. Throws the refusal. */
   #check(caller: Principal, sessionId: string) {
     const { access, agentActors, models, budget } = this.#options;
     const { workspaceId } = caller;
@@ -119,7 +119,7 @@ export class AgentPrompts {
     mend(conversation, runId);
     const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
     turn.ask(request.prompt);
-    agentActors.start(session, turn, budget, request.timeoutS);
+    agentActors.start(session, turn, budget, { timeoutS: request.timeoutS, by: caller.userId });
     return { runId, lastEventId, json };
   }
 
@@ -166,12 +166,13 @@ export class AgentPrompts {
         );
       },
     };
+    const by = caller.userId;
     const notebookOf = (call: PromptCall): OpenNotebook => ({
       cells: () => notebooks.cells(workspaceId, sessionId),
-      runPython: (code) => notebooks.runPython(workspaceId, sessionId, code, call),
-      runCells: (cellIds) => notebooks.runCells(workspaceId, sessionId, cellIds, call),
+      runPython: (code) => notebooks.runPython(workspaceId, sessionId, code, { ...call, by }),
+      runCells: (cellIds) => notebooks.runCells(workspaceId, sessionId, cellIds, { ...call, by }),
     });
-    // Loaded with the first prompt: starting the server must not pay for it.
+    // Loaded with the first prompt, so that the start of the server does not wait for it.
     const openToolbox = async (): Promise<Toolbox<PromptCall>> => {
       const [box, forNotebooks, forDatasources] = await Promise.all([
         import('./tools/toolbox.ts'),
@@ -192,8 +193,8 @@ export class AgentPrompts {
 }
 
 /**
- * Writes down the facts that an ended server could not: that its prompt has no answer, and a result of each open call,
- * so that people see how the call ended. Models do not depend on it: `messagesOf` adds the missing results.
+ * Completes the history that an ended server left: notes that the prompt has no answer, and adds a result to each open call, so
+ * that people see how the call ended. Models do not depend on it: `messagesOf` adds missing results.
  */
 function mend(conversation: LiveConversation, runId: string): void {
   const prompt = conversation.entries.findLast(({ entry }) => entry.role === 'user')?.entry;

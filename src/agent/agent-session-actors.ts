@@ -10,6 +10,7 @@ import type { RunId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveConversation } from './live-conversation.ts';
@@ -43,8 +44,11 @@ export class AgentActors {
       machineVersion: 1,
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
-      // A conversation that is bound to a notebook has the id of the notebook.
+      // A conversation that is bound to a notebook has the notebook's id, so both have one home.
       homeOf: ({ sessionId }) => sessionId,
+      // A user who may not read the conversation may learn, when deleting its notebook, that it is busy, but not with which prompt.
+      refused: (code, context, event) =>
+        refusalFacts(code, event === 'prompt' ? occupationOf(context) : undefined, context),
       shown: ({ environmentId, notebookSessionId, openedAt, run }) => ({
         links: [
           ...(environmentId === null ? [] : [{ kind: 'environment', id: environmentId }]),
@@ -65,7 +69,7 @@ export class AgentActors {
     this.plane = new SessionPlane({ actors: this.actors, live: conversations, runs, runKind: 'agent' });
     this.actors.on((session, notice, committed) => {
       if (notice.type !== 'session.status' || notice.status === 'busy') return;
-      // The conversation may have no followers any more, and its prompt is over.
+      // The conversation may have no followers left, and its prompt is over.
       Promise.resolve(committed).then(
         () => conversations.release(session),
         () => {}, // the store reports a failed commit
@@ -73,19 +77,25 @@ export class AgentActors {
     });
   }
 
-  /** Throws the refusal of a session that would not take a prompt now. */
+  /** Throws the refusal of a session that cannot take a prompt now. */
   check(session: ActorId, budget: PromptBudget): void {
     this.actors.check(session, { type: 'prompt', runId: '' as RunId, ...budget });
   }
 
   /**
-   * Gives the session a prompt, which may take `timeoutS` seconds. The turn is ended exactly once, unless this throws the refusal.
+   * Gives the session a prompt, which may take `timeoutS` seconds. If the session refuses, this throws; otherwise the turn is ended
+   * exactly once.
    */
-  start(session: ActorId, turn: PromptTurn, budget: PromptBudget, timeoutS: number | undefined): void {
+  start(
+    session: ActorId,
+    turn: PromptTurn,
+    budget: PromptBudget,
+    { timeoutS, by }: { readonly timeoutS: number | undefined; readonly by: string },
+  ): void {
     this.#turns.set(turn.runId, turn);
     const timeoutMs = timeoutS === undefined ? undefined : timeoutS * 1000;
     try {
-      this.actors.ask(session, { type: 'prompt', runId: turn.runId, timeoutMs, ...budget });
+      this.actors.ask(session, { type: 'prompt', runId: turn.runId, timeoutMs, by, ...budget });
     } catch (error) {
       this.#turns.delete(turn.runId);
       throw error;
@@ -117,4 +127,9 @@ export class AgentActors {
       },
     });
   }
+}
+
+/** Returns the prompt that a conversation is answering. */
+function occupationOf({ run }: AgentSessionContext): Occupation | undefined {
+  return run === null ? undefined : { kind: 'run', runId: run.id, by: run.by };
 }

@@ -1,4 +1,4 @@
-/** An agent session as it is served. */
+/** An agent session in the form that the API returns. */
 import { type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { AgentSessionSummary, AgentStatus } from '#src/wire/agent.ts';
@@ -11,6 +11,12 @@ export function statusOf(peek: AgentPeek | undefined): AgentStatus {
   return peek === undefined ? 'closed' : agentStatus(peek.snapshot);
 }
 
+/** Returns the status to show. The record of a server that is gone says busy: nothing runs until the session is used again. */
+export function shownStatusOf(peek: AgentPeek | undefined): AgentStatus {
+  const status = statusOf(peek);
+  return status === 'busy' && peek?.isLost !== false ? 'ready' : status;
+}
+
 export function agentSessionSummary(
   sessionId: string,
   record: ConversationRecord,
@@ -18,16 +24,17 @@ export function agentSessionSummary(
   defaultModel: string | null,
 ): AgentSessionSummary {
   const { notebookSessionId, model, instructions, datasourceSlugs, createdBy, createdAt } = record;
-  // The record of a server that is gone says busy: nothing runs until the session is used again.
-  const status = statusOf(peek);
-  const isLost = status === 'busy' && peek?.isLost !== false;
+  const status = shownStatusOf(peek);
+  const isLost = status !== statusOf(peek);
+  const closedBy = status === 'closed' ? peek?.snapshot.context.closedBy : null;
   return {
     sessionId,
     environmentId: peek === undefined ? null : peek.snapshot.context.environmentId,
     notebookSessionId,
     ownerId: ownerOf(record),
     createdBy,
-    status: isLost ? 'ready' : status,
+    status,
+    ...(closedBy == null ? {} : { closedBy }),
     config: { model: model ?? defaultModel, instructions },
     context: { datasourceSlugs },
     currentRunId: peek === undefined || isLost ? null : (peek.snapshot.context.run?.id ?? null),

@@ -1,7 +1,4 @@
-/**
- * Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide which transitions are
- * allowed.
- */
+/** Agent sessions in the API: opening, reading, following and closing them. Their charts decide which transitions are allowed. */
 
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
@@ -37,9 +34,10 @@ import type { LiveConversations } from './live-conversations.ts';
 import { parseModelId } from './models/model-id.ts';
 import type { Models } from './models/models.ts';
 import { namingNotebook, newConversationId, savedConversation, sessionIdOf } from './named-conversation.ts';
+import { snapshotEntries } from './streamed-entries.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 
-/** Which conversations of a workspace to list. Absent members filter nothing. */
+/** The filters of a list of conversations. Absent members filter nothing. */
 export type AgentSessionQuery = PageRequest & AgentSessionFilters;
 
 export interface AgentSessionsOptions {
@@ -52,7 +50,7 @@ export interface AgentSessionsOptions {
   readonly models: Models;
   readonly notebooks: Notebooks;
   readonly outcomeOf: OutcomeOf;
-  /** Whether something is left of a conversation with this id that was deleted. */
+  /** Returns whether records of a deleted conversation with this id are still stored. */
   readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
   /** Returns whether a conversation is at home in this worker. */
   readonly owns: (workspaceId: string, sessionId: string) => boolean;
@@ -68,10 +66,9 @@ export class AgentSessions {
   }
 
   /**
-   * Opens a new conversation or one that is saved; `isNew` is false when it was open already, in this environment with
-   * this binding. Throws, without any change, `invalid_request`, `not_found`, `unknown_model`, `binding_differs`,
-   * `conversation_read_only`, `conversation_not_shared`, `notebook_not_ready` and the refusals of the states of
-   * environment and session.
+   * Opens a new or a saved conversation; `isNew` is false when it was already open in this environment with this binding. Throws,
+   * without any change, `invalid_request`, `not_found`, `unknown_model`, `binding_differs`, `conversation_read_only`,
+   * `conversation_not_shared`, `notebook_not_ready` and the refusals of the states of environment and session.
    */
   open(
     principal: Principal,
@@ -113,8 +110,8 @@ export class AgentSessions {
   }
 
   /**
-   * Resolves once `open` can decide without reading much, and once the session that the request names is awake. Rejects
-   * with the error of `checkOpen`, and when the signal aborts.
+   * Resolves once `open` can decide without much reading and the session named by the request is awake. Rejects with the error of
+   * `checkOpen`, and when the signal aborts.
    */
   async prepareOpen(
     principal: Principal,
@@ -133,8 +130,8 @@ export class AgentSessions {
   }
 
   /**
-   * Calls `use`, which reads a conversation, once that is in memory or short, and returns its result. Throws
-   * `not_found` at once.
+   * Returns the result of `use`, which reads a conversation. Waits first until the conversation is in memory, unless it is short.
+   * Throws `not_found` at once.
    */
   whenReadable<T>(principal: Principal, sessionId: string, use: () => T): T | Promise<T> {
     const { access, conversations } = this.#options;
@@ -184,7 +181,7 @@ export class AgentSessions {
     });
   }
 
-  /** Returns the session as it is served. Throws `not_found`. */
+  /** Returns the session in the form that the API returns. Throws `not_found`. */
   record(principal: Principal, sessionId: string): AgentSession {
     this.#options.access.readable(principal, sessionId);
     this.#ensureAwake({ workspaceId: principal.workspaceId, id: sessionId });
@@ -207,7 +204,7 @@ export class AgentSessions {
     access.checkControl(principal, sessionId);
     actors.check(session, { type: 'close' });
     checkState(() => this.#record(workspaceId, sessionId));
-    actors.ask(session, { type: 'close' });
+    actors.ask(session, { type: 'close', by: principal.userId });
     return this.#record(workspaceId, sessionId);
   }
 
@@ -239,9 +236,9 @@ export class AgentSessions {
     });
   }
 
-  /** Closes the agent that is bound to this notebook session, if there is one. */
-  closeBound(workspaceId: WorkspaceId, notebookSessionId: string): void {
-    this.#options.actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close' });
+  /** Closes the agent that is bound to this notebook session, if there is one, in the name of the user `by`. */
+  closeBound(workspaceId: WorkspaceId, notebookSessionId: string, by: string | undefined): void {
+    this.#options.actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close', by });
   }
 
   /**
@@ -270,7 +267,7 @@ export class AgentSessions {
   ): void {
     const now = before === undefined ? this.#times.next(workspaceId) : timestamp();
     const { model, instructions } = config;
-    // Only the owner chooses datasources. If another user sends the list unchanged, it stays the choice of the user who made it.
+    // Only the owner chooses datasources. If another user sends the same list, the choice still counts as the first user's.
     const isChosen =
       context.datasourceSlugs !== undefined && (before === undefined || ownerOf(before) === userId);
     const record: ConversationRecord = {
@@ -319,15 +316,17 @@ export class AgentSessions {
     const { conversations, plane } = this.#options;
     const { workspaceId, id: sessionId } = session;
     const latest = plane.latestRunStatus(session);
+    const record = this.#record(workspaceId, sessionId);
+    const snapshot = { ...record, entries: snapshotEntries(record.entries) };
     return [
-      { type: 'session.snapshot', sessionId, data: this.#record(workspaceId, sessionId) },
+      { type: 'session.snapshot', sessionId, data: snapshot },
       ...conversations.of(session).replay(),
       ...(latest === undefined ? [] : [latest]),
     ];
   }
 }
 
-/** Returns whether the text has the form of a conversation's id, which is that of its notebook when it is bound to one. */
+/** Returns whether the text has the form of a conversation's id; the id of a bound conversation has the form of a notebook's. */
 function isConversationId(text: string): boolean {
   return isIdOf('conversation', text) || isIdOf('notebook', text);
 }

@@ -1,4 +1,4 @@
-/** Keeps the input of a model within its limit: the oldest tool outputs are left out first, then whole exchanges. */
+/** Keeps the input of a model within its limit: first the oldest tool outputs are left out, then whole exchanges. */
 
 import type { ToolResultPart } from '#src/wire/agent.ts';
 import type { StoredEntry } from './entry.ts';
@@ -8,7 +8,7 @@ export interface Compacted {
   readonly entries: readonly StoredEntry[];
   /** Tool outputs that were left out. */
   readonly outputs: number;
-  /** Prompts that were left out with everything that followed them. */
+  /** The number of prompts that were left out, each with its answer. */
   readonly prompts: number;
 }
 
@@ -18,7 +18,7 @@ const CHARACTERS_PER_TOKEN = 4;
 const IMAGE_TOKENS = 1_500;
 const ENTRY_TOKENS = 10;
 
-/** Returns about how many tokens an entry takes when the model is shown at most `maxImages` of its pictures. */
+/** Estimates the tokens of an entry of which the model sees at most `maxImages` pictures. */
 export function tokensOf({ entry }: StoredEntry, maxImages = Number.POSITIVE_INFINITY): number {
   let characters = 0;
   let images = 0;
@@ -34,7 +34,7 @@ export function tokensOf({ entry }: StoredEntry, maxImages = Number.POSITIVE_INF
   );
 }
 
-/** The entries within `budgetTokens`. The present prompt and the outputs of its last step always stay. */
+/** Returns the entries that fit into `budgetTokens`. The current prompt and the outputs of its last step are always kept. */
 export function compact(entries: readonly StoredEntry[], budgetTokens: number): Compacted {
   const kept = [...entries];
   const images = shownImages(entries);
@@ -62,10 +62,7 @@ export function compact(entries: readonly StoredEntry[], budgetTokens: number): 
   return { entries: kept.slice(first), outputs, prompts };
 }
 
-/**
- * Returns, for each entry, how many of its pictures the model is shown. Only the last pictures of the whole
- * conversation are shown.
- */
+/** Returns, for each entry, how many of its pictures are sent. Only the last pictures of the whole conversation are. */
 function shownImages(entries: readonly StoredEntry[]): number[] {
   const shown: number[] = [];
   let left = MAX_SHOWN_IMAGES;

@@ -1,6 +1,6 @@
 /**
- * Access to conversations: a conversation may be used by its owner and the members it is shared with. Owners of the
- * workspace may read, share and hand over every conversation. Its first owner is its creator.
+ * Access to conversations. The owner of a conversation, at first its creator, and the members it is shared with may use it. Owners
+ * of the workspace may read, share and hand over every conversation.
  */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -15,7 +15,7 @@ import { memberRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import { ConversationFollowers } from './conversation-followers.ts';
 
-/** A member's grant for a conversation, as it is served. */
+/** A member's grant for a conversation, in the form that the API returns. */
 export interface Grant extends ConversationGrant {
   readonly userId: string;
   readonly createdBy: string;
@@ -33,14 +33,14 @@ export class ConversationAccess {
     return principal.role === 'owner' || this.#mayUse(principal, id, record);
   }
 
-  /** Returns the conversation. Throws `not_found` when there is none, or the caller may not know of it. */
+  /** Returns the conversation. Throws `not_found` when it does not exist, or the caller may not know of it. */
   readable(principal: Principal, id: string): ConversationRecord {
     const record = this.#store.get(conversationRecords, principal.workspaceId, id);
     if (record === undefined || !this.mayRead(principal, id, record)) throw notFound();
     return record;
   }
 
-  /** Throws `not_found`, or `conversation_read_only` for an owner of the workspace whose it is not. */
+  /** Throws `not_found`; throws `conversation_read_only` for owners of the workspace who may only read the conversation. */
   usable(principal: Principal, id: string): ConversationRecord {
     const record = this.readable(principal, id);
     if (!this.#mayUse(principal, id, record)) throw readOnly(record);
@@ -48,8 +48,8 @@ export class ConversationAccess {
   }
 
   /**
-   * Throws as `usable` does, but `conversation_not_shared` instead of `not_found` for the conversation of a notebook: every
-   * editor can see that the notebook has one, and has to know whom to ask.
+   * Throws the errors of `usable`, but `conversation_not_shared` instead of `not_found` if the conversation belongs to a notebook:
+   * every editor can see that the notebook has a conversation, and has to know whom to ask.
    */
   usableInNotebook(principal: Principal, id: string): ConversationRecord {
     const record = this.#store.get(conversationRecords, principal.workspaceId, id);
@@ -66,8 +66,8 @@ export class ConversationAccess {
   }
 
   /**
-   * Throws `conversation_read_only` unless the conversation is the caller's. Its instructions and datasources apply to
-   * the prompts of all its users, with the rights of each.
+   * Throws `conversation_read_only` unless the caller owns the conversation: its instructions and datasources apply to the prompts
+   * of all its users, with the rights of each.
    */
   checkSettings(principal: Principal, record: ConversationRecord): void {
     if (ownerOf(record) === principal.userId) return;
@@ -77,8 +77,8 @@ export class ConversationAccess {
   }
 
   /**
-   * Throws as `usable` does, but not for owners of the workspace with the right to manage it: they may close every
-   * conversation and cancel its prompts.
+   * Throws the errors of `usable`, except for owners of the workspace who may manage it: they may close every conversation and
+   * cancel its prompts.
    */
   checkControl(principal: Principal, id: string): void {
     const { role, scopes } = principal;
@@ -109,7 +109,7 @@ export class ConversationAccess {
     return grantOf(userId, grant);
   }
 
-  /** Takes a grant back, and ends the event streams that it allowed; a member may give up their own. Throws `not_found`. */
+  /** Removes a grant, and ends the event streams that it allowed. A member may remove their own grant. Throws `not_found`. */
   revoke(principal: Principal, id: string, userId: string): void {
     const { workspaceId } = principal;
     if (userId === principal.userId) this.readable(principal, id);

@@ -1,6 +1,6 @@
 /**
- * Deletes conversations. The commit of a deletion removes the record and the actor of a conversation: with them goes the right
- * to read anything of it. Its entries, grants, prompts and their assets follow in bounded steps.
+ * Deletes conversations. The commit of a deletion removes the record and the actor of a conversation, so nothing of it can be read
+ * any more. Its entries, grants, prompts and their assets follow in bounded steps.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -17,10 +17,10 @@ import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessions } from './agent-sessions.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 
-/** Records that are removed in one commit at most. */
+/** The most records that one commit removes. */
 const MAX_RECORDS = 200;
 
-/** Removes some runs of a conversation, in one commit. Returns whether none was left. */
+/** Removes some runs of a conversation, in one commit. Returns whether all are removed. */
 export type RemovePrompts = (workspaceId: WorkspaceId, conversationId: string) => boolean;
 
 /** The kind of the removals. */
@@ -52,7 +52,7 @@ export class ConversationDeletion {
   }
 
   /**
-   * Closes a conversation and returns the function that deletes it, in the same turn; there need not be one. Throws
+   * Closes a conversation, if it exists, and returns the function that deletes it, to be called in the same turn. Throws
    * `session_busy` while a prompt runs.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): (tx: Transaction) => void {

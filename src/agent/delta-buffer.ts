@@ -1,8 +1,8 @@
 export type DeltaKind = 'text-delta' | 'reasoning-delta';
 
 /**
- * Joins the text that a model sends within one turn of the event loop: one event instead of one for each token. `flush`
- * delivers the waiting text at once, in order; it is called before any other event is published.
+ * Joins the text that a model sends within one turn of the event loop, to publish one event instead of one for each token. `flush`
+ * publishes the pending text at once; it is called before any other event is published, which keeps the order.
  */
 export class DeltaBuffer {
   readonly #deliver: (kind: DeltaKind, text: string) => void;

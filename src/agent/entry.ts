@@ -14,7 +14,7 @@ export interface StoredEntry {
   readonly entry: AgentEntry;
   /** The model that wrote it; null for entries of a person or a tool. */
   readonly model: string | null;
-  /** The data to return to the provider, part by part of the content; empty when it wants none. */
+  /** The data to return to the provider, one item for each part of the content; empty when there are none. */
   readonly provider: readonly ProviderData[];
 }
 
@@ -22,7 +22,7 @@ export function textOf(entry: AgentEntry): string {
   return entry.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** Returns whether an entry ends an answer: the model said something and called nothing. */
+/** Returns whether an entry ends an answer: it has text of the model and no calls. */
 export function isAnswer({ role, content }: AgentEntry): boolean {
   return role === 'assistant' && !content.some(({ type }) => type === 'tool-call');
 }
@@ -32,9 +32,8 @@ export function callsOf(entry: AgentEntry): ToolCallPart[] {
 }
 
 /**
- * The results of the calls of one answer. A call id is not unique: some model servers use the same ids in every
- * answer, and a few use an id twice within one answer. The first result with an id then belongs to the first call with
- * it.
+ * Matches the calls of one answer with their results. A call id is not unique: some model servers use the same ids in every answer,
+ * and a few repeat an id within one answer. The first result with an id belongs to the first call with it, and so on.
  */
 export class ResultsOfAnswer {
   readonly #results = new Map<string, ToolResultPart[]>();
@@ -61,8 +60,8 @@ export class ResultsOfAnswer {
 }
 
 /**
- * Returns a function that makes ids unique: it returns an id as it is, or with a number appended when the id is empty
- * or was returned before.
+ * Returns a function that makes ids unique. It returns the id unchanged, or with a number appended when the id is empty or was
+ * returned before.
  */
 export function distinctIds(): (id: string) => string {
   const taken = new Set(['']);
@@ -75,7 +74,7 @@ export function distinctIds(): (id: string) => string {
   };
 }
 
-/** The calls of the last answer that have no result, in their order. */
+/** Returns the calls of the last answer that have no result, in order. */
 export function openCalls(entries: readonly StoredEntry[]): ToolCallPart[] {
   const last = entries.findLastIndex(({ entry }) => entry.role === 'assistant');
   const answer = entries[last];
@@ -84,7 +83,7 @@ export function openCalls(entries: readonly StoredEntry[]): ToolCallPart[] {
   return callsOf(answer.entry).filter(({ callId }) => results.take(callId) === undefined);
 }
 
-/** Returns an entry as it is stored. A long prompt of it that was prepared (`prepareStrings`) is not encoded again. */
+/** Returns the stored form of an entry. A long prompt that was prepared (`prepareStrings`) is not encoded again. */
 export function encodeEntry({ entry, model, provider }: StoredEntry): EncodedRecord<EntryRecord> {
   const isPlain = provider.every((data) => data === null);
   const fields = {
@@ -104,13 +103,13 @@ export function storedEntryOf({ document, model, provider }: EntryRecord): Store
   };
 }
 
-/** A mark within the first bytes of the stored JSON of every prompt: `encodeEntry` writes the id and the role first. */
+/** A mark near the start of the stored JSON of every prompt: `encodeEntry` writes the id and the role first. */
 const PROMPT_MARK = '"role":"user"';
 const PROMPT_MARK_END = 96;
 
 /**
- * Returns the stored JSON of an entry as it is served: with the outcome of a prompt whose run is found to have ended in another
- * way than its entry says. `outcomeOf` is called for prompts alone, so that other entries are not parsed.
+ * Returns the JSON of an entry for clients, made from its stored JSON. If the run of a prompt ended in another way than its entry
+ * says, the outcome is corrected. Only prompts are parsed: `outcomeOf` is not called for other entries.
  */
 export function servedEntry(
   document: Uint8Array,

@@ -1,12 +1,12 @@
 /**
- * An agent conversation in memory: its entries, the answer that is being written, its event stream. It is made when a
- * session is first used and leaves memory when it has no followers and nothing runs in it. Text passes through here,
- * never through the chart.
+ * An agent conversation in memory: its entries, the answer that is being written, its event stream. It is created at the first use
+ * of a session, and leaves memory when it has no followers and no work. Text passes through this class, never through the chart.
  */
 import { timestamp } from '#src/core/clock.ts';
 import type { EntryId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
+import { piecesOfText } from '#src/sessions/event-size.ts';
 import type { AgentEntry, EntryPart, PromptOutcome } from '#src/wire/agent.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
@@ -21,6 +21,7 @@ import {
   type StoredEntry,
   storedEntryOf,
 } from './entry.ts';
+import { streamedCall, streamedEntry, streamedToolResult } from './streamed-entries.ts';
 
 /** An answer that is being written: streamed to subscribers, saved when it is complete. */
 export interface Draft {
@@ -49,14 +50,14 @@ export interface LiveConversationOptions {
   readonly stream: SessionStream;
   /** Called when its stream has no users any more. */
   readonly onUnused: () => void;
-  /** The entries, if they are known; otherwise the committed ones are read. */
+  /** The entries, when the caller has them; otherwise the committed entries are read. */
   readonly entries?: readonly StoredEntry[];
   readonly outcomeOf: OutcomeOf;
 }
 
 /**
- * Returns the outcome of a prompt whose entry has none, by its run; undefined while it runs and when it completed. `answer` is
- * the last entry before the next prompt. It decides when the run does not exist any more.
+ * Returns the outcome of a prompt whose entry has none, by its run; undefined while the run lasts and when it completed. `answer`
+ * is the last entry before the next prompt. It decides when the run no longer exists.
  */
 export type OutcomeOf = (
   workspaceId: WorkspaceId,
@@ -141,8 +142,8 @@ export class LiveConversation {
   }
 
   /**
-   * Notes the reason why the prompt of a run has no answer. Its entry is saved with the reason in this turn's commit, and
-   * published again once that is on disk.
+   * Notes why the prompt of a run has no answer. Its entry is saved with the reason in this turn's commit, and published again once
+   * that is on disk.
    */
   settlePrompt(runId: string, outcome: PromptOutcome): void {
     const isPrompt = ({ entry }: StoredEntry) => entry.role === 'user' && entry.runId === runId;
@@ -167,8 +168,16 @@ export class LiveConversation {
     const { sessionId } = this;
     this.#deltas.flush();
     const history = this.#entries.map(({ entry }): Envelope => {
-      const event = { type: 'agent-entry', sessionId, data: entry } as const;
-      return entry.runId === null ? event : { ...event, runId: entry.runId };
+      const run = entry.runId === null ? {} : { runId: entry.runId };
+      // Frames are made one by one as the client takes them, and long entries are measured only then.
+      return {
+        type: 'agent-entry',
+        sessionId,
+        ...run,
+        get data() {
+          return streamedEntry(entry);
+        },
+      };
     });
     return [...history, ...this.#present()];
   }
@@ -177,41 +186,44 @@ export class LiveConversation {
     const { sessionId } = this;
     const lastRun = this.#entries.at(-1)?.entry.runId ?? null;
     if (lastRun !== null) {
-      for (const { callId, name, input } of openCalls(this.#entries)) {
-        yield { type: 'tool-call', sessionId, runId: lastRun, data: { callId, name, input } };
+      for (const call of openCalls(this.#entries)) {
+        yield { type: 'tool-call', sessionId, runId: lastRun, data: streamedCall(call) };
       }
     }
     if (this.#draft === undefined) return;
-    const { entryId, runId, text, reasoning } = this.#draft;
-    if (reasoning !== '')
-      yield { type: 'reasoning-delta', sessionId, runId, data: { entryId, text: reasoning } };
-    if (text !== '') yield { type: 'text-delta', sessionId, runId, data: { entryId, text } };
+    yield* this.#deltasOf('reasoning-delta', this.#draft, this.#draft.reasoning);
+    yield* this.#deltasOf('text-delta', this.#draft, this.#draft.text);
   }
 
   #publishDelta(type: DeltaKind, text: string): void {
     if (this.#draft === undefined) return;
-    const { entryId, runId } = this.#draft;
-    this.stream.publish({ type, sessionId: this.sessionId, runId, data: { entryId, text } });
+    for (const event of this.#deltasOf(type, this.#draft, text)) this.stream.publish(event);
+  }
+
+  /** Yields one event, or several for a long text. */
+  *#deltasOf(type: DeltaKind, { entryId, runId }: Draft, text: string): Generator<Envelope> {
+    if (text === '') return;
+    for (const piece of piecesOfText(text))
+      yield { type, sessionId: this.sessionId, runId, data: { entryId, text: piece } };
   }
 
   #publishEntry(entry: AgentEntry, runId: string, committed: Promise<void> | undefined): void {
     const { sessionId } = this;
     for (const part of entry.content) {
       if (part.type !== 'tool-result') continue;
-      const { callId, output, status } = part;
       this.stream.publish(
-        { type: 'tool-result', sessionId, runId, data: { callId, output, status } },
+        { type: 'tool-result', sessionId, runId, data: streamedToolResult(part) },
         committed,
       );
     }
-    this.stream.publish({ type: 'agent-entry', sessionId, runId, data: entry }, committed);
-    for (const { callId, name, input } of callsOf(entry)) {
-      this.stream.publish({ type: 'tool-call', sessionId, runId, data: { callId, name, input } }, committed);
+    this.stream.publish({ type: 'agent-entry', sessionId, runId, data: streamedEntry(entry) }, committed);
+    for (const call of callsOf(entry)) {
+      this.stream.publish({ type: 'tool-call', sessionId, runId, data: streamedCall(call) }, committed);
     }
   }
 }
 
-/** Returns the entries with the outcomes of prompts that a dead server left, and of those from before entries had outcomes. */
+/** Returns the entries, with outcomes added to prompts that a crashed server or an earlier release left without. */
 function withOutcomes(
   entries: readonly StoredEntry[],
   outcomeOf: (prompt: AgentEntry, answer: AgentEntry | undefined) => PromptOutcome | undefined,

@@ -7,6 +7,7 @@ import { conversationRecords, entryRecords } from '#storage/records/conversation
 import type { Store } from '#storage/store.ts';
 import { type StoredEntry, storedEntryOf } from './entry.ts';
 import { LiveConversation, type OutcomeOf } from './live-conversation.ts';
+import { streamedEntry } from './streamed-entries.ts';
 
 export interface LiveConversationsOptions {
   readonly store: Store;
@@ -17,7 +18,7 @@ export interface LiveConversationsOptions {
   readonly outcomeOf: OutcomeOf;
 }
 
-/** Entries of so many bytes are parsed in one step. */
+/** How many bytes of entries are parsed in one step. */
 const STEP_BYTES = 64 * 1024;
 /** How long a prepared conversation stays in memory for the requests that needed its preparation. */
 const PREPARED_MS = 1000;
@@ -25,7 +26,7 @@ const PREPARED_MS = 1000;
 /** The conversations in memory: those that have followers or a running prompt. */
 export class LiveConversations extends LiveSessions<LiveConversation> {
   readonly #options: LiveConversationsOptions;
-  /** The entries read of the conversation that is being loaded, and whether it stays in memory for a while. */
+  /** The entries read so far of the conversation that is being loaded, and whether it stays in memory for a while. */
   #read: { readonly entries: readonly StoredEntry[]; readonly isHeld: boolean } | undefined;
 
   constructor(options: LiveConversationsOptions) {
@@ -34,8 +35,8 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
   }
 
   /**
-   * Loads a conversation that is not in memory. A long one is read in slices, and stays for a second after the promise has
-   * resolved. Returns undefined when there is nothing to wait for.
+   * Loads a conversation that is not in memory. A long one is read in slices, and stays in memory for a second after the promise
+   * has resolved. Returns undefined when no loading is needed.
    */
   prepare(session: ActorId): Promise<void> | undefined {
     if (this.peek(session) !== undefined) return undefined;
@@ -47,7 +48,17 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
   }
 
   *#readAll(session: ActorId, entries: StoredEntry[]): Generator<undefined, void> {
-    while (!this.#readNext(session, entries)) yield;
+    let measured = 0;
+    for (let isOver = false; ; isOver = this.#readNext(session, entries)) {
+      yield;
+      // Otherwise all long entries would be measured in the turn in which the first follower's stream begins.
+      for (const { entry } of entries.slice(measured)) {
+        streamedEntry(entry);
+        yield;
+      }
+      measured = entries.length;
+      if (isOver) return;
+    }
   }
 
   /** Adds the next entries. Returns whether they are the last ones. */
@@ -79,7 +90,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     try {
       this.of(session);
     } finally {
-      this.#read = undefined; // the next conversation would have these entries otherwise
+      this.#read = undefined; // otherwise the next conversation would get these entries
     }
   }
 
@@ -89,7 +100,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     const { store, isBusy } = this.#options;
     if (live === undefined || live.stream.userCount > 0 || isBusy(session)) return;
     const durable = store.durable();
-    // A range does not see uncommitted records, and the conversation is loaded again from a range.
+    // Loading reads a range, which does not see uncommitted records, so the conversation must be committed first.
     if (durable === undefined) this.forget(session);
     else void durable.then(() => this.release(session)).catch(() => {}); // the store reports a failed commit
   }
@@ -98,7 +109,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     return this.#make(session, stream, this.#read?.entries);
   }
 
-  /** A closed conversation can be read. Its entries are passed on in memory, because the last entries may not be committed yet. */
+  /** A closed conversation can be read. Its entries are passed on in memory, because the last ones may not be committed yet. */
   protected override succeed(closed: LiveConversation, newStream: () => SessionStream): LiveConversation {
     const { workspaceId, sessionId } = closed;
     return this.#make({ workspaceId, id: sessionId }, newStream(), closed.entries);
@@ -110,7 +121,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     const sessionId = session.id as SessionId;
     const known = entries === undefined ? {} : { entries };
     const onUnused = () => this.release(session);
-    // A caller that only looks at the conversation leaves nothing in memory.
+    // A caller that only reads the conversation does not keep it in memory.
     if (this.#read?.isHeld === true) setTimeout(onUnused, PREPARED_MS).unref();
     else setImmediate(onUnused);
     return new LiveConversation({ store, workspaceId, sessionId, stream, onUnused, outcomeOf, ...known });

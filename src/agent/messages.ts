@@ -12,15 +12,15 @@ type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
 type AssistantPart = MessageOf<'assistant'>['content'][number];
 
-/** The most pictures of a conversation that are sent. The last ones are chosen; all of them are part of every request. */
+/** The most pictures of a conversation that are sent: its last ones, with every request. */
 export const MAX_SHOWN_IMAGES = 10;
 /** How many pictures are left out at a time. */
 const IMAGES_AT_ONCE = 5;
-/** The most bytes of these pictures together. Vendors accept requests of some 30 MB, and base64 adds a third to each picture. */
+/** The limit for the total bytes of these pictures. Vendors accept requests of some 30 MB, and base64 adds a third. */
 export const MAX_SHOWN_IMAGE_BYTES = 12 * 1024 * 1024;
 
 export interface MessageOptions {
-  /** The model that reads them: it cannot use data signed by another model's provider. */
+  /** The model that gets the messages: it cannot use data signed by another model's provider. */
   readonly modelId: string;
   readonly seesImages: boolean;
   readonly image: (runId: string, assetId: string) => Uint8Array | undefined;
@@ -51,7 +51,7 @@ export function messagesOf(
   }
   for (const message of messages) if (message.role === 'user') message.content = [joined(message.content)];
   const last = messages.at(-1);
-  // Everything up to this point is the same in the next step: Anthropic keeps it in its cache on request.
+  // Everything up to this point is unchanged in the next step; Anthropic caches it on request.
   if (last !== undefined) last.providerOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } };
   return messages;
 }
@@ -72,8 +72,9 @@ function lastImages(entries: readonly StoredEntry[], { seesImages, image }: Mess
 }
 
 /**
- * Returns the last pictures, as many as may be sent, in order. Five are left out at a time, because a provider's cache serves a
- * request as far as it is the same as an earlier one, and leaving out a picture changes it. The pictures of the last result stay.
+ * Returns the last pictures in order, as many as may be sent. A provider's cache serves the part of a request that equals an
+ * earlier one, and leaving out a picture changes that part, so five pictures are left out at a time. The pictures of the last
+ * result are always kept.
  */
 function candidates(entries: readonly StoredEntry[]) {
   const all: { readonly runId: string; readonly named: ShownImage }[] = [];
@@ -130,7 +131,7 @@ function assistantParts({ entry, model, provider }: StoredEntry, modelId: string
     const data = provider[i] ?? null;
     const options = isOwn && data !== null ? { providerOptions: data as SharedV3ProviderOptions } : {};
     if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text, ...options }];
-    // Without its signature no provider accepts the reasoning again.
+    // No provider accepts the reasoning again without its signature.
     if (part.type === 'reasoning')
       return isOwn && isSigned(data) ? [{ type: 'reasoning', text: part.text, ...options }] : [];
     if (part.type === 'tool-result') return [];

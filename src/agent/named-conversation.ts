@@ -1,6 +1,6 @@
 /**
- * Finds the conversation that a request names when it opens one. A conversation that the caller may not know of is refused like one
- * that does not exist.
+ * Finds the conversation that a request to open one names. A conversation that the caller may not know of is refused like a missing
+ * one.
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
@@ -11,23 +11,20 @@ import { type ConversationRecord, conversationRecords } from '#storage/records/c
 import type { Store } from '#storage/store.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 
-/**
- * How many ids are tried until one is at home here. A worker with only one slot of 256 fails to find one once in 10 million
- * times.
- */
+/** How many ids are tried until one is at home here. A worker with a single slot of 256 fails once in 10 million times. */
 const MAX_TRIES = 4096;
 
-/** The questions about conversations. */
+/** Looks up conversations. */
 export interface ConversationFinder {
   readonly store: Store;
   readonly access: ConversationAccess;
-  /** Whether something is left of a conversation with this id that was deleted. */
+  /** Returns whether records of a deleted conversation with this id are still stored. */
   readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
 
 /**
- * Returns the id of the conversation, which `makeNew` returns when the request names none. Throws `invalid_request` when it names
- * two.
+ * Returns the id of the conversation that the request names, or a new one from `makeNew`. Throws `invalid_request` when the request
+ * names two.
  */
 export function sessionIdOf(
   { id, notebookSessionId }: OpenAgentSession,
@@ -42,8 +39,8 @@ export function sessionIdOf(
 }
 
 /**
- * Returns a new id for a conversation that is bound to no notebook, in a shared turn: greater than that of every one that is
- * committed, and such that the conversation is at home in this worker. Throws `unavailable` when nothing is at home here any more.
+ * Returns a new id for a conversation without a notebook. It is greater than every committed id, and its home is in this worker.
+ * Call it in a shared turn. Throws `unavailable` when this worker is no longer the home of anything.
  */
 export function newConversationId(
   store: Pick<Store, 'isShared' | 'list'>,
@@ -100,7 +97,7 @@ function changesSettings(
   return model !== saved.model || instructions !== saved.instructions || !areSame;
 }
 
-/** Returns the result of `find`. When it throws `not_found`, the error names the member of the request. */
+/** Returns the result of `find`. If it throws `not_found`, the error names the member of the request. */
 export function namingNotebook<T>(find: () => T): T {
   try {
     return find();

@@ -1,5 +1,6 @@
 /** Puts the parts of the agent plane together. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
@@ -13,9 +14,9 @@ import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { AgentPrompts } from './agent-prompts.ts';
 import { AgentActors } from './agent-session-actors.ts';
-import { statusOf } from './agent-session-record.ts';
+import { shownStatusOf, statusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
-import { ConversationAccess } from './conversation-access.ts';
+import { ConversationAccess, ownerOf } from './conversation-access.ts';
 import { CONVERSATION, ConversationDeletion, type RemovePrompts } from './conversation-deletion.ts';
 import { isAnswer } from './entry.ts';
 import type { OutcomeOf } from './live-conversation.ts';
@@ -115,6 +116,18 @@ export function openAgents(options: AgentPlaneOptions) {
     }),
     testModel: (workspaceId: string, model: string | null, signal: AbortSignal) =>
       testModel(models, workspaceId, model, signal),
+    /** Returns the open conversation of a notebook; null when there is none. */
+    ofNotebook(workspaceId: WorkspaceId, notebookId: string) {
+      const status = shownStatusOf(actors.peek({ workspaceId, id: notebookId }));
+      const conversation =
+        status === 'closed'
+          ? undefined
+          : unlessDamaged(() => store.get(conversationRecords, workspaceId, notebookId));
+      return conversation === undefined ? null : { ownerId: ownerOf(conversation), status };
+    },
+    /** Calls `changed` when the state of a notebook's conversation changes. Returns a function that removes the listener. */
+    watchNotebook: (workspaceId: WorkspaceId, notebookId: string, changed: () => void) =>
+      actors.watch({ workspaceId, id: notebookId }, changed),
     /** Returns whether the caller may know that there is this conversation. */
     mayKnow(principal: Principal, sessionId: string): boolean {
       const conversation = unlessDamaged(() =>

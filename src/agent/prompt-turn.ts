@@ -1,12 +1,10 @@
 /**
- * One prompt while it is answered: asks the model, carries out its calls, and writes down both as they are complete.
- * The chart of its session decides the next step; this class carries it out. It lives from the prompt to the one call
- * of `end`.
+ * One prompt while it is answered: asks the model, carries out its calls, and stores each as soon as it is complete. The chart of
+ * its session decides the next step; this class carries it out. It lives until `end` is called, once.
  *
- * 1. A step is in the history before its calls are carried out, and on disk before any client learns that it is
- *    complete.
- * 2. After `end` every call has a result, so that any provider takes the history with the next prompt.
- * 3. After `end`, or once a signal has aborted, nothing is written any more, even if more input arrives.
+ * 1. A step is in the history before its calls are carried out, and on disk before any client learns that it is complete. 2. After
+ * `end` every call has a result, so that any provider takes the history with the next prompt. 3. After `end`, or once a signal has
+ * aborted, nothing more is written, even if more input arrives.
  */
 import { createHash } from 'node:crypto';
 import type { RunEnding } from '#machines/agent-session.ts';
@@ -94,7 +92,7 @@ export class PromptTurn {
   /** Asks the model for one step. Rejects only on an internal error, or when the signal has aborted. */
   async think(signal: AbortSignal): Promise<StepReport> {
     const { conversation, model, store } = this.#options;
-    // A prompt that a crash undoes must not have cost anything: it is sent again.
+    // A prompt that a crash undoes is sent again, so it must not have cost anything yet.
     await store.durable();
     signal.throwIfAborted();
     this.#toolbox ??= this.#options.openToolbox();
@@ -141,7 +139,7 @@ export class PromptTurn {
     return this.#take(entryId, answer);
   }
 
-  /** Carries out the calls of the last step. Resolves when all calls have a result, which aborted calls have as well. */
+  /** Carries out the calls of the last step. Resolves when all calls have a result, including aborted ones. */
   async act(signal: AbortSignal): Promise<void> {
     const { conversation, store } = this.#options;
     await store.durable();
@@ -297,7 +295,7 @@ function outcomeOf(status: 'cancelled' | 'failed', failure: Failure | null): Pro
   return failure !== null && LIMITS.includes(failure.code) ? 'limit' : status;
 }
 
-/** Returns the kind of a failure: one of a few words. */
+/** Returns the kind of a failure, from a short fixed list. */
 function errorTypeOf(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return 'cancelled';
   return error instanceof ModelFailure ? error.failure.code : '_OTHER';

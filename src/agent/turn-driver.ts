@@ -1,4 +1,7 @@
-/** The `think` and `act` actors of an agent session: each is one piece of a turn's work, aborted when its state is left. */
+/**
+ * The `think` and `act` actors of an agent session. Each carries out one piece of a turn, and is aborted when the chart leaves its
+ * state.
+ */
 import { setMaxListeners } from 'node:events';
 import { fromCallback } from 'xstate';
 import type { AgentSessionContext, AgentSessionEvent } from '#machines/agent-session.ts';
@@ -37,7 +40,7 @@ export function actDriver({ turnOf, onFault }: TurnDriverPorts) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack, receive }) => {
     const report = (event: AgentSessionEvent): void => sendBack(event);
     const abort = new AbortController();
-    setMaxListeners(0, abort.signal); // each of a step's calls adds a listener of its own
+    setMaxListeners(0, abort.signal); // each of a step's calls adds a listener
     receive(() => abort.abort());
     turnOf(input)
       .act(abort.signal)

@@ -1,4 +1,4 @@
-/** The output of a prompt as its run keeps it: texts and calls, in order. */
+/** The output of a prompt in its run: texts and calls, in order. */
 
 import type { AgentEntry } from '#src/wire/agent.ts';
 import type { OutputPart } from '#src/wire/run.ts';
@@ -7,7 +7,7 @@ import { callsOf, ResultsOfAnswer, textOf } from './entry.ts';
 export type Warning = Extract<OutputPart, { type: 'warning' }>;
 export type AssetPart = Extract<OutputPart, { type: 'asset' }>;
 
-/** `isAnswered`: the last thing the model said is its answer. */
+/** `isAnswered`: the last text of the model is its answer. */
 export function turnParts(
   entries: readonly AgentEntry[],
   isAnswered: boolean,

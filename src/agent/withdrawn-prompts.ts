@@ -1,11 +1,10 @@
 /**
- * Prompts that did not complete, as later requests have them. A model that reads one, as part of the next prompt even,
- * may carry it out although it was cancelled, and a provider that has refused its text refuses every request that
- * contains it. So the prompt and everything that followed it are replaced by the server's own note, which has no words
- * of a person, a model or a program. It names the tools that ran and the cells they touched, since that did happen.
+ * Prompts that did not complete, as later requests contain them. A model may carry out such a prompt although it was cancelled,
+ * even when it reads it as a part of the next one. A provider that has refused the prompt's text refuses every request that
+ * contains it. So a note of the server replaces the prompt and everything that followed it. The note has no words of a person, a
+ * model or a program; it names the tools that ran and the cells they touched, since these things did happen.
  *
- * A prompt that stopped at a limit was fine, and people resume it with a short “continue”. It stays whole, with a note
- * after it.
+ * A prompt that stopped at a limit was fine, and people resume it with a short “continue”. It is kept whole, with a note after it.
  */
 
 import type { AgentEntry, PromptOutcome } from '#src/wire/agent.ts';
@@ -24,7 +23,7 @@ const LIMIT_NOTE =
   'for that.]';
 
 /**
- * Returns the entries as a model gets them: earlier prompts by their outcomes, and the last prompt, which is being answered,
+ * Returns the entries for the model: earlier prompts according to their outcomes, and the last prompt, which is being answered,
  * unchanged.
  */
 export function withoutWithdrawn(entries: readonly StoredEntry[]): StoredEntry[] {
@@ -45,7 +44,7 @@ function shownExchange(exchange: readonly StoredEntry[]): readonly StoredEntry[]
   const entry = exchange[0]?.entry;
   if (entry?.outcome === undefined) return exchange;
   const { outcome } = entry;
-  // Without an answer in between, a prompt would be merged with the next one into one message.
+  // Without an answer between them, a prompt would be merged with the next one.
   const isStarted = exchange.some((kept) => kept.entry.role === 'assistant');
   if (outcome === 'limit' && isStarted) return [...exchange, noteAt(entry, LIMIT_NOTE)];
   const how = outcome === 'limit' ? 'failed' : outcome;

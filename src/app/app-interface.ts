@@ -9,12 +9,14 @@ import type { Prerequisites } from './prerequisites.ts';
 export interface AppOptions {
   readonly config: Config;
   readonly log: RootLog;
-  /** The app takes ownership: it closes them with itself, and when it cannot be opened. */
+  /** The app takes ownership: it closes them when it is closed, and when it cannot be opened. */
   readonly prerequisites: Prerequisites;
   /** Called when a commit failed: memory is ahead of the disk, and the process has to end. */
   readonly onFatal: (error: Error) => void;
   /** This worker's membership in the cluster; absent in a server of one process. */
   readonly member?: ClusterMember | undefined;
+  /** The path of a unix socket, on which the app listens in place of the port of the settings. */
+  readonly socketPath?: string;
 }
 
 export interface App extends AsyncDisposable {
@@ -23,9 +25,11 @@ export interface App extends AsyncDisposable {
   readonly bootstrapped: Bootstrapped;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
+  /** Returns how many requests have come so far. */
+  readonly requestCount: () => number;
   /** Returns the load that a drain has to end. */
   readonly load: () => AppLoad;
-  /** Resolves once everything that was decided is on disk, so that ending then loses nothing; undefined when it is. */
+  /** Resolves once all decisions are on disk, so that ending then loses nothing; undefined when they are. */
   readonly stored: () => Promise<void> | undefined;
 }
 

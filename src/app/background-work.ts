@@ -9,6 +9,7 @@ import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { Retention } from '#src/retention/retention.ts';
 import type { RunRetention } from '#src/retention/run-retention.ts';
+import { VersionRetention } from '#src/retention/version-retention.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Removals, removalOf } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
@@ -58,6 +59,7 @@ export function beginBackgroundWork(options: BackgroundWorkOptions, stack: Async
       settings: config,
       store,
       runs,
+      versions: new VersionRetention(store, (workspaceId, id) => cluster.owns(workspaceId, id)),
       audit,
       owns: (workspaceId) => cluster.owns(workspaceId),
       isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),

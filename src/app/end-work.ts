@@ -17,16 +17,19 @@ export interface GoingOn {
   /** The streams that operators follow. */
   readonly operatorStreams: readonly { resyncAll(): void }[];
   readonly store: Pick<Store, 'durable'>;
-  /** Resolves once the other workers have suspended theirs as well. */
+  /** Resolves once the other workers have suspended their sessions, too. */
   readonly othersSuspended: () => Promise<void> | undefined;
 }
 
-/** Runs in progress fail with `server_stopped`, sessions stay open in the store, and subscribers are sent away. */
+/**
+ * Ends the work: running runs fail with `server_stopped`, sessions stay open in the store, and
+ * subscribers are asked to reconnect later.
+ */
 export async function endWork({ planes, operatorStreams, store, othersSuspended }: GoingOn): Promise<void> {
   for (const plane of planes) plane.suspendAll(STOPPING);
-  await store.durable(); // subscribers learn how their runs ended before they are sent away
+  await store.durable(); // subscribers learn how their runs ended before their streams end
   for (const plane of planes) plane.resyncAll('server_stopping');
   for (const streams of operatorStreams) streams.resyncAll();
-  // Until then another worker may send last events to subscribers of this one.
+  // Until then another worker may send last events to this worker's subscribers.
   await othersSuspended();
 }

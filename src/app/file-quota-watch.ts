@@ -1,4 +1,4 @@
-/** Counts the files of workspaces with a quota while their kernels live: notebook code writes files unseen. */
+/** Counts the files of workspaces with a quota while their kernels live, because notebook code can write files at any time. */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { FileQuota } from '#src/files/file-quota.ts';
 
@@ -21,7 +21,7 @@ export class FileQuotaWatch implements Disposable {
     this.#timer = setInterval(() => void this.sweep().catch(options.onFault), INTERVAL_MS).unref();
   }
 
-  /** Counts the workspaces that are due, one after the other. */
+  /** Counts, one after the other, the workspaces whose count is due. */
   async sweep(): Promise<void> {
     if (this.#isCounting) return;
     this.#isCounting = true;

@@ -1,4 +1,7 @@
-/** Makes the app of a worker a part of its cluster: requests reach it from other workers, and slots leave it when they are empty. */
+/**
+ * Makes the app of a worker a part of its cluster: requests reach it from other workers, and a slot leaves it when the slot is
+ * empty.
+ */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
 import { INHERITED } from '#src/cluster/messages.ts';
@@ -20,7 +23,7 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
   readonly actors: Pick<ActorRuntime, 'activeHomes' | 'leaveTo'>;
-  /** The state of sessions in memory, in addition to their actors. */
+  /** The planes that hold state of sessions in memory, in addition to actors. */
   readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
   readonly makeMirror: MirrorMaker;
 }

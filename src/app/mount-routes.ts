@@ -3,9 +3,14 @@ import type { ActorEvents } from '#src/actors/actor-events.ts';
 import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/auth/open-identity.ts';
+import type { PageTokens } from '#src/auth/page-tokens.ts';
+import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
+
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { Log } from '#src/core/log.ts';
 import { VERSION } from '#src/core/version.ts';
 import {
   connectionComponent,
@@ -18,12 +23,14 @@ import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
 import { RunWaiting } from '#src/http/handlers/run-waiting.ts';
 import type { InnerRequests } from '#src/http/inner/inner-requests.ts';
 import { PageFiles } from '#src/http/page-files.ts';
+import { mediaTypeOf } from '#src/http/reply/content-headers.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
 import { agentSessionGrantRoutes, agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { apiPageRoutes } from '#src/http/routes/api-page.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
+import { commandLineSignInRoutes } from '#src/http/routes/command-line-sign-in.ts';
 import { consoleRoutes } from '#src/http/routes/console.ts';
 import {
   datasourceConnectionRoutes,
@@ -38,22 +45,33 @@ import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { keyRoutes } from '#src/http/routes/keys.ts';
-import { landingPageRoute } from '#src/http/routes/landing-page.ts';
+import { landingPageRoutes } from '#src/http/routes/landing-page.ts';
+import { liveNotebookRoutes } from '#src/http/routes/live-notebooks.ts';
 import { mcpRoutes } from '#src/http/routes/mcp.ts';
 import { meRoutes } from '#src/http/routes/me.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { modelRoutes } from '#src/http/routes/models.ts';
+import { type NodesControl, nodeRoutes } from '#src/http/routes/nodes.ts';
+import { notebookPageRoutes } from '#src/http/routes/notebook-pages.ts';
+import { notebookPanelRoutes } from '#src/http/routes/notebook-panels.ts';
 import { codeRoutes, executionRoutes, notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
-import { notebookFileRoutes, notebookRoutes, notebookSecretRoutes } from '#src/http/routes/notebooks.ts';
+import {
+  notebookFileRoutes,
+  notebookRoutes,
+  notebookSecretRoutes,
+  notebookVersionRoutes,
+} from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { packageRoutes } from '#src/http/routes/packages.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
 import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
+import { signInRoutes } from '#src/http/routes/sign-in.ts';
 import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceLimitRoutes, workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import { NotebookPanels } from '#src/pages/notebook-panels.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
@@ -74,8 +92,12 @@ export interface Planes {
   readonly runDeletion: RunDeletion;
   readonly environments: Environments;
   readonly identity: IdentityPlane;
+  /** Signing in with the identity provider; undefined when the settings name none. */
+  readonly provider: ProviderSignIn | undefined;
+  readonly log: Log;
   readonly workspaceDeletion: WorkspaceDeletion;
   readonly notebooks: NotebookPlane;
+  readonly pageTokens: PageTokens;
   readonly agents: ReturnType<typeof openAgents>;
   readonly datasources: DatasourcePlane;
   readonly files: WorkspaceFiles;
@@ -83,6 +105,7 @@ export interface Planes {
   readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
   readonly observation: ServerObservation;
+  readonly nodes: NodesControl;
   readonly mcp: McpEndpoint;
   readonly inner: InnerRequests;
 }
@@ -105,14 +128,26 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...environment,
     agentSessionIds: environment.agentSessionIds.filter((id) => agents.mayKnow(principal, id)),
   });
+  const pageFiles = new PageFiles('console');
   const routes = [
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
-    ...consoleRoutes(new PageFiles('console')),
+    ...nodeRoutes(planes.nodes),
+    ...consoleRoutes(pageFiles),
+    ...signInRoutes({
+      files: pageFiles,
+      sessions: identity.sessions,
+      audit,
+      publicUrl: config.publicUrl,
+      provider: planes.provider,
+      log: planes.log,
+    }),
+    ...commandLineSignInRoutes({ commandLines: identity.commandLines, audit, publicUrl: config.publicUrl }),
     ...apiPageRoutes(new PageFiles('docs')),
-    ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
+    ...notebookRoutes(notebooks.notebooks, notebooks.deletion, notebooks.urlOf),
+    ...notebookVersionRoutes(notebooks.notebooks, notebooks.urlOf),
     ...notebookSecretRoutes(notebooks.secrets),
-    ...notebookFileRoutes({ files, frontEnd, publicUrl: config.publicUrl }),
+    ...notebookFileRoutes({ files, frontEnd, publicUrl: config.publicUrl, urlOf: notebooks.urlOf }),
     ...fileRoutes(planes.files, config.maxFileMb * MIB),
     ...packageRoutes(planes.packages, audit),
     ...frontEndRoutes(frontEnd),
@@ -124,6 +159,25 @@ export function mountRoutes(planes: Planes): readonly Route[] {
       tickets: identity.tickets,
       admit: (workspaceId) => planes.files.quota.admitSession(workspaceId),
     }),
+    ...notebookPageRoutes({
+      files: pageFiles,
+      pages: notebooks.pages,
+      sessions,
+      credentials: planes.pageTokens,
+      frontEnd,
+      publicUrl: config.publicUrl,
+      audit,
+    }),
+    ...notebookPanelRoutes(
+      new NotebookPanels({
+        sessions,
+        packages: planes.packages,
+        files: { files: planes.files, typeOf: mediaTypeOf, maxFileBytes: config.maxFileMb * MIB },
+        audit,
+      }),
+      config.maxFileMb * MIB,
+    ),
+    ...liveNotebookRoutes(notebooks.edits, notebooks.elementCalls, sessions),
     ...executionRoutes(executions, sessions, runs, waiting),
     ...codeRoutes(notebooks.codeCalls, notebooks.sessions),
     ...agentSessionRoutes({
@@ -168,9 +222,27 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...mcpRoutes(planes.mcp, planes.inner),
   ];
   const audited = withAudit(routes, audit);
-  return withOpenApi([landingPageRoute({ version: VERSION, routes: audited }), ...audited], {
+  const landing = landingPageRoutes({
+    version: VERSION,
+    routes: audited,
+    files: pageFiles,
+    isSession: (secret) => isSession(authenticator, secret),
+    publicUrl: config.publicUrl,
+  });
+  return withOpenApi([...landing, ...audited], {
     version: VERSION,
     schemas: { DatasourceConnection: connectionComponent },
     requirements: (action) => authenticator.requirements(action),
   });
+}
+
+/** Returns whether a secret belongs to a session in a browser. */
+function isSession(authenticator: IdentityPlane['authenticator'], secret: string): boolean {
+  try {
+    authenticator.identifySession(secret);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError) return false;
+    throw error;
+  }
 }

@@ -51,7 +51,7 @@ export function openActorEvents(
   );
   cluster.onAsked('follow-actors', (payload) => {
     const { worker, incarnation, interests } = payload as Following;
-    // A dead worker's last question may be read after its end is known; its reports would then never end.
+    // A dead worker's last question may be read after its end is known; reports to it would never end.
     if (cluster.livesElsewhere(incarnation)) reporter.follow(worker, interests);
   });
   cluster.onAsked('actor-reports', (payload) => {
@@ -74,7 +74,8 @@ function elsewhereBy(cluster: Cluster) {
       const following: Following = { worker, incarnation, interests };
       void cluster.askOthers('follow-actors', following);
     },
-    // Questions on one connection arrive in order: a worker that answers this one already reports.
+    // Questions on one connection arrive in order, so a worker that has answered this question is
+    // already reporting.
     async countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]> {
       return mergeCounts((await askWorkers<ActorCount[]>(cluster, 'count-actors', workspaceId)).answers);
     },
@@ -88,14 +89,14 @@ function adapt(
   reporter: ActorReporter,
 ): void {
   for (const worker of gone) reporter.forget(worker);
-  // Their actors have left memory, and unreported changes are lost.
+  // Actors of dead workers have left memory, and their unreported changes are lost.
   if (gone.length > 0) events.restart();
   const { workspaces } = events;
   if (joined.length === 0 || workspaces.size === 0) return;
   events.followElsewhere();
   for (const workspaceId of workspaces) {
     for (const worker of joined) {
-      // Actors that have meanwhile come into its memory may not have been reported.
+      // Actors that came into its memory in the meantime may not have been reported.
       void cluster.ask(worker, 'count-actors', workspaceId).then((counts) => {
         if ((counts as readonly ActorCount[] | undefined)?.length) events.restart(workspaceId);
       });

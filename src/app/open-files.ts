@@ -19,15 +19,14 @@ export interface FilesOptions {
   readonly inUse: () => Iterable<WorkspaceId>;
 }
 
-/** A message of one worker to the others. */
+/** A count of files that one worker sends to the others. */
 interface Counted extends CountedFiles {
   readonly workspaceId: WorkspaceId;
 }
 
 /**
- * Opens the files of workspaces and the counts of files with a quota. Each of several workers watches the workspaces of
- * its own kernels and decides by its own numbers whether a session or an upload is admitted; files that one worker has
- * counted the others need not count.
+ * Opens the files of workspaces, and the counts of files for quotas. Each of several workers watches the workspaces of its own
+ * kernels, and admits sessions and uploads by its own numbers. A worker need not count files that another has just counted.
  */
 export function openFiles(
   { limits, directory, log, cluster, inUse }: FilesOptions,

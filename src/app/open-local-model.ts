@@ -18,7 +18,7 @@ export interface LocalModelOptions {
 /** Returns the configured local model, which one process of this server runs, or undefined when none is configured. */
 export function openLocalModel(
   options: LocalModelOptions & {
-    /** Starts it where it runs, if that is not this process. */
+    /** Starts the model in the process that runs it, if that is another one. */
     readonly startElsewhere: (() => Promise<LocalModelAddress>) | undefined;
   },
   stack: AsyncDisposableStack,

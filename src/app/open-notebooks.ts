@@ -4,6 +4,7 @@ import type { Members } from '#src/auth/members.ts';
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
+import type { ConvertRequest } from '#src/confined/children/convert.ts';
 import { SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
 import { limitBehindError, shownLimits } from '#src/confined/limits.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
@@ -12,7 +13,9 @@ import type { Log } from '#src/core/log.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
+import { notebookUrls } from '#src/http/routes/notebook-pages.ts';
 import { CodeCalls } from '#src/notebook/code-calls.ts';
+import { ElementCalls } from '#src/notebook/element-calls.ts';
 import { EndingSessions } from '#src/notebook/ending-sessions.ts';
 import { Executions } from '#src/notebook/executions.ts';
 import { FrontEndFiles } from '#src/notebook/front-end-files.ts';
@@ -20,7 +23,8 @@ import { IdleSessions } from '#src/notebook/idle-sessions.ts';
 import type { Kernels } from '#src/notebook/kernel-driver.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
-import { NotebookFiles } from '#src/notebook/notebook-files.ts';
+import { NotebookEdits } from '#src/notebook/notebook-edits.ts';
+import { type CopySecrets, NotebookFiles, parserPlaces } from '#src/notebook/notebook-files.ts';
 import { NotebookSecrets, type SecretVault } from '#src/notebook/notebook-secrets.ts';
 import { SessionActors } from '#src/notebook/notebook-session-actors.ts';
 import { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
@@ -33,9 +37,11 @@ import { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import { type NotebookAgents, NotebookPages } from '#src/pages/notebook-pages.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import { memberRecords } from '#storage/records/identity.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -63,11 +69,12 @@ export interface NotebookPlaneOptions {
   /** Keeps the secret variables of notebooks. */
   readonly vault: SecretVault;
   readonly makeStream: (sessionId: SessionId) => SessionStream;
-  /** Closes an environment, in a shared turn. Throws the refusal of one that is in use. */
+  /** Closes an environment, in a shared turn. Throws the refusal if the environment is in use. */
   readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
-  /** Called when a notebook session closes, to close the things bound to it. */
-  readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
-  /** Closes the conversation of a notebook and returns the function that deletes it, in the same turn. */
+  readonly agents: NotebookAgents;
+  /** Called when a notebook session closes, to close the conversation bound to it. */
+  readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string, by: string | undefined) => void;
+  /** Closes the conversation of a notebook and returns the function that deletes it, to be called in the same turn. */
   readonly prepareConversationDeletion: (
     workspaceId: WorkspaceId,
     notebookId: string,
@@ -96,11 +103,17 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     packages,
   } = options;
   const { directory, host } = options.prerequisites;
-  const syntax = stack.use(new SyntaxJudge(host));
+  const parsers = parserPlaces();
+  const syntax = stack.use(
+    new SyntaxJudge(host, (codes, workspaceId) =>
+      parsers.pass(workspaceId, () => host.checkSyntax(codes, directory.workspaceFilesPath(workspaceId))),
+    ),
+  );
+  const urlOf = notebookUrls(config.publicUrl);
   const notebooks: SavedNotebooks = new SavedNotebooks({
     store,
     refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
-    allParse: (codes) => syntax.allParse(codes),
+    allParse: (codes, workspaceId) => syntax.allParse(codes, workspaceId),
   });
   const secrets = new NotebookSecrets({
     store,
@@ -154,6 +167,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     environments,
     notebooks,
     liveNotebooks,
+    urlOf,
     kernelFacts: () => ({
       confinement: host.confinement?.split(':', 1)[0] ?? null,
       network: config.kernelNetwork,
@@ -186,8 +200,33 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     removeRuns: (workspaceId, id) => options.runDeletion.removeRuns('notebook', workspaceId, id),
     prepareConversation: options.prepareConversationDeletion,
   });
+  const edits = new NotebookEdits(sessions, liveNotebooks);
+  const elementCalls = new ElementCalls({ store, sessions, actors, work, liveNotebooks });
+  const interruptions = new SessionInterruptions({ actors, sessions, runs, work });
+  const executions = new Executions({
+    log,
+    store,
+    sessions,
+    work,
+    liveNotebooks,
+    runs,
+    hint: (workspaceId, type, text) =>
+      limitBehindError(type, text, host.limits) ||
+      adviceOnMissingModule(type, text, {
+        mayInstall: config.packages,
+        has: (name) => packages.has(workspaceId, name),
+      }),
+  });
+  const converter = {
+    isUp: () => host.state === 'up',
+    convert: (request: ConvertRequest, workspaceId: WorkspaceId) =>
+      host.convert(request, directory.workspaceFilesPath(workspaceId)),
+  };
+  const copySecrets: CopySecrets = (...copy) => secrets.copy(...copy);
+  const files = new NotebookFiles(store, notebooks, copySecrets, converter, parsers);
   return {
     notebooks,
+    urlOf,
     deletion,
     secrets,
     plane,
@@ -197,8 +236,9 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       store,
       actors,
       titleOf: (workspaceId, notebookId) => notebooks.title(workspaceId, notebookId),
+      urlOf,
     }),
-    /** Returns the sessions of a workspace whose kernel has a process. */
+    /** Returns the sessions of a workspace whose kernels have a process. */
     sessionsWithKernels: (workspaceId: WorkspaceId) =>
       [...liveNotebooks.all()]
         .filter((live) => live.workspaceId === workspaceId && live.kernel?.pid != null)
@@ -207,28 +247,30 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     *kernels() {
       for (const { workspaceId, sessionId, kernel } of liveNotebooks.all()) {
         const pid = kernel?.pid ?? null;
-        if (pid !== null) yield { workspaceId, sessionId, pid };
+        if (pid !== null) yield { workspaceId, sessionId, pid, node: kernel?.node ?? null };
       }
     },
     codeCalls,
-    interruptions: new SessionInterruptions({ actors, sessions, runs, work }),
-    executions: new Executions({
-      log,
+    edits,
+    elementCalls,
+    interruptions,
+    executions,
+    files,
+    pages: new NotebookPages({
       store,
       sessions,
-      work,
+      actors,
       liveNotebooks,
-      runs,
-      hint: (workspaceId, type, text) =>
-        limitBehindError(type, text, host.limits) ||
-        adviceOnMissingModule(type, text, {
-          mayInstall: config.packages,
-          has: (name) => packages.has(workspaceId, name),
-        }),
-    }),
-    files: new NotebookFiles(store, notebooks, {
-      isUp: () => host.state === 'up',
-      convert: (request) => host.convert(request),
+      work,
+      executions,
+      interrupt: (workspaceId, id) => interruptions.interrupt(workspaceId, id),
+      secrets,
+      snippets: (workspaceId) => files.snippets(workspaceId),
+      exportAs: (workspaceId, id, request) => files.export(workspaceId, id, request),
+      nameOf: (workspaceId, userId) => store.get(memberRecords, workspaceId, userId)?.name ?? undefined,
+      agents: options.agents,
+      installed: () => host.marimo,
+      log,
     }),
     frontEnd: new FrontEndFiles(() => host.marimo),
     /** The notebooks as the tools of agents use them. */

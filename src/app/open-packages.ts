@@ -1,4 +1,4 @@
-/** Opens the service that gives notebooks the packages that they and their workspaces ask for. */
+/** Opens the packages that notebooks and workspaces ask for. */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
@@ -24,8 +24,8 @@ interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {
 }
 
 /**
- * Returns the function that starts kernels with their packages, and the packages of workspaces; `stack` takes ownership
- * of their resources.
+ * Returns the function that starts kernels with their packages, and the packages of workspaces. `stack` takes ownership of their
+ * resources.
  */
 export function openPackages(
   { config, cluster, log, prerequisites, ownPorts, store, sessionsWithKernels }: PackagesOptions,
@@ -37,6 +37,7 @@ export function openPackages(
     host,
     python: config.python,
     index: config.packageIndex,
+    builds: config.packagesBuild ? { timeoutMs: config.packagesBuildTimeoutS * 1000 } : null,
     openProxy: () => {
       const egress = createEgress({ listenHost: config.host, ownPorts, allow: allowedTargets(config) });
       return IndexProxy.open(config.packageIndex, (target, port, signal) =>
@@ -78,7 +79,7 @@ async function inUse(cluster: Cluster): Promise<ReadonlySet<string>> {
   return new Set((answers as readonly (readonly string[])[]).flat());
 }
 
-/** The operator has named the index, so it may be reached wherever it is; all else as the egress rules say. */
+/** The operator has named the index, so it may be reached at any address; the egress rules apply to everything else. */
 function allowedTargets({ host, egressAllow, packageIndex }: Config): readonly string[] | undefined {
   if (egressAllow === undefined && isLoopbackHost(host)) return undefined;
   return [...(egressAllow ?? []), new URL(packageIndex).hostname.replace(/^\[|\]$/g, '')];

@@ -1,4 +1,4 @@
-/** Opens the store, and watches the room that it has to grow. */
+/** Opens the store, and watches the free space for its growth. */
 
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
@@ -18,11 +18,11 @@ import type { Store } from '#storage/store.ts';
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** A commit takes milliseconds, on a slow disk hundreds of them. */
+/** A commit takes milliseconds, or hundreds of them on a slow disk. */
 const MAX_COMMIT_MS = 10_000;
-/** Damaged records that are logged and counted; each is logged once. */
+/** The most damaged records that are logged and counted, each once. */
 const MAX_DAMAGED = 1000;
-/** Readers of dead workers are removed when slots change hands; this also removes those of workers without slots. */
+/** LMDB's reader entries of dead workers are removed when slots change hands; this also removes those of workers without slots. */
 const READERS_EVERY_MS = 60_000;
 
 export interface StorageOptions {
@@ -180,7 +180,7 @@ function warningsOf(root: string, { level, freeBytes, stalled }: RoomState): Ope
   return [{ kind: 'disk_full', text }];
 }
 
-/** Progress is reported every few seconds, after a commit; a disk may take long for one. */
+/** Progress is reported every few seconds, after a commit; a slow disk may delay a commit. */
 const MAX_SILENCE_US = 180_000_000;
 
 /** Returns a function that logs the progress of a conversion. */

@@ -22,8 +22,8 @@ import { openActorEvents } from './open-actor-events.ts';
 
 const MIB = 1024 * 1024;
 /**
- * The share of a session's stream buffer that a conversation keeps for subscribers that reconnect. It is small because
- * each token is an event ten times its size, and a late subscriber gets the answer so far anyway.
+ * The share of a session's stream buffer that a conversation keeps for subscribers that reconnect. It is small because each token
+ * is an event ten times its size, and a late subscriber gets the answer so far in any case.
  */
 const CONVERSATION_RESUME_SHARE = 1 / 32;
 

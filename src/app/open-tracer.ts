@@ -11,7 +11,7 @@ export interface TracerOptions {
   readonly metrics: Pick<ServerMetrics, 'spansDropped'>;
 }
 
-/** Resolves with a recorder of spans; undefined when no receiver is configured: then none of it is loaded. */
+/** Resolves with a recorder of spans; undefined when no receiver is configured, and then nothing of it is loaded. */
 export async function openTracer(
   { config: { otlpUrl, traceSamplePercent }, log, metrics }: TracerOptions,
   stack: AsyncDisposableStack,

@@ -1,4 +1,4 @@
-/** The permits by which limits of a workspace hold over all workers. */
+/** The permits that enforce limits of a workspace over all workers. */
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { type NamedLimit, overQuota } from '#src/core/quota.ts';
@@ -12,15 +12,15 @@ export interface PermitsOptions {
   readonly limit: LimitOf;
   /** The name of the limit, for the client. Permits of users are by workspace and user (`permitSubject`). */
   readonly named: NamedLimit;
-  /** Returns how many of these the workspace, or the user in it, has in this worker. */
+  /** Returns how many of these things the workspace, or a user in it, has in this worker. */
   readonly inUse: (subject: string) => number;
-  /** Returns the subjects that use something in this worker; when absent, that is the workspace itself. */
+  /** Returns the subjects that use permits in this worker; absent: the workspace itself. */
   readonly subjectsIn?: SubjectsIn;
 }
 
 type SubjectsIn = (workspaceId: string) => readonly string[];
 
-/** Opens the permits of each limit, and gives them up for workspaces that are deleted. */
+/** Opens the permits of each limit, and releases them for deleted workspaces. */
 export class Permits {
   readonly #store: Store;
   readonly #cluster: Cluster;
@@ -58,12 +58,12 @@ export class Permits {
     return permits;
   }
 
-  /** Gives up all permits of a workspace that is deleted, and of its users. */
+  /** Releases all permits of a deleted workspace and of its users. */
   forget(workspaceId: string): void {
     for (const [permits, subject] of this.#knownOf(workspaceId)) permits.forget(subject);
   }
 
-  /** Counts the existing things of this worker again, because the limits of the workspace have changed. */
+  /** Counts what exists in this worker again, because the limits of the workspace have changed. */
   async settle(workspaceId: string): Promise<void> {
     await Promise.all(this.#knownOf(workspaceId).map(([permits, subject]) => permits.settle(subject)));
   }

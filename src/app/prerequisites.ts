@@ -1,7 +1,6 @@
 /**
- * The prerequisites: the slowest parts of a start, so that they begin before the rest of the server is loaded. They are
- * the claim on the data directory and the Python process from which every kernel is forked. Every module that this file
- * imports delays that process.
+ * The slowest parts of a start, which begin before the rest of the server is loaded: the claim on the data directory and the Python
+ * process from which every kernel is forked. Every module that this file imports delays that process.
  */
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,7 +10,7 @@ import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
 import { PlainHost } from '#src/confined/host/plain-host.ts';
-import type { StartZygote } from '#src/confined/host/zygote-process.ts';
+import type { HostName, StarterOf } from '#src/confined/host/zygote-process.ts';
 import { limitsOf } from '#src/confined/limits.ts';
 import type { Log } from '#src/core/log.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -23,6 +22,7 @@ import {
   requireExpectedStore,
   requireNoUnfinishedRestore,
 } from '#storage/disk/store-folder.ts';
+import type { RemoteKernels } from './open-nodes.ts';
 
 export interface Prerequisites extends AsyncDisposable {
   /** The metrics of the whole server. */
@@ -33,7 +33,9 @@ export interface Prerequisites extends AsyncDisposable {
   readonly plainHost: PlainHost;
   /** Resolves when a kernel has started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
-  /** Starts the local model where it runs, if that is not below this process. */
+  /** The machines on which kernels run; undefined when they run on this one. To be disposed of after the hosts. */
+  readonly remote?: RemoteKernels | undefined;
+  /** Starts the local model in another process, if another one runs it. */
   readonly startModel?: (() => Promise<LocalModelAddress>) | undefined;
 }
 
@@ -41,15 +43,15 @@ export interface Prerequisites extends AsyncDisposable {
 export interface SharedPrerequisites {
   /** The folder of sockets. */
   readonly socketFolder: string;
-  /** Returns the function that gives this worker the primary's kernel host. */
-  readonly starterOf: (name: 'usual' | 'plain') => StartZygote;
+  /** Returns the function that lets this worker start kernels in the primary's kernel host. */
+  readonly starterOf: StarterOf;
   /** Starts the primary's local model. */
   readonly startModel: () => Promise<LocalModelAddress>;
 }
 
 /**
- * Rejects with an error of one line when another server has claimed the data directory, or when the store is missing that
- * must have been in it. Disposing is idempotent.
+ * Rejects with a one-line error when another server has claimed the data directory, or when the directory lacks the store that it
+ * must have. Disposing is idempotent.
  */
 export async function openPrerequisites(
   config: Config,
@@ -61,10 +63,14 @@ export async function openPrerequisites(
   const metrics = new ServerMetrics();
   const runDir = shared?.socketFolder ?? directory.runPath;
   const makeHost = hostMaker({ config, log, directory, runDir, metrics });
-  const host = makeHost(config.preload, { ...partsOf(shared, 'usual'), proves: true });
-  const plainHost = new PlainHost(() => makeHost(false, partsOf(shared, 'plain')));
+  const remote =
+    config.kernelNodes === 'none' ? undefined : await openRemoteKernels(config, directory, log, shared);
+  const starterOf = remote?.starterOf ?? shared?.starterOf;
+  const partsOf = (name: HostName): HostParts => (starterOf ? { startZygote: starterOf(name) } : {});
+  const host = makeHost(config.preload, { ...partsOf('usual'), proves: true });
+  const plainHost = new PlainHost(() => makeHost(false, partsOf('plain')));
   const kernelsReady = startHost(host, log);
-  kernelsReady.catch(() => {}); // it may fail before anything awaits it
+  kernelsReady.catch(() => {}); // otherwise a failure before anything awaits it would be unhandled
   return {
     metrics,
     directory,
@@ -72,21 +78,31 @@ export async function openPrerequisites(
     plainHost,
     kernelsReady,
     startModel: shared?.startModel,
+    remote,
     async [Symbol.asyncDispose]() {
       await plainHost[Symbol.asyncDispose]();
       await host[Symbol.asyncDispose]();
+      await remote?.[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     },
   };
 }
 
-function partsOf(shared: SharedPrerequisites | undefined, name: 'usual' | 'plain'): HostParts {
-  return shared === undefined ? {} : { startZygote: shared.starterOf(name) };
+/** Kernels of this process's sessions that run on nodes. This module is loaded only where there are nodes. */
+async function openRemoteKernels(
+  config: Config,
+  directory: DataDirectory,
+  log: Log,
+  shared: SharedPrerequisites | undefined,
+): Promise<RemoteKernels> {
+  const { openArrivals, openNodes } = await import('./open-nodes.ts');
+  if (shared === undefined) return openNodes(config, directory, log, 'with sessions');
+  return openArrivals(config, directory, log, shared.starterOf);
 }
 
 /**
- * Where full confinement is required, resolves when a kernel has started, and rejects when this machine cannot confine it; at once
- * otherwise. So a server that may not run here writes no store, makes no token and does not listen.
+ * Where full confinement is required, resolves when a kernel has started, and rejects when this machine cannot confine it;
+ * otherwise resolves at once. So a server that may not run here writes no store, makes no token and does not listen.
  */
 export async function awaitRequiredConfinement(
   { kernelConfinement }: Pick<Config, 'kernelConfinement'>,
@@ -100,7 +116,7 @@ export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {
     if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));
     requireNoUnfinishedRestore(root);
-    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // this file of a restore has no meaning next to a complete store
+    rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // a restore leaves this file; next to a complete store it has no meaning
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
 }
@@ -114,9 +130,7 @@ export interface HostMakerOptions {
   readonly metrics?: ServerMetrics;
 }
 
-/**
- * Returns the function that makes supervisors of kernel hosts, which have the usual libraries loaded or only marimo.
- */
+/** Returns the function that makes supervisors of kernel hosts. A host has loaded the usual libraries, or marimo alone. */
 export function hostMaker({ config, log, directory, runDir, metrics }: HostMakerOptions) {
   return (preload: boolean, parts: HostParts = {}): KernelHost =>
     new KernelHost({

@@ -1,8 +1,7 @@
 /**
- * Forwards the audit of all workspaces to a receiver. The store is the buffer, and the id of the last entry of each
- * workspace is stored once the receiver has it: so nothing is lost across a restart or while the receiver is down, as
- * long as the audit keeps it, and memory holds one batch. An entry may arrive twice after a crash; its id identifies
- * it. Of several workers one forwards.
+ * Forwards the audit of all workspaces to a receiver. The store is the buffer, and the id of each workspace's last forwarded entry
+ * is stored, so nothing is lost across a restart or while the receiver is down, as long as the audit keeps it. Memory holds one
+ * batch. An entry may arrive twice after a crash; its id identifies it. In a server of several workers one worker forwards.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -26,7 +25,7 @@ export interface AuditForwardingOptions {
 }
 
 const EVERY_MS = 2_000;
-/** A receiver takes one batch after the other, and some tell only after half a second that they have one. */
+/** A receiver takes one batch after the other, and some confirm a batch only after half a second. */
 const MAX_BATCH = 500;
 
 export class AuditForwarding implements AsyncDisposable {
@@ -48,7 +47,7 @@ export class AuditForwarding implements AsyncDisposable {
     return [{ kind: 'audit_not_forwarded', text }];
   }
 
-  /** Forwards the waiting entries. Resolves when that is done or has failed; never rejects. */
+  /** Forwards the waiting entries. Resolves when all are forwarded or forwarding has failed; never rejects. */
   sweep(): Promise<void> {
     if (this.#isClosed || !this.#options.isResponsible()) return Promise.resolve();
     this.#sweeping ??= this.#forwardAll().finally(() => {
@@ -71,8 +70,8 @@ export class AuditForwarding implements AsyncDisposable {
   }
 
   /**
-   * Forwards a batch of each workspace that has entries: a workspace that gets entries faster than the receiver takes them must
-   * not delay the entries of others, which would be deleted in the end. Resolves with whether some workspace had more.
+   * Forwards one batch of each workspace that has entries: a workspace whose entries arrive faster than the receiver takes them
+   * must not delay the entries of others, which would be deleted in the end. Resolves with whether a workspace has more.
    */
   async #forwardRound(): Promise<boolean> {
     const { store } = this.#options;

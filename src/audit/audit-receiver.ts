@@ -21,7 +21,7 @@ export interface AuditReceiver {
   close(): void;
 }
 
-/** It connects when there is something to send. */
+/** Returns the receiver, which connects when there is something to send. */
 export function openReceiver(target: string): AuditReceiver {
   if (target.startsWith('unix:')) return new StreamReceiver(() => connect(target.slice('unix:'.length)));
   const [, protocol, name = '', port = ''] = /^(tcp|udp):\/\/(.+):(\d+)$/.exec(target) ?? [];
@@ -33,7 +33,7 @@ export function openReceiver(target: string): AuditReceiver {
 
 const NEWLINE = 10;
 
-/** Appends lines of JSON. The file is opened each time, so it may be moved or emptied meanwhile. */
+/** Appends lines of JSON. The file is opened for each batch, so it may be moved or emptied between batches. */
 class FileReceiver implements AuditReceiver {
   readonly #path: string;
 
@@ -46,7 +46,7 @@ class FileReceiver implements AuditReceiver {
     const { size } = await file.stat();
     const last = Buffer.alloc(1, NEWLINE);
     if (size > 0) await file.read(last, 0, 1, size - 1);
-    // The end of a line is missing when the server was killed while it wrote it; the entry is written again.
+    // If the server was killed while it wrote a line, the end of the line is missing; the entry is written again.
     const begin = last[0] === NEWLINE ? '' : '\n';
     await file.appendFile(begin + entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
     await file.datasync();

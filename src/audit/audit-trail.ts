@@ -1,6 +1,6 @@
 /**
- * The audit of a workspace: changes, noted in the commit of their subject, and queries (query-audit.ts), each with its
- * author. Both are kept apart and bounded: the oldest entries go when a workspace exceeds its limit. Nothing secret
+ * The audit of a workspace: changes, noted in the commit of their subject, and queries (query-audit.ts), each with its author.
+ * Changes and queries are kept apart, each with a limit: the oldest entries are deleted when a workspace exceeds it. Nothing secret
  * belongs in an entry.
  */
 import { timestamp } from '#src/core/clock.ts';
@@ -27,7 +27,7 @@ export interface AuditContext {
 }
 
 /**
- * The part of an entry about the request; operators of the server need not be members of the workspace in which it is
+ * The part of an entry about the request. An operator of the server need not be a member of the workspace in which the request is
  * noted.
  */
 type AuditAuthor = Omit<AuditContext, 'principal'> & {
@@ -52,10 +52,10 @@ function matches(record: AuditRecord, { userId, action, target }: AuditQuery): b
   return action === undefined || record.action.startsWith(action);
 }
 
-/** The most entries of a workspace, of each kind. */
+/** The most entries of each kind in a workspace. */
 export const MAX_CHANGES = 20_000;
 export const MAX_QUERIES = 10_000;
-/** The excess of entries that is tolerated, so that many are removed at a time. */
+/** How far the number of entries may exceed its limit, so that many are removed at a time. */
 const SLACK = 500;
 
 /** Entries of each kind that are deleted in one commit. */
@@ -66,7 +66,7 @@ interface Shelf {
   count: number;
   /** Entries that this worker has added since the last count. */
   added: number;
-  /** The last that was removed, which may not be committed yet. */
+  /** The id of the last removed entry; the removal may not be committed yet. */
   removedUpTo: string | undefined;
 }
 
@@ -82,7 +82,7 @@ export class AuditTrail {
     this.#onFault = onFault;
   }
 
-  /** Notes changes that this turn makes, in its commit. In a workspace that is deleted nothing is noted. */
+  /** Notes changes of this turn in its commit. Does nothing for a workspace that is being deleted. */
   note({ principal, address, requestId }: AuditAuthor, ...changes: readonly AuditedChange[]): void {
     const { workspaceId, userId, tokenId } = principal;
     const entries = changes.map(({ detail = null, ...rest }) => ({
@@ -118,7 +118,7 @@ export class AuditTrail {
     });
   }
 
-  /** Deletes some entries from before `ms` (since 1970), in one commit. Returns whether there may be more. */
+  /** Deletes some entries that are older than `ms` (since 1970), in one commit. Returns whether there may be more. */
   deleteBefore(workspaceId: WorkspaceId, ms: number): boolean {
     const page = { until: firstIdAt('audit', ms), limit: MAX_DELETED };
     let hasMore = false;
@@ -136,14 +136,14 @@ export class AuditTrail {
     return hasMore;
   }
 
-  /** To be called in a shared turn, because all workers write to the list: see `newListedId`. */
+  /** Call it in a shared turn, because all workers write to the list: see `newListedId`. */
   #put(kind: RecordKind<AuditRecord>, most: number, entries: readonly NewEntry[]): void {
     this.#store.write((tx) => {
       for (const { workspaceId, record } of entries) {
         // The workspace may have been deleted meanwhile; an entry written now would never be removed.
         if (!workspaceExists(this.#store, workspaceId)) continue;
         const id = this.#newId(workspaceId);
-        // The filters of a list compare ids, so the time of an entry is that of its id: an entry is never after its own time.
+        // The filters of a list compare ids, so an entry has the time of its id.
         tx.put(kind, { at: timestamp(timeOfId(id)), ...record }, workspaceId, id);
         this.#trim(tx, kind, most, workspaceId);
       }
@@ -157,7 +157,7 @@ export class AuditTrail {
     ]);
   }
 
-  /** Counts an entry that was added, and removes the oldest ones of too many. */
+  /** Counts an added entry, and removes the oldest entries beyond the limit. */
   #trim(tx: Transaction, kind: RecordKind<AuditRecord>, most: number, workspaceId: string): void {
     const shelf = this.#shelfOf(kind, most, workspaceId);
     shelf.added++;

@@ -1,10 +1,10 @@
 /**
- * Queries of datasources for the audit: the reader, the datasource, the time and duration, the number of rows and the
- * outcome. The text of a statement is not kept, nor a hash of it: it may hold secrets, and few texts are hard to guess.
+ * Queries of datasources for the audit: the reader, the datasource, the time and duration, the number of rows and the outcome.
+ * Neither the text of a statement nor its hash is kept: the text may hold secrets, and most texts are easy to guess.
  *
- * A notebook may make thousands of them a second. Queries of one user against one datasource with the same outcome
- * become one entry, written once a second with all others: a statement costs one lookup in a map, and the store gets a
- * bounded number of entries. A crash loses the last second.
+ * A notebook may make thousands of queries a second. Queries of one user against one datasource with the same outcome become one
+ * entry, written once a second with all others: a statement costs one lookup in a map, and the store gets a bounded number of
+ * entries. A crash loses the last second.
  */
 import { timestamp } from '#src/core/clock.ts';
 import type { AuditRecord } from '#storage/records/audit.ts';
@@ -36,7 +36,7 @@ interface Tally {
 }
 
 const WRITE_MS = 1_000;
-/** How many different queries are held in that time; beyond it they are written at once. */
+/** How many different queries are held in that second; beyond this they are written at once. */
 const MAX_TALLIES = 1_000;
 
 export class QueryAudit implements Disposable {

@@ -1,6 +1,6 @@
 /**
- * Finds the caller of a request from its token and its workspace. Callers are cached until anything about identity is
- * written; whether a token has expired is checked every time.
+ * Finds the caller of a request from its token and its workspace. Callers are cached until any write to identity; the expiry of the
+ * token is checked every time.
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
@@ -11,19 +11,31 @@ import { SYSTEM } from '#storage/keys.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
+  isUnbound,
   type MemberRecord,
   memberRecords,
+  providerAccounts,
+  sessionUses,
   tokenHashes,
+  userWorkspaces,
   workspaceExists,
 } from '#storage/records/identity.ts';
+import { CallerCache, type KnownCaller } from './caller-cache.ts';
 import type { Identity } from './identity.ts';
 import { ACTIONS, authorize, reaches } from './permissions.ts';
-import { bearerToken, tokenHash } from './token-secret.ts';
+import { bearerToken, hashOfDigest, sessionDigest, tokenDigest, tokenHash } from './token-secret.ts';
 
-interface KnownCaller {
-  readonly principal: Principal;
+interface ValidToken {
+  readonly tokenId: TokenId;
+  readonly record: AccessTokenRecord;
   readonly expiresAtMs: number;
 }
+
+/** How often the use of a session is stored, at most, within its idle time. */
+const NOTES_WHILE_IDLE = 20;
+
+/** How long a person's session stays valid while the identity provider does not answer. */
+export const MAX_UNCHECKED_MS = 15 * 60_000;
 
 const MAX_CACHED = 10_000;
 
@@ -31,30 +43,38 @@ const PLAUSIBLE_WORKSPACE = /^[A-Za-z0-9_-]{1,64}$/;
 
 export class Authenticator implements Auth {
   readonly #identity: Identity;
-  readonly #known = new Map<string, KnownCaller>();
-  readonly #limit: number;
+  readonly #known: CallerCache;
   #revision = 0;
   /** Called with the time at which the token of a caller expires, before the caller is accepted; infinity means never. */
   onExpiring: (ms: number) => void = () => undefined;
 
-  /** `limit` is how many callers are cached at most; the oldest are dropped first. */
+  /** `limit` is the most callers that are cached. */
   constructor(identity: Identity, limit = MAX_CACHED) {
     this.#identity = identity;
-    this.#limit = limit;
+    this.#known = new CallerCache(limit);
   }
 
   /** See `Auth`. */
   authenticate(authorization: string, workspaceHeader: string): Principal {
     const token = bearerToken(authorization);
     if (token === undefined) throw unauthenticated();
-    const hash = tokenHash(token);
-    if (this.#revision !== this.#identity.revision) {
-      this.#known.clear();
-      this.#revision = this.#identity.revision;
-    }
-    const key = hash + workspaceHeader;
-    const caller = this.#known.get(key) ?? this.#remember(key, this.#find(hash, workspaceHeader));
+    const digest = tokenDigest(token);
+    if (this.#revision !== this.#identity.revision) this.#forgetAll();
+    const caller = this.#known.find(digest, workspaceHeader) ?? this.#look(digest, workspaceHeader);
     if (caller.expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
+    return caller.principal;
+  }
+
+  /** See `Auth`. The session may have been used in another worker since it was cached, so an idle one is looked up again. */
+  authenticateSession(secret: string, workspaceHeader: string): Principal {
+    const digest = sessionDigest(secret);
+    if (digest === undefined) throw unauthenticated();
+    if (this.#revision !== this.#identity.revision) this.#forgetAll();
+    const cached = this.#known.find(digest, workspaceHeader);
+    const isCurrent = cached !== undefined && cached.expiresAtMs > this.#identity.nowMs();
+    if (cached !== undefined && !isCurrent) this.#known.forget(digest, workspaceHeader);
+    const caller = isCurrent ? cached : this.#look(digest, workspaceHeader);
+    this.#noteUse(caller.principal.tokenId);
     return caller.principal;
   }
 
@@ -62,26 +82,82 @@ export class Authenticator implements Auth {
   identify(authorization: string): TokenHolder {
     const token = bearerToken(authorization);
     if (token === undefined) throw unauthenticated();
-    const { tokenId, record } = this.#validToken(tokenHash(token));
-    const { userId, scopes, workspaceId } = record;
-    this.onExpiring(expiryOf(record));
-    return { tokenId, userId: userId as UserId, scopes, isBound: workspaceId !== null };
+    return this.#holder(tokenHash(token));
   }
 
-  /** Returns the role that an earlier caller would have now; undefined without a valid token or a membership. */
+  /** See `Auth`. */
+  identifySession(secret: string): TokenHolder {
+    const digest = sessionDigest(secret);
+    if (digest === undefined) throw unauthenticated();
+    const holder = this.#holder(hashOfDigest(digest));
+    this.#noteUse(holder.tokenId);
+    return holder;
+  }
+
+  #holder(hash: string): TokenHolder {
+    const { tokenId, record, expiresAtMs } = this.#validToken(hash);
+    const { userId, scopes } = record;
+    this.onExpiring(expiresAtMs);
+    return { tokenId, userId: userId as UserId, scopes, isBound: !isUnbound(record) };
+  }
+
+  /** Stores that a session is in use, at most some twenty times within its idle time. */
+  #noteUse(tokenId: TokenId): void {
+    const { store } = this.#identity;
+    const record = store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (record?.session === undefined || store.isFull) return;
+    const usedAtMs = this.#identity.nowMs();
+    const last = store.get(sessionUses, SYSTEM, tokenId);
+    if (last !== undefined && usedAtMs - last.usedAtMs < record.session.idleMs / NOTES_WHILE_IDLE) return;
+    store.write((tx) => tx.put(sessionUses, { usedAtMs }, SYSTEM, tokenId));
+  }
+
+  /** Returns the present role of an earlier caller; undefined without a valid token or a membership. */
   #roleNow({ tokenId, userId, workspaceId }: Principal): Role | undefined {
     return this.#isValidNow(tokenId) ? this.#memberNow(workspaceId, userId)?.role : undefined;
   }
 
-  /** A token whose record is damaged is not valid, because nothing says when it expires. */
+  /** A token with a damaged record is not valid, because its expiry is unknown. */
   #isValidNow(tokenId: TokenId): boolean {
-    const token = unlessDamaged(() => this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId));
-    return token !== undefined && expiryOf(token) > this.#identity.nowMs();
+    const expiresAtMs = unlessDamaged(() => {
+      const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+      if (token?.session !== undefined) this.onExpiring(this.#expiryOf(tokenId, token)); // a use of the session may have moved its expiry
+      return token && this.#expiryOf(tokenId, token);
+    });
+    return expiresAtMs !== undefined && expiresAtMs > this.#identity.nowMs();
+  }
+
+  /** Returns when a token or a session expires, in milliseconds since 1970; 0 when a session has ended for another reason. */
+  #expiryOf(tokenId: string, record: AccessTokenRecord): number {
+    const { session, userId } = record;
+    const { store } = this.#identity;
+    const ownMs = expiryOf(record);
+    const account = store.get(providerAccounts, SYSTEM, userId);
+    if (account?.isActive === false) return 0;
+    if (session === undefined) return ownMs;
+    const { usedAtMs = 0 } = store.get(sessionUses, SYSTEM, tokenId) ?? {};
+    const idleMs = usedAtMs + session.idleMs;
+    if (session.signedInWith === null) {
+      if (account === undefined || !this.#hasWorkspace(record)) return 0;
+      return Math.min(ownMs, idleMs, account.checkedAtMs + MAX_UNCHECKED_MS);
+    }
+    const origin = store.get(accessTokenRecords, SYSTEM, session.signedInWith);
+    if (origin === undefined || !this.#hasWorkspace(record)) return 0;
+    return Math.min(ownMs, idleMs, expiryOf(origin));
+  }
+
+  /** Returns whether the user of a session is still a member of a workspace that the session can enter. */
+  #hasWorkspace({ userId, workspaceId }: AccessTokenRecord): boolean {
+    if (workspaceId !== null) return this.#member(workspaceId, userId) !== undefined;
+    const { store } = this.#identity;
+    for (const id of store.idsUnder(userWorkspaces, SYSTEM, userId))
+      if (this.#member(id, userId)) return true;
+    return false;
   }
 
   /**
-   * Returns a function that returns whether a caller would be admitted now and may do an action. A caller whose record
-   * is damaged is not admitted. The function looks up each caller only once, so use it at once and do not keep it.
+   * Returns a function that returns whether a caller would be admitted now and may do an action. A caller whose record is damaged
+   * is not admitted. The function caches its look-ups, so use it at once and do not keep it.
    */
   createRevalidator(): (caller: Caller | undefined, action?: string) => boolean {
     const known = new Map<Principal, Role | undefined>();
@@ -95,7 +171,7 @@ export class Authenticator implements Auth {
     };
   }
 
-  /** Renews a caller as `renewPrincipal` does. For a caller that names no workspace only the token counts. */
+  /** Renews a caller as `renewPrincipal` does. If the caller names no workspace, only the token is checked. */
   renew(caller: Caller, action?: string): Caller {
     if ('workspaceId' in caller) return this.renewPrincipal(caller, action);
     if (!this.#isValidNow(caller.tokenId)) throw unauthenticated();
@@ -115,49 +191,76 @@ export class Authenticator implements Auth {
     return renewed;
   }
 
+  /**
+   * Returns the holder of a token in a workspace, with the rights of a request that uses the token. Throws `unauthenticated` when
+   * the token is no longer valid, and `not_found` when its holder is not a member.
+   */
+  holderOf(tokenId: TokenId, workspaceId: string): Principal {
+    const { store } = this.#identity;
+    const token = store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (token === undefined || !this.#isValidNow(tokenId)) throw unauthenticated();
+    this.onExpiring(this.#expiryOf(tokenId, token));
+    if (token.session !== undefined) this.#noteUse(tokenId); // a session is in use while a page that it opened is
+    return this.#callerOf(tokenId, token, workspaceId);
+  }
+
   readonly authorize = authorize;
 
   requirements(action: string): Requirements | undefined {
     return ACTIONS.get(action);
   }
 
-  /** Returns whether the caller's token is bound to one workspace. */
+  /** Returns whether the caller's token is bound to a workspace. */
   isBound({ tokenId }: Principal): boolean {
-    return this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId !== null;
+    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    return record === undefined || !isUnbound(record);
   }
 
-  #find(hash: string, workspaceHeader: string): KnownCaller {
-    const { tokenId, record: token } = this.#validToken(hash);
+  /** Finds a caller in the store and keeps it for the next requests. */
+  #look(digest: string, workspaceHeader: string): KnownCaller {
+    const { tokenId, record: token, expiresAtMs } = this.#validToken(hashOfDigest(digest));
     if (workspaceHeader === '') {
       throw new AppError('missing_workspace', 'Name the workspace in the header Service-Workspace-Id.');
     }
     if (!PLAUSIBLE_WORKSPACE.test(workspaceHeader)) throw notFound();
-    if (token.workspaceId !== null && token.workspaceId !== workspaceHeader) throw notFound();
-    const member = this.#member(workspaceHeader, token.userId);
+    const caller = { principal: this.#callerOf(tokenId, token, workspaceHeader), expiresAtMs };
+    this.#known.keep(digest, workspaceHeader, caller);
+    this.onExpiring(expiresAtMs);
+    return caller;
+  }
+
+  #forgetAll(): void {
+    this.#known.clear();
+    this.#revision = this.#identity.revision;
+  }
+
+  #callerOf(tokenId: TokenId, token: AccessTokenRecord, workspaceId: string): Principal {
+    if (token.workspaceId !== null && token.workspaceId !== workspaceId) throw notFound();
+    const member = this.#member(workspaceId, token.userId);
     if (member === undefined) throw notFound();
-    const principal: Principal = Object.freeze({
-      workspaceId: workspaceHeader as WorkspaceId,
+    return Object.freeze({
+      workspaceId: workspaceId as WorkspaceId,
       userId: token.userId as UserId,
       tokenId,
       role: member.role,
       scopes: Object.freeze([...token.scopes]),
     });
-    return { principal, expiresAtMs: expiryOf(token) };
   }
 
-  #validToken(hash: string): { readonly tokenId: TokenId; readonly record: AccessTokenRecord } {
+  #validToken(hash: string): ValidToken {
     const { store } = this.#identity;
     const tokenId = store.get(tokenHashes, SYSTEM, hash);
     const record = tokenId === undefined ? undefined : store.get(accessTokenRecords, SYSTEM, tokenId);
     if (tokenId === undefined || record === undefined) throw unauthenticated();
-    if (expiryOf(record) <= this.#identity.nowMs()) throw unauthenticated();
+    const expiresAtMs = this.#expiryOf(tokenId, record);
+    if (expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
     // A token ends with the workspace that it is bound to.
     const { workspaceId } = record;
     if (workspaceId !== null && !workspaceExists(store, workspaceId)) throw unauthenticated();
-    return { tokenId: tokenId as TokenId, record };
+    return { tokenId: tokenId as TokenId, record, expiresAtMs };
   }
 
-  /** Returns the membership of a user in a workspace; undefined when they are not a member, or it was deleted. */
+  /** Returns the membership of a user in a workspace; undefined when the user is not a member, or the membership was deleted. */
   #member(workspaceId: string, userId: string): MemberRecord | undefined {
     const { store } = this.#identity;
     if (!workspaceExists(store, workspaceId)) return undefined;
@@ -165,21 +268,11 @@ export class Authenticator implements Auth {
   }
 
   /**
-   * Returns the membership like `#member`, but undefined when its record is damaged: the rights are then unknown, and
-   * an error would keep the remaining callers from being checked.
+   * Returns the membership like `#member`, but undefined when its record is damaged: the rights are then unknown, and an error
+   * would stop the check of the remaining callers.
    */
   #memberNow(workspaceId: string, userId: string): MemberRecord | undefined {
     return unlessDamaged(() => this.#member(workspaceId, userId));
-  }
-
-  #remember(key: string, caller: KnownCaller): KnownCaller {
-    if (this.#known.size >= this.#limit) {
-      const [oldest] = this.#known.keys();
-      if (oldest !== undefined) this.#known.delete(oldest);
-    }
-    this.#known.set(key, caller);
-    this.onExpiring(caller.expiresAtMs);
-    return caller;
   }
 }
 

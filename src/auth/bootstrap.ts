@@ -30,7 +30,7 @@ export interface BootstrapOptions {
 }
 
 export type Bootstrapped =
-  /** The store was initialised before. `ignored`: the operator's token is not one of this store. */
+  /** The store was initialised before. `ignored`: the operator's token is not in this store. */
   | { readonly kind: 'existing'; readonly ignored: boolean }
   /** The store was initialised with credentials that the operator chose. */
   | { readonly kind: 'given'; readonly workspaceId: string }
@@ -51,7 +51,7 @@ interface Credentials {
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
   const { identity, dataDir, token, workspaceId } = options;
   const { store } = identity;
-  // Only the keys are looked up: a server whose bootstrap record is damaged has been started before as well.
+  // Only the keys are looked up, because a damaged bootstrap record also shows an earlier start.
   if (store.has(bootstrapRecord, SYSTEM)) {
     const isKnown = token === undefined || store.has(tokenHashes, SYSTEM, tokenHash(token.reveal()));
     return { kind: 'existing', ignored: !isKnown };

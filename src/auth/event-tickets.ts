@@ -5,7 +5,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { Authenticator } from './authenticator.ts';
 import { tokenHash } from './token-secret.ts';
 
-/** The one stream that a ticket opens, named by the action required to follow it and by its session. */
+/** The one stream that a ticket opens: its session, and the action that following it requires. */
 export interface TicketPurpose {
   readonly action: string;
   readonly sessionId: string;
@@ -23,14 +23,14 @@ interface Ticket extends TicketPurpose {
 
 const LIFE_MS = 60_000;
 const RANDOM_BYTES = 32;
-/** How many tickets of one access token may be unused at once, in each worker. */
+/** The most unused tickets of one access token, in each worker. */
 const MAX_PER_TOKEN = 100;
 
 /**
- * Tickets with which a browser's `EventSource`, which sends no headers, opens one event stream: once, within a minute,
- * as the caller who asked for the ticket, and only while that caller's token and membership are valid. They are in
- * memory only, by their hashes, and gone after a restart. The text of a ticket names the slot of its session, so that
- * every worker knows which worker holds the ticket.
+ * Tickets for event streams, because a browser's `EventSource` sends no headers. A ticket opens one stream once, within a minute,
+ * as the caller who asked for it, and only while that caller's token and membership are valid. Tickets are kept in memory, by their
+ * hashes, and a restart discards them. The text of a ticket names the slot of its session, so that every worker knows which worker
+ * holds the ticket.
  */
 export class EventTickets {
   readonly #authenticator: Authenticator;
@@ -42,7 +42,7 @@ export class EventTickets {
     this.#authenticator = authenticator;
   }
 
-  /** Returns a new ticket. Throws `quota_exceeded` when the caller's token has too many that are unused. */
+  /** Returns a new ticket. Throws `quota_exceeded` when the caller's token has too many unused tickets. */
   issue(
     principal: Principal,
     { action, sessionId }: TicketPurpose,
@@ -63,9 +63,8 @@ export class EventTickets {
   }
 
   /**
-   * Returns the caller who asked for the ticket, with its current role. The ticket is used up, also when it is refused. Throws
-   * `unauthenticated` when there is no such ticket or it is for another stream, and the error that a request of its caller would
-   * get now.
+   * Returns the caller who asked for the ticket, with the present role. This uses the ticket up, even when it is refused. Throws
+   * `unauthenticated` when the ticket is unknown or for another stream, and the error that a request of the caller would get now.
    */
   redeem(text: string, { action, sessionId }: TicketPurpose, nowMs: number = Date.now()): Principal {
     const hash = tokenHash(text);

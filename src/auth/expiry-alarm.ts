@@ -1,9 +1,9 @@
-/** The longest time that a timer is set for: the machine's clock may be changed meanwhile. */
+/** The longest time that a timer is set for, because the machine's clock may change. */
 const MAX_WAIT_MS = 60_000;
 
 /**
- * Calls `act` at each of the moments that were added. It has a timer only while one of them lies ahead, which does not
- * keep the process alive. Errors of `act` go to `onFault`, because an error thrown in a timer would end the process.
+ * Calls `act` at each of the added times. It has a timer only while one of them is in the future, and the timer does not keep the
+ * process alive. Errors of `act` go to `onFault`, because an error thrown in a timer would end the process.
  */
 export class ExpiryAlarm implements Disposable {
   readonly #act: () => void;

@@ -1,7 +1,7 @@
 /**
- * All writes of workspaces, members and tokens go through `Identity`. Every write invalidates the cached callers, so a
- * revocation or a change of role takes effect on the next request. In a server of several workers it does so in all of
- * them before the response to the write is sent.
+ * All writes of workspaces, members and tokens go through `Identity`. Every write invalidates the cached callers, so a revocation
+ * or a change of role takes effect on the next request. In a server of several workers it takes effect in all of them before the
+ * response to the write is sent.
  */
 import { ALONE, type Cluster, type Topic } from '#src/cluster/cluster.ts';
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
@@ -18,7 +18,7 @@ export class Identity {
   readonly #cluster: Workers;
   readonly #onFault: (error: unknown) => void;
   #revision = 0;
-  /** Resolves once every worker applies the latest change; undefined when all do. */
+  /** Resolves once every worker applies the latest change; undefined when all apply it. */
   #announcing: Promise<void> | undefined;
 
   /** `now` returns milliseconds since 1970. `onFault` is called with errors that a listener throws. */
@@ -39,7 +39,7 @@ export class Identity {
     });
   }
 
-  /** Increases with every write, also of other workers. Values derived at another revision may be wrong. */
+  /** Increases with every write, also of other workers. A value derived at another revision may be outdated. */
   get revision(): number {
     return this.#revision;
   }
@@ -61,15 +61,14 @@ export class Identity {
   }
 
   /**
-   * Returns a promise that resolves once all that this turn has written is on disk and, if that changes identity,
-   * every worker has acted on the change. It rejects with `unavailable` when a worker could not. Returns undefined
-   * when nothing is waiting.
+   * Returns a promise that resolves once everything that this turn has written is on disk and every worker has acted on its changes
+   * of identity. It rejects with `unavailable` when a worker could not. Returns undefined when nothing is waiting.
    */
   durable(): Promise<void> | undefined {
     const committed = this.store.durable();
     const announcing = this.#announcing;
     if (announcing === undefined) return committed;
-    // A handler may have written in an earlier turn than the one in which it answers.
+    // A handler may have written in a turn before the one in which it replies.
     return committed === undefined ? announcing : Promise.all([committed, announcing]).then(() => undefined);
   }
 
@@ -108,7 +107,7 @@ export class Identity {
     const [earlier] = await Promise.allSettled([before]);
     await committed;
     await act();
-    // The request that made the change before may be waiting for this promise only, and has to learn of the failure.
+    // The request that made the earlier change may wait for this promise only, and has to see the failure.
     if (earlier.status === 'rejected') throw earlier.reason;
   }
 
@@ -120,7 +119,7 @@ export class Identity {
     this.#listeners.push(listener);
   }
 
-  /** Calls every listener, even if another one throws. Returns whether none of them threw. */
+  /** Calls every listener, even if another one throws. Returns whether all succeeded. */
   #noteChange(): boolean {
     this.#revision++;
     let isCarriedOut = true;

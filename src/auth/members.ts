@@ -105,8 +105,7 @@ export class Members {
    * the error of `checkState`.
    */
   remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck<string> = () => {}): void {
-    // These include tokens that are not committed yet. A token that stayed would be valid again once the user is a
-    // member again.
+    // This includes tokens that are not committed yet. A token that remained would be valid again once the user is a member again.
     const bound = this.#identity.store.idsUnder(workspaceTokens, workspaceId);
     this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);

@@ -1,31 +1,39 @@
 /** Opens the identity plane: workspaces, members, access tokens, and the authentication of requests. */
 import type { Announce, Cluster } from '#src/cluster/cluster.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Caller } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import { type Limits, NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { Authenticator } from './authenticator.ts';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
+import { BrowserSessions, type SessionLifetimes } from './browser-sessions.ts';
+import { CommandLineSignIns } from './command-line-sign-ins.ts';
 import { EventTickets } from './event-tickets.ts';
 import { ExpiryAlarm } from './expiry-alarm.ts';
 import { Identity } from './identity.ts';
 import { Members } from './members.ts';
 import { OwnAccounts } from './own-account.ts';
+import { IdentityProvider, type ProviderSettings } from './provider/identity-provider.ts';
+import { ProviderAccounts, type SecretVault } from './provider/provider-accounts.ts';
+import { ProviderChecks } from './provider/provider-checks.ts';
+import { ProviderSignIn } from './provider/provider-sign-in.ts';
 import { AccessTokens } from './tokens.ts';
 import { WorkspaceDeletion, type WorkspaceOccupants } from './workspace-deletion.ts';
 import { WorkspaceLimits } from './workspace-limits.ts';
 import { Workspaces } from './workspaces.ts';
 
-export interface IdentityPlaneOptions {
+export interface IdentityPlaneOptions extends SessionLifetimes {
   readonly store: Store;
   readonly cluster: Cluster;
-  readonly log: Pick<Log, 'error'>;
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly dataDir: string;
   readonly bootstrapToken: Secret | undefined;
   readonly bootstrapWorkspace: string | undefined;
-  /** The limits of workspaces for which the operator has set none; absent means that there are none. */
+  /** The limits of workspaces for which the operator has set none; absent: there are none. */
   readonly limits?: Limits;
 }
 
@@ -34,10 +42,21 @@ export interface IdentityPlane {
   readonly members: Members;
   readonly workspaces: Workspaces;
   readonly limits: WorkspaceLimits;
-  /** Sets how the remains of deleted workspaces are removed, and returns the object that deletes workspaces. */
+  /** Sets how data of deleted workspaces is removed, and returns the object that deletes workspaces. */
   openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
   readonly ownAccounts: OwnAccounts;
+  readonly sessions: BrowserSessions;
+  readonly commandLines: CommandLineSignIns;
+  /**
+   * Begins to check people at the identity provider, and returns the object for signing in with it; undefined when the settings
+   * name no provider. `stack` ends it. Throws `OperatorError`.
+   */
+  openProvider(
+    settings: ProviderSettings,
+    vault: SecretVault,
+    stack: Pick<AsyncDisposableStack, 'use'>,
+  ): ProviderSignIn | undefined;
   readonly tickets: EventTickets;
   readonly bootstrapped: Bootstrapped;
   /** See `Identity.durable`. */
@@ -69,15 +88,38 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
       : await bootstrap({ identity, dataDir, token: bootstrapToken, workspaceId: bootstrapWorkspace });
   const authenticator = new Authenticator(identity);
   const workspaces = new Workspaces(identity);
+  const members = new Members(identity);
+  const sessions = new BrowserSessions(identity, options);
+  const tokens = new AccessTokens(identity);
   return {
     authenticator,
-    members: new Members(identity),
+    members,
     workspaces,
     limits: new WorkspaceLimits(identity, cluster, options.limits ?? NO_LIMITS),
     openDeletion: (removals, occupants) =>
       new WorkspaceDeletion({ identity, cluster, workspaces, removals }, occupants),
-    tokens: new AccessTokens(identity),
+    tokens,
+    commandLines: new CommandLineSignIns({ identity, authenticator, tokens }),
     ownAccounts: new OwnAccounts(identity),
+    sessions,
+    openProvider(settings, vault, stack) {
+      const provider = IdentityProvider.of(settings);
+      if (provider === undefined) return undefined;
+      const accounts = new ProviderAccounts({ identity, members, vault, settings });
+      stack.use(
+        new ProviderChecks({
+          identity,
+          provider,
+          accounts,
+          everyMs: settings.oidcCheckS * 1000,
+          isResponsible: () => cluster.owns(SYSTEM),
+          onFault: (error) =>
+            log.warn({ err: error }, 'the identity provider could not be asked about a person'),
+          onGone: (userId) => log.info({ userId }, 'a person is gone at the identity provider'),
+        }),
+      );
+      return new ProviderSignIn({ identity, provider, accounts, sessions });
+    },
     tickets: new EventTickets(authenticator),
     bootstrapped,
     durable: () => identity.durable(),

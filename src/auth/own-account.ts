@@ -12,7 +12,7 @@ import {
 } from '#storage/records/identity.ts';
 import type { Identity } from './identity.ts';
 
-/** The information that a caller gets about itself before it names a workspace. */
+/** The information about itself that a caller gets before it names a workspace. */
 export class OwnAccounts {
   readonly #identity: Identity;
 
@@ -21,7 +21,7 @@ export class OwnAccounts {
   }
 
   /**
-   * Returns the user and the token of a caller, and a page of the workspaces that they give access to, by id. Throws
+   * Returns the user and the token of a caller, and a page of the workspaces that the token can enter, by id. Throws
    * `invalid_cursor`.
    */
   read({ userId, tokenId }: TokenHolder, { after, limit }: PageRequest): OwnAccount {

@@ -20,6 +20,8 @@ const PERMISSIONS = {
   'session.read': { role: 'viewer', scopes: RUNTIME },
   'session.open': { role: 'editor', scopes: RUNTIME },
   'session.close': { role: 'editor', scopes: RUNTIME },
+  'session.edit': { role: 'editor', scopes: RUNTIME },
+  'session.interact': { role: 'editor', scopes: RUNTIME },
   'session.interrupt': { role: 'editor', scopes: RUNTIME },
   'run.read': { role: 'viewer', scopes: RUNTIME },
   'run.submit': { role: 'editor', scopes: RUNTIME },
@@ -56,7 +58,7 @@ const PERMISSIONS = {
   // The requests of the tools are checked one by one.
   'mcp.call': { role: 'viewer', scopes: RUNTIME },
   'inspect.read': { role: 'owner', scopes: RUNTIME },
-  // Lets the caller put any session to sleep and wake it, also one that another member has opened.
+  // Lets the caller put any session to sleep and wake it, including sessions of other members.
   'inspect.control': { role: 'owner', scopes: ['workspaceRuntime:connect', 'workspace:manage'] },
 } as const satisfies Record<string, Requirements>;
 

@@ -14,8 +14,11 @@ import type { Listing } from '#storage/lists/page-builder.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
+  isUnbound,
   memberRecords,
+  sessionUses,
   tokenHashes,
+  userSessions,
   userTokens,
   workspaceTokens,
 } from '#storage/records/identity.ts';
@@ -33,9 +36,10 @@ export class AccessTokens {
   }
 
   /**
-   * Creates a token and returns its secret. A token for the caller is bound as the token of the request is. A token for
-   * another member, which only an owner can create, is bound to the workspace. Throws `role_too_low`, `missing_scope` for
-   * scopes that the token of the request lacks, `not_found` for an unknown member, and `invalid_request` for a past expiry.
+   * Creates a token and returns its secret. A token for the caller is bound to the workspace if the token of the request is, and
+   * always if the caller signed in with the identity provider. A token for another member, which only an owner can create, is bound
+   * to the workspace. Throws `role_too_low`, `missing_scope` for scopes that the token of the request lacks, `not_found` for an
+   * unknown member, and `invalid_request` for a past expiry.
    */
   create(
     principal: Principal,
@@ -50,7 +54,7 @@ export class AccessTokens {
       id: this.#newId(principal.workspaceId, userId),
       name: request.name,
       userId,
-      workspaceId: forOther ? principal.workspaceId : this.#boundTo(principal),
+      workspaceId: forOther || !this.#isUnbound(principal) ? principal.workspaceId : null,
       scopes: request.scopes,
       createdAt: this.#identity.timestamp(),
       createdBy: principal.userId,
@@ -118,11 +122,11 @@ export class AccessTokens {
   }
 
   /**
-   * Returns whether the caller may give the scopes of the whole server: the same callers may rotate its keyring. Stores that are older
-   * than these scopes have no token with them.
+   * Returns whether the caller may grant the scopes for the whole server, which also allow rotating the keyring. Stores that are
+   * older than these scopes have no token with them.
    */
   #isOperator(principal: Principal): boolean {
-    return principal.role === 'owner' && this.#boundTo(principal) === null;
+    return principal.role === 'owner' && this.#isUnbound(principal);
   }
 
   /** Several workers create tokens of one user. */
@@ -131,6 +135,12 @@ export class AccessTokens {
       { kind: userTokens, partition: SYSTEM, prefix: [userId] },
       { kind: workspaceTokens, partition: workspaceId },
     ]);
+  }
+
+  #isUnbound({ tokenId }: Principal): boolean {
+    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (record === undefined) throw notFound(); // as in `#boundTo`
+    return isUnbound(record);
   }
 
   #boundTo({ tokenId }: Principal): string | null {
@@ -159,9 +169,8 @@ export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret:
 }
 
 /**
- * Deletes a token and its index entries, if it exists and `applies` returns true for it. A token with a damaged record
- * is deleted in any case: it admits no caller, and its owner is unknown. `boundTo` is the workspace in whose index the
- * token was found.
+ * Deletes a token and its index entries, if it exists and `applies` returns true for it. A token with a damaged record is always
+ * deleted: it admits no caller, and its owner is unknown. `boundTo` is the workspace in whose index the token was found.
  */
 export function removeToken(
   tx: Transaction,
@@ -178,10 +187,13 @@ export function removeToken(
   if (record === undefined || !applies(record)) return;
   tx.remove(accessTokenRecords, SYSTEM, id);
   tx.remove(tokenHashes, SYSTEM, record.hash);
-  if (record.workspaceId === null) tx.remove(userTokens, SYSTEM, record.userId, id);
+  if (record.session !== undefined) {
+    tx.remove(userSessions, SYSTEM, record.userId, id);
+    tx.remove(sessionUses, SYSTEM, id);
+  } else if (record.workspaceId === null) tx.remove(userTokens, SYSTEM, record.userId, id);
   else tx.remove(workspaceTokens, record.workspaceId, id);
 }
 
-function shown(id: string, { hash: _, ...record }: AccessTokenRecord): AccessToken {
+function shown(id: string, { hash: _, session: __, ...record }: AccessTokenRecord): AccessToken {
   return { id, ...record };
 }

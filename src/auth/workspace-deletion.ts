@@ -1,12 +1,10 @@
 /**
- * Deletes workspaces. The commit of a deletion removes the record without which all access is refused; members, tokens
- * that are bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are
- * not touched.
+ * Deletes workspaces. The commit of a deletion removes the record without which all access is refused; members, tokens that are
+ * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
  *
- * In a server of several workers the home of the workspace deletes it, in a shared turn: no user can delete their last
- * two workspaces at once, and no session opens meanwhile. The other workers have notebooks and conversations of it.
- * They take those out of memory before the response is sent and before anything is removed, so that nothing is written
- * to it any more.
+ * In a server of several workers the home of the workspace deletes it, in a shared turn: no user can delete their last two
+ * workspaces at once, and no session opens meanwhile. Other workers may have its notebooks and conversations in memory. They drop
+ * them before the response is sent and before anything is removed, so nothing more is written to it.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
@@ -26,7 +24,7 @@ import { roleTooLow } from './permissions.ts';
 import { removeToken } from './tokens.ts';
 import type { Workspaces } from './workspaces.ts';
 
-/** Records that are removed in one commit at most. */
+/** The most records that one commit removes. */
 const MAX_RECORDS = 200;
 
 export interface WorkspaceDeletionOptions {
@@ -36,27 +34,24 @@ export interface WorkspaceDeletionOptions {
   readonly removals: Removals;
 }
 
-/** The parts of other planes in the deletion of a workspace. */
+/** The part of other planes in the deletion of a workspace. */
 export interface WorkspaceOccupants {
   /** Resolves with whether a session is attached to an environment of the workspace. Takes as many turns as it needs. */
   mayBeInUse(workspaceId: WorkspaceId): Promise<boolean>;
-  /**
-   * Returns whether something runs in the workspace now, in any worker. It is called in a shared turn, in which that is
-   * exact.
-   */
+  /** Returns whether something runs in the workspace now, in any worker. Call it in a shared turn, in which the result is exact. */
   isActive(workspaceId: WorkspaceId): boolean;
-  /** Takes everything of the workspace out of the memory of this worker. */
+  /** Drops everything of the workspace from the memory of this worker. */
   forget(workspaceId: WorkspaceId): void;
-  /** Called once for a workspace that is deleted, in its home. */
+  /** Called once for a deleted workspace, in its home. */
   deleted(workspaceId: WorkspaceId): void;
-  /** Removes data elsewhere that belongs to a record of the workspace that is about to be removed. */
+  /** Removes the data elsewhere that belongs to a record that is about to be removed. */
   unlink(tx: Transaction, key: Key): void;
 }
 
 export class WorkspaceDeletion {
   readonly #options: WorkspaceDeletionOptions;
   readonly #occupants: WorkspaceOccupants;
-  /** Deleted workspaces of which no worker has anything in memory. */
+  /** Deleted workspaces that no worker has in memory any more. */
   readonly #forgotten = new Set<string>();
 
   constructor(options: WorkspaceDeletionOptions, occupants: WorkspaceOccupants) {
@@ -79,13 +74,13 @@ export class WorkspaceDeletion {
   }
 
   /**
-   * Deletes a workspace of which the caller is an owner. Throws `not_found`, `role_too_low`, `last_workspace` when the caller owns
-   * no other, and `workspace_in_use` while something runs in it.
+   * Deletes a workspace that the caller owns. Throws `not_found`, `role_too_low`, `last_workspace` when the caller owns no other,
+   * and `workspace_in_use` while something runs in it.
    */
   delete(principal: Principal, id: string): void {
     const { identity, removals } = this.#options;
     const workspaceId = id as WorkspaceId;
-    this.#check(principal, id); // again: it may have been deleted since it was prepared
+    this.#check(principal, id); // checked again, because the workspace may have been deleted since `prepare`
     if (this.#occupants.isActive(workspaceId)) throw inUse();
     this.#occupants.forget(workspaceId);
     identity.write((tx) => {
@@ -110,10 +105,7 @@ export class WorkspaceDeletion {
     throw new AppError('last_workspace', 'You own no other workspace, and could not create one any more.');
   }
 
-  /**
-   * Before the first step every worker forgets the workspace, because a worker that died after the deletion may not have asked
-   * them.
-   */
+  /** First every worker forgets the workspace, because the worker that deleted it may have died before it asked them. */
   #removeSome(workspaceId: string): boolean | Promise<boolean> {
     const { store } = this.#options.identity;
     if (!this.#forgotten.has(workspaceId)) return this.#haveOthersForget(workspaceId);

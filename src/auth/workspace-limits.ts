@@ -1,6 +1,6 @@
 /**
- * The limits of each workspace: the settings, unless the operator has set limits of its own for it. They are read from
- * the store whenever something is to begin, so a change is in force at once in every worker.
+ * The limits of each workspace: those of the settings, unless the operator has set others for it. They are read from the store for
+ * each decision, so a change applies at once in every worker.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -23,7 +23,7 @@ const SCOPE = 'server:manage';
 export class WorkspaceLimits {
   readonly #identity: Identity;
   readonly #defaults: Limits;
-  /** Counts the existing things in this worker under the new limits. */
+  /** Applies the new limits to the things that exist in this worker. */
   #settle: (workspaceId: string) => Promise<void> = async () => undefined;
 
   constructor(identity: Identity, cluster: Pick<Cluster, 'onAsked'>, defaults: Limits) {
@@ -74,8 +74,8 @@ export class WorkspaceLimits {
   }
 
   /**
-   * Sets the limits of a workspace; those that are absent or null are as in the settings from now on. To be called in a shared turn.
-   * Throws `missing_scope` and `not_found`.
+   * Sets the limits of a workspace; absent and null ones follow the settings. Call it in a shared turn. Throws `missing_scope` and
+   * `not_found`.
    */
   replace(holder: TokenHolder, workspaceId: string, limits: NewWorkspaceLimits): Shown {
     this.checkChange(holder);

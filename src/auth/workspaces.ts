@@ -8,6 +8,7 @@ import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists
 import type { Listing } from '#storage/lists/page-builder.ts';
 import {
   accessTokenRecords,
+  isUnbound,
   memberRecords,
   userRecords,
   userWorkspaces,
@@ -16,7 +17,7 @@ import {
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 
-/** Workspaces: creating them, and which ones a caller can enter. */
+/** Workspaces: creating them, and finding those that a caller can enter. */
 export class Workspaces {
   readonly #identity: Identity;
 
@@ -24,7 +25,7 @@ export class Workspaces {
     this.#identity = identity;
   }
 
-  /** Creates a workspace whose owner is the caller. Throws `missing_scope` for a bound token, which could not enter it. */
+  /** Creates a workspace that the caller owns. Throws `missing_scope` for a bound token, which could not enter it. */
   create(principal: Principal, name: string): Workspace {
     this.checkCreation(principal);
     const id = this.#newId(principal.userId);
@@ -35,10 +36,13 @@ export class Workspaces {
 
   /** Throws `missing_scope` for a bound token. */
   checkCreation(principal: Principal): void {
-    if (this.#boundTo(principal) === null) return;
+    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, principal.tokenId);
+    if (record === undefined || isUnbound(record)) return;
     throw new AppError(
       'missing_scope',
-      'This access token is bound to one workspace and cannot create another.',
+      record.workspaceId === null
+        ? 'The identity provider says which workspaces you have: an operator of the server creates them.'
+        : 'This access token is bound to one workspace and cannot create another.',
     );
   }
 
@@ -59,7 +63,7 @@ export class Workspaces {
     );
   }
 
-  /** Several workers create workspaces, which lists of their users show. */
+  /** Workspaces are created in several workers, and listed together. */
   #newId(userId: string): WorkspaceId {
     const list = { kind: userWorkspaces, partition: SYSTEM, prefix: [userId] };
     return newListedId(this.#identity.store, 'workspace', [list]);

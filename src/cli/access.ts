@@ -1,6 +1,7 @@
 /**
- * Determines which server a command uses, and with which credentials: those of the `SERVICE_*` environment first. For a
- * server on this machine, the rest comes from its settings and from the `bootstrap.json` of its first start.
+ * Determines the server that a command uses, and its credentials. The `SERVICE_*` variables take precedence. For a server on this
+ * machine, the rest comes from its settings and from the `bootstrap.json` of its first start; for other servers, from `troupe
+ * login`.
  */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -9,13 +10,14 @@ import { canBeToken, NO_TOKEN } from '#src/client/connection.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { type Config, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
+import { lastServer, storedLogin } from './credentials.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
 /** A server and the credentials for it. */
 export interface Access {
   readonly baseUrl: string;
   readonly accessToken: Secret;
-  /** Absent only where none is needed. */
+  /** Absent only where no workspace is needed. */
   readonly workspaceId: string | undefined;
 }
 
@@ -29,7 +31,7 @@ export interface AccessRequest {
   readonly needsWorkspace?: boolean | undefined;
 }
 
-/** Returns the access. Throws `CommandFailure` that names the settings to make, or `ConfigError`. */
+/** Returns the access. Throws `CommandFailure` that names the missing settings, or `ConfigError`. */
 export function resolveAccess(request: AccessRequest): Access {
   const access = findAccess(request);
   checkUrl(access.baseUrl);
@@ -60,18 +62,41 @@ function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: Acc
     return { baseUrl: given.baseUrl, accessToken: given.accessToken, workspaceId: givenWorkspace };
   }
   const { config } = loadConfig(env, { cwd });
-  const baseUrl = given.baseUrl === undefined ? localUrl(config) : withoutLocalhost(given.baseUrl, config);
+  const baseUrl =
+    given.baseUrl === undefined ? defaultUrl(env, config) : withoutLocalhost(given.baseUrl, config);
+  const stored = storedLogin(env, baseUrl);
   // Credentials of this machine's server must never be sent to another one.
   const local = isThisServer(baseUrl, config) ? localCredentials(config) : undefined;
-  const accessToken = given.accessToken ?? local?.accessToken;
-  const workspaceId = givenWorkspace ?? local?.workspaceId;
+  const accessToken = given.accessToken ?? (stored && new Secret(stored.accessToken)) ?? local?.accessToken;
+  const workspaceId = givenWorkspace ?? stored?.workspaceId ?? local?.workspaceId;
   if (accessToken === undefined) throw missing('SERVICE_ACCESS_TOKEN', config);
   if (workspaceId === undefined && needsWorkspace) throw missing('SERVICE_WORKSPACE_ID', config);
   return { baseUrl, accessToken, workspaceId };
 }
 
+/**
+ * Returns the address of the server that the command line names, or else the address that other commands use. Throws
+ * `CommandFailure` for a text that is not the address of a server, and `ConfigError`.
+ */
+export function serverOf(
+  { env, cwd }: Pick<AccessRequest, 'env' | 'cwd'>,
+  server: string | undefined,
+): string {
+  const { config } = loadConfig(env, { cwd });
+  const given = server ?? readServiceAccess(env).baseUrl;
+  const baseUrl = given === undefined ? defaultUrl(env, config) : withoutLocalhost(given, config);
+  checkUrl(baseUrl);
+  return baseUrl.replace(/\/+$/, '');
+}
+
+/** Returns the address of this machine's server, or of the last sign-in when no server was started from this directory. */
+function defaultUrl(env: AccessRequest['env'], config: Config): string {
+  if (localCredentials(config) !== undefined) return localUrl(config);
+  return lastServer(env) ?? localUrl(config);
+}
+
 function missing(name: string, { dataDir }: Config): CommandFailure {
-  const text = `Set ${name}: it is missing, and ${join(dataDir, 'bootstrap.json')} does not provide it for this server.`;
+  const text = `Set ${name}: it is missing, and ${join(dataDir, 'bootstrap.json')} does not provide it for this server. Or sign in: troupe login.`;
   return new CommandFailure(text, EXIT.settings);
 }
 
@@ -90,7 +115,10 @@ function withoutLocalhost(baseUrl: string, config: Config): string {
   return hostname === 'localhost' ? `${localUrl(config)}${pathname.replace(/\/$/, '')}` : baseUrl;
 }
 
-/** Whether a URL leads to the server of this machine, and not to a program that uses the same port at another of its addresses. */
+/**
+ * Returns whether a URL leads to this machine's server, and not to a program that uses the same port at another address of the
+ * machine.
+ */
 function isThisServer(baseUrl: string, config: Config): boolean {
   if (!URL.canParse(baseUrl)) return false;
   const { hostname } = new URL(baseUrl);

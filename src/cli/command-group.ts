@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Client } from '#src/client/client.ts';
 import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
+import type { FileLinks } from './run/file-links.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The environment of every command. */
@@ -19,6 +20,10 @@ export interface CliContext {
    * name no server or, unless `needsWorkspace` is false, no workspace.
    */
   connect(command: Command, options?: { readonly needsWorkspace: boolean }): Client;
+  /** Returns the address of that server, without a trailing slash. Throws like `connect`. */
+  baseUrl(command: Command): string;
+  /** Returns the memory of notebook files for that server and workspace. Throws like `connect`. */
+  links(command: Command): FileLinks;
   /** Returns whether the output of `command` must be JSON. */
   wantsJson(command: Command): boolean;
 }

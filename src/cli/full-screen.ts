@@ -1,6 +1,6 @@
 /**
- * A terminal that one command fills until it is disposed of. Frames are drawn in place, in one write and without
- * clearing first, so that nothing flickers. The terminal is restored however the process ends.
+ * A terminal that one command fills until it is disposed of. Frames are drawn in place, in one write and without clearing first, so
+ * that nothing flickers. Whenever the process ends, the terminal is restored.
  */
 import { safeText } from './safe-text.ts';
 
@@ -35,7 +35,7 @@ export class FullScreen implements Disposable {
     return this.#device.size();
   }
 
-  /** Shows these lines in place of the last ones. They must fit. */
+  /** Replaces the lines on the screen with these, which must fit. */
   draw(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const text = lines.map((line) => safeText(line, { colors: true }) + REST_OF_LINE).join('\r\n');
@@ -56,7 +56,7 @@ export class FullScreen implements Disposable {
 
 /**
  * Returns the screen of this process; undefined when standard output is not a terminal that can be drawn on. `term` is the
- * kind of terminal, as its environment names it.
+ * terminal's type from the environment.
  */
 export function processScreen(term: string | undefined): ScreenDevice | undefined {
   const { stdout } = process;

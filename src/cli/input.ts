@@ -9,20 +9,25 @@ export interface Input {
   /** Whether standard input is a terminal. */
   readonly isTerminal: boolean;
   /**
-   * Calls `listener` on Ctrl-C and SIGTERM, and once when the terminal or the reader of the output has gone away, instead of ending
-   * the process, until the result is disposed of.
+   * Until the result is disposed of, calls `listener` instead of ending the process: on Ctrl-C and SIGTERM, and once when the
+   * terminal or the reader of the output has gone away.
    */
   onInterrupt(listener: () => void): Disposable;
   /**
-   * Calls `listener` with each key that is typed, without showing it, until the result is disposed of; Ctrl-C is a key
-   * then. Absent: nobody types.
+   * Calls `listener` on Ctrl-\ (SIGQUIT) instead of ending the process, until the result is
+   * disposed of. Absent where nobody can send this signal.
+   */
+  onQuit?(listener: () => void): Disposable;
+  /**
+   * Until the result is disposed of, calls `listener` with each typed key, without showing it; Ctrl-C is then a key as well.
+   * Absent: nobody types.
    */
   onKey?(listener: (key: string) => void): Disposable;
 }
 
 /** The input of this process. */
 export interface ProcessInput extends Input {
-  /** Interrupts the command because nobody reads its output any more. Returns whether it is being ended in an orderly way. */
+  /** Interrupts the command because nobody reads its output any more. Returns whether the command ends in an orderly way. */
   hangUp(): boolean;
 }
 
@@ -31,7 +36,7 @@ export function processInput(): ProcessInput {
   const listeners = new Set<() => void>();
   let hasHungUp = false;
   const hangUp = () => {
-    // A shell and its terminal send a signal each, and both streams fail: together they are one interruption.
+    // A shell and its terminal each send a signal, and both streams fail; together they are one interruption.
     if (!hasHungUp) for (const listener of listeners) listener();
     hasHungUp = true;
     return listeners.size > 0;
@@ -53,6 +58,10 @@ export function processInput(): ProcessInput {
     },
     isTerminal: process.stdin.isTTY === true,
     ...(process.stdin.isTTY === true && { onKey }),
+    onQuit(listener) {
+      process.on('SIGQUIT', listener);
+      return { [Symbol.dispose]: () => void process.off('SIGQUIT', listener) };
+    },
     onInterrupt(listener) {
       process.on('SIGINT', listener).on('SIGTERM', listener).on('SIGHUP', hangUp);
       listeners.add(listener);

@@ -4,7 +4,7 @@ import { processInput } from './input.ts';
 import { runProgram } from './program.ts';
 import { processDevice } from './terminal.ts';
 
-/** Settles when the command has been carried out. (The bundle is a script, which cannot await it itself.) */
+/** Settles when the command has been carried out. The bundle is a script and cannot await it. */
 export const ended = main();
 
 async function main(): Promise<void> {

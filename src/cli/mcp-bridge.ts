@@ -1,18 +1,18 @@
 /**
- * Carries messages of the Model Context Protocol between a program that speaks it by lines, on standard input and output, and the endpoint
- * of a server. It understands as little of them as it can: what the messages mean is between the program and the server.
+ * Carries messages of the Model Context Protocol between a program that speaks it by lines, on standard input and output, and the
+ * endpoint of a server. It reads as little of a message as possible, because the contents concern only the program and the server.
  */
 import { EventParser } from '#src/client/event-parser.ts';
 import type { Access } from './access.ts';
 
-/** A message of JSON-RPC, as far as the bridge looks at it. */
+/** The members of a JSON-RPC message that the bridge reads. */
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** Methods of which a header repeats the name in the parameters. */
+/** Methods whose parameter is repeated in a header. */
 const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -27,7 +27,7 @@ export class McpBridge {
   readonly #write: (line: string) => void;
   /** Requests without an answer, by their ids as JSON: "1" is not 1. */
   readonly #open = new Map<string, AbortController>();
-  /** The version on which program and server have agreed; programs of 2026 name it in each request. */
+  /** The version on which program and server have agreed. Programs of 2026 name it in each request. */
   #version: string | undefined;
   #clientId: string | undefined;
 
@@ -37,7 +37,7 @@ export class McpBridge {
     this.#write = write;
   }
 
-  /** Carries one message to the server, and its answers back. Resolves when there are no more. Never rejects. */
+  /** Carries one message to the server, and its answers back. Resolves after the last answer. Never rejects. */
   async carry(line: string): Promise<void> {
     let message: Message;
     try {
@@ -48,7 +48,7 @@ export class McpBridge {
     }
     const { id, method, params } = message;
     if (method === 'notifications/cancelled') {
-      // The end of its request is how the server learns it.
+      // Ending the request tells the server that it was cancelled.
       this.#open.get(JSON.stringify(params?.requestId))?.abort();
       return;
     }
@@ -65,7 +65,7 @@ export class McpBridge {
     }
   }
 
-  /** Ends the requests that have no answer yet: the program has left. */
+  /** Ends the requests without an answer, because the program has left. */
   end(): void {
     for (const request of this.#open.values()) request.abort();
   }
@@ -76,7 +76,7 @@ export class McpBridge {
       headers: this.#headersOf(message),
       body: line,
       signal,
-      redirect: 'manual', // the request has a credential, which is for this server
+      redirect: 'manual', // the request has a credential, which must reach no other server
     });
     const contentType = response.headers.get('content-type') ?? '';
     if (message.method === 'initialize') this.#clientId = response.headers.get('mcp-session-id') ?? undefined;
@@ -112,7 +112,7 @@ export class McpBridge {
     };
   }
 
-  /** Passes on what the server has sent, as one line. */
+  /** Passes on a message of the server, as one line. */
   #answer({ method }: Message, text: string): void {
     const answer: unknown = JSON.parse(text);
     if (method === 'initialize') {
@@ -127,7 +127,7 @@ export class McpBridge {
   }
 }
 
-/** Returns a name as a header can carry it: the protocol encodes those that are more than printable ASCII. */
+/** Returns a name in the form of a header: the protocol encodes names that are not printable ASCII. */
 function headerText(name: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith('=?base64?')) return name;
   return `=?base64?${Buffer.from(name).toString('base64')}?=`;

@@ -1,16 +1,16 @@
-/** `--metadata key=value`: pairs that programs and people give notebooks, sessions and runs, to find them by. */
+/** `--metadata key=value`: pairs with which notebooks, sessions and runs can be found. */
 import { InvalidArgumentError, Option } from 'commander';
 
 type Metadata = Readonly<Record<string, string>>;
 
-/** Returns the option that sets metadata, which may be repeated. */
+/** Returns the repeatable option that sets metadata. */
 export function metadataOption(of: string): Option {
   return new Option('--metadata <key=value>', `metadata of the ${of}; may be repeated`).argParser(
     (text: string, before: Metadata = {}) => ({ ...before, ...Object.fromEntries([pairOf(text)]) }),
   );
 }
 
-/** Returns the option of a list for entries with this metadata. */
+/** Returns the option of a list that selects entries with this metadata. */
 export function metadataFilterOption(): Option {
   return new Option('--metadata <key=value>', 'only those with this metadata').argParser((text) =>
     pairOf(text).join('='),

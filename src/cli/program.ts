@@ -26,10 +26,14 @@ import { files } from './commands/files.ts';
 import { exitCodes, help } from './commands/help.ts';
 import { init } from './commands/init.ts';
 import { keys } from './commands/keys.ts';
+import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
 import { members } from './commands/members.ts';
 import { models } from './commands/models.ts';
+import { node } from './commands/node.ts';
+import { nodes } from './commands/nodes.ts';
 import { notebooks } from './commands/notebooks.ts';
+import { open } from './commands/open.ts';
 import { packages } from './commands/packages.ts';
 import { run } from './commands/run.ts';
 import { runs } from './commands/runs.ts';
@@ -42,6 +46,7 @@ import { workspaces } from './commands/workspaces.ts';
 import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from './exit-code.ts';
 import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
+import { FileLinks } from './run/file-links.ts';
 import { printJson, type Terminal, type TerminalDevice, terminalOn } from './terminal.ts';
 
 /** Every command group, in the order of the help. */
@@ -49,6 +54,7 @@ const GROUPS: readonly CommandGroup[] = [
   serve,
   run,
   notebooks,
+  open,
   files,
   packages,
   environments,
@@ -61,9 +67,12 @@ const GROUPS: readonly CommandGroup[] = [
   models,
   datasources,
   keys,
+  node,
+  nodes,
   workspaces,
   members,
   tokens,
+  login,
   whoami,
   config,
   doctor,
@@ -89,7 +98,7 @@ Environment:
 
 const COMMIT_CHARS = 12;
 
-/** The parts of its process that the program needs. Tests pass their own. */
+/** The parts of its process that the program uses. Tests pass stand-ins. */
 export interface Surroundings {
   readonly terminal: TerminalDevice;
   readonly input: Input;
@@ -143,6 +152,15 @@ function createProgram(
       const { workspace } = command.optsWithGlobals<{ workspace?: string }>();
       return createClient(resolveAccess({ env, cwd, workspaceId: workspace, ...options }));
     },
+    baseUrl(command) {
+      const { workspace } = command.optsWithGlobals<{ workspace?: string }>();
+      return resolveAccess({ env, cwd, workspaceId: workspace }).baseUrl.replace(/\/+$/, '');
+    },
+    links(command) {
+      const { workspace } = command.optsWithGlobals<{ workspace?: string }>();
+      const { baseUrl, workspaceId = '' } = resolveAccess({ env, cwd, workspaceId: workspace });
+      return new FileLinks({ env, cwd, baseUrl, workspaceId });
+    },
     wantsJson: (command) => command.optsWithGlobals<{ json?: boolean }>().json === true,
   };
   for (const group of GROUPS) group(program, context);
@@ -156,7 +174,9 @@ function versionText(): string {
   return commit === undefined ? VERSION : `${VERSION} (${commit})`;
 }
 
-/** Returns the commit that `npm pack` has noted in a package, or the one that is checked out; undefined when neither is known. */
+/**
+ * Returns the commit that `npm pack` has noted in a package, or else the one that is checked out; undefined when neither is known.
+ */
 function commitOf(root: string): string | undefined {
   const noted = join(root, 'dist/commit.txt');
   if (existsSync(noted)) return readFileSync(noted, 'utf8').trim();
@@ -211,7 +231,7 @@ function detailsOf(error: unknown): object {
   return { code, status, requestId, ...(errors.length === 0 ? {} : { errors }) };
 }
 
-/** Returns the code, the place and the request id of an error, for looking it up in the documentation and in the log. */
+/** Returns the code, the location and the request id of an error, to look it up in the documentation and the log. */
 function placeOf({ code, requestId, body }: ApiError): string {
   const { instance } = { instance: undefined, ...Object(body) };
   const at = typeof instance === 'string' ? ` at ${instance}` : '';
@@ -219,7 +239,7 @@ function placeOf({ code, requestId, body }: ApiError): string {
 }
 
 function exitCodeOf(error: unknown): ExitCode {
-  // The help and the version are errors of commander, too.
+  // commander reports help and version as errors, too.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof CommandFailure) return error.exitCode;
   if (error instanceof ConfigError) return EXIT.settings;

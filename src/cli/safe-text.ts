@@ -1,8 +1,8 @@
 /**
- * Makes text safe for terminals. Printed text, models' words and names come from anybody; escape sequences in them
- * could set the window's title, write to the clipboard, or move the cursor and so forge the command line's own output.
- * The result has text, tabs, line feeds and, where there are colours, the sequences that set colours and emphasis
- * (SGR). Every expression here takes time in proportion to the text, whatever the text is.
+ * Makes text safe for terminals. Printed text, models' words and names come from anybody; escape sequences in them could set the
+ * window's title, write to the clipboard, or move the cursor and so forge the command line's own output. The result has text, tabs,
+ * line feeds and, where there are colours, the sequences that set colours and emphasis (SGR). Every expression here takes time
+ * proportional to the length of any text.
  */
 
 /** ECMA-48: control sequences, control strings with their content, the other escape sequences. */
@@ -21,7 +21,7 @@ const IS_UNSAFE = new RegExp(CONTROLS);
 const UNSAFE_IN_JSON = /[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 /** At most sixteen numbers of three digits: a true colour for text and ground takes ten. */
 const COLOR = new RegExp(`^${ESC}\\[(?:\\d{0,3}[;:]){0,15}\\d{0,3}m$`);
-/** The begin of a control sequence, or half a line end, that the next text may complete. */
+/** The beginning of a control sequence, or half a line end, which the next text may complete. */
 const UNFINISHED = new RegExp(`(?:${ESC}(?:\\[[0-9;:]{0,64})?|\\r+)$`);
 /** Longer than any of these sequences. */
 const UNFINISHED_LENGTH = 70;
@@ -31,7 +31,7 @@ export interface SafeTextOptions {
   readonly colors: boolean;
 }
 
-/** Returns the text without anything that steers a terminal. A carriage return becomes the line feed it stands for. */
+/** Returns the text without anything that controls a terminal. A carriage return becomes a line feed. */
 export function safeText(text: string, { colors }: SafeTextOptions): string {
   if (!IS_UNSAFE.test(text)) return text;
   return text
@@ -44,7 +44,7 @@ export function safeLine(text: string): string {
   return safeText(text, { colors: false }).replace(/[\t\n]+/g, ' ');
 }
 
-/** Returns the JSON with the controls that JSON allows in strings escaped. The value stays the same. */
+/** Returns the JSON with control characters in its strings escaped. The value is unchanged. */
 export function safeJson(json: string): string {
   return json.replace(
     UNSAFE_IN_JSON,
@@ -52,17 +52,17 @@ export function safeJson(json: string): string {
   );
 }
 
-/** How many characters of an open line are held until it ends. */
+/** The most characters of an incomplete line that are held. */
 const MAX_HELD_CHARS = 64 * 1024;
 
 /**
- * The output of a program as it is written to a file or another program: of a line that carriage returns began again,
- * as progress bars do, only the last version, and without escape sequences.
+ * The output of a program for a file or another program: without escape sequences, and with only the last version of a line that
+ * progress bars rewrite with carriage returns.
  */
 export class FoldedText {
   #line = '';
 
-  /** Returns the lines that are complete. The open one is held back: it may be begun again. */
+  /** Returns the complete lines. An incomplete one is held back, because it may be rewritten. */
   take(text: string): string {
     const whole = this.#line + text;
     const end = whole.lastIndexOf('\n') + 1;
@@ -85,8 +85,8 @@ function folded(line: string): string {
 }
 
 /**
- * Makes the output of a program safe, piece by piece: a sequence or a line end that is cut between two pieces is joined
- * again. A single carriage return begins the line again, as progress bars do, and is written as `restart`.
+ * Makes the output of a program safe, piece by piece: a sequence or a line end that is split between two pieces is joined. A single
+ * carriage return starts the line again, as progress bars do, and is written as `restart`.
  */
 export class PrintedText {
   readonly #restart: string;

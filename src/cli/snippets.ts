@@ -18,7 +18,7 @@ const TOKEN = 'troupe tokens create makes a token';
 const variables = ({ baseUrl, workspaceId }: SnippetServer) =>
   `export SERVICE_BASE_URL=${quoted(baseUrl)} SERVICE_WORKSPACE_ID=${quoted(workspaceId)}`;
 
-/** Returns the text as one word of a shell. */
+/** Returns the text quoted as one shell word. */
 function quoted(text: string): string {
   return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -13,11 +13,14 @@ export interface TerminalDevice {
   bytes?(piece: Uint8Array): Promise<void>;
   /** Whether people see `out` directly, in colours. */
   readonly color: boolean;
-  /** Of the terminal that shows `out`; absent when it goes to a file or a program, or when it is unknown. */
+  /**
+   * The width of the terminal that shows `out`; absent when `out` goes to a file or a program, or
+   * when the width is unknown.
+   */
   readonly columns?: number | undefined;
   /** Whether a line on `err` can be replaced while something is going on. */
   readonly live?: boolean;
-  /** Which streams are shown by a terminal. Absent: none. */
+  /** The streams that a terminal shows. Absent: none. */
   readonly screens?: Readonly<Record<StreamName, boolean>>;
 }
 

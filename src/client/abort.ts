@@ -1,4 +1,4 @@
-/** Waits that an abort ends. */
+/** Waits that end when a signal aborts. */
 
 /** Returns a signal that aborts with either of the two. */
 export function eitherSignal(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {

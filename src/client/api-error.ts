@@ -53,8 +53,8 @@ export class ConnectionError extends Error {
 }
 
 /**
- * The connection ended before a code call did. The server interrupts code whose caller has left, so part of it may have run, and the
- * call is not repeated.
+ * The connection ended before a code call, or the call of a function, did. The server interrupts code whose caller has left, so part of
+ * it may have run, and the call is not repeated.
  */
 export class CodeInterrupted extends ConnectionError {
   constructor(url: string, cause: unknown) {

@@ -10,6 +10,7 @@ import { executions } from './executions.ts';
 import { files } from './files.ts';
 import { accessTokens, members, ownAccount, workspaces } from './identity.ts';
 import { models } from './models.ts';
+import { nodes } from './nodes.ts';
 import { notebookSessions } from './notebook-sessions.ts';
 import { notebooks } from './notebooks.ts';
 import { operations } from './operations.ts';
@@ -27,6 +28,7 @@ function clientOn(connection: Connection) {
     ...operations(connection),
     ...callsOfPrograms(connection),
     keys: keys(connection),
+    nodes: nodes(connection),
     workspaces: workspaces(connection),
     members: members(connection),
     accessTokens: accessTokens(connection),

@@ -4,7 +4,7 @@ import { operation } from './operation.ts';
 export interface CodeOptions extends RequestOptions {
   /** An id that the `execution-completed` event repeats. */
   readonly toolCallId?: string | undefined;
-  /** Whether the names that the code makes stay for later calls with `keep`. */
+  /** Whether the names that the code defines are kept for later calls with `keep`. */
   readonly keep?: boolean | undefined;
   /** How many seconds the code may run; it is then interrupted. */
   readonly timeoutS?: number | undefined;

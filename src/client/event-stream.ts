@@ -35,6 +35,8 @@ export interface FollowOptions extends RequestOptions {
   readonly query?: Readonly<Record<string, string | boolean | undefined>>;
   /** Called before each event is yielded, with its id. */
   readonly onEventId?: (lastEventId: string) => void;
+  /** Called when an attempt to reconnect has failed and another one follows. */
+  readonly onUnreachable?: (failure: unknown) => void;
 }
 
 const SILENCE_MS = 16_000;
@@ -63,7 +65,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
     /** Whether events without `missed` only repeat state that the reader has. */
     let isContinuing = false;
     const subscription: Subscription = { isClosed: false, hasBegun: false };
-    let failure: unknown = new ConnectionError(connection.baseUrl + path, 'the stream ends without an event');
+    let failure: unknown = new ConnectionError(connection.baseUrl + path, 'the stream ended');
     try {
       for await (const { id, event } of eventsOf(subscription, connection, path, {
         ...options,
@@ -95,6 +97,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
     if (subscription.hasBegun) lostAt = undefined;
     lostAt ??= performance.now();
     if (performance.now() + leastPauseMs - lostAt > giveUpAfterMs) throw failure;
+    if (!subscription.hasBegun) options.onUnreachable?.(failure);
     pauseMs = Math.min(Math.max(pauseMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS);
     // The pause is randomised, so that a thousand clients of a restarted server do not reconnect at once.
     await pause(Math.max(leastPauseMs, pauseMs * (0.75 + Math.random() / 2)), signal);

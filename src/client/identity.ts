@@ -29,7 +29,7 @@ export function workspaces(connection: Connection) {
     /** Deletes a workspace for ever, with everything but its files. */
     delete: (workspaceId: string, options: RequestOptions = {}) =>
       connection.json(operation('deleteWorkspace', { params: { workspaceId }, ...options })),
-    /** Resolves with the limits of a workspace that are in force. */
+    /** Resolves with the limits of a workspace that apply. */
     limits: (workspaceId: string, options: RequestOptions = {}) =>
       connection.json(operation('getWorkspaceLimits', { params: { workspaceId }, ...options })),
     /** Sets the limits of a workspace; an absent limit gets the value of the settings. Needs the scope `server:manage`. */

@@ -1,7 +1,9 @@
+import type { ChangeCells } from '#src/wire/cell-changes.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { CallFunction, CompleteCode, SetUiValues } from '#src/wire/interaction.ts';
 import type { NotebookSessionFilters } from '#src/wire/lists.ts';
 import { pathOf } from '#src/wire/paths.ts';
-import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
+import type { NotebookSession, OpenBrowserPage, OpenNotebookSession, Startup } from '#src/wire/session.ts';
 import type { Connection, PostOptions, RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
 import { operation } from './operation.ts';
@@ -35,13 +37,33 @@ export function notebookSessions(connection: Connection) {
     /** Starts the kernel of a session that sleeps. */
     wake: (sessionId: string, options: PostOptions = {}) =>
       connection.json(operation('wakeNotebookSession', { params: { sessionId }, ...options })),
+    /** Returns the address of a page in a browser that shows the session. It works once, within a minute, in your name. */
+    page: (sessionId: string, body: OpenBrowserPage = {}, options: PostOptions = {}) =>
+      connection.json(operation('createNotebookPage', { params: { sessionId }, body, ...options })),
+    /** Changes cells, also while the session is busy: all changes, or none. Nothing runs. */
+    change: (sessionId: string, body: ChangeCells, options: PostOptions = {}) =>
+      connection.json(operation('changeCells', { params: { sessionId }, body, ...options })),
+    /** Sets values of UI elements. Resolves when the cells that depend on them have run. */
+    setUiValues: (sessionId: string, body: SetUiValues, options: PostOptions = {}) =>
+      connection.json(operation('setUiValues', { params: { sessionId }, body, ...options })),
+    /**
+     * Calls a function of a UI element. Resolves even when the function fails: check `success`. Aborting `signal` interrupts the
+     * function.
+     */
+    callFunction: (sessionId: string, body: CallFunction, options: PostOptions = {}) =>
+      connection.json(
+        operation('callFunction', { params: { sessionId }, body, ...options, endsWithConnection: true }),
+      ),
+    /** Completes code. */
+    complete: (sessionId: string, body: CompleteCode, options: PostOptions = {}) =>
+      connection.json(operation('completeCode', { params: { sessionId }, body, ...options })),
     /** Resolves with the closed session once its kernel is gone. */
     close: (sessionId: string, options: RequestOptions = {}) =>
       connection.json(operation('closeNotebookSession', { params: { sessionId }, ...options })),
     /** Returns a ticket with which a browser's `EventSource` opens the session's stream, once. */
     eventTicket: (sessionId: string, options: PostOptions = {}) =>
       connection.json(operation('createNotebookEventTicket', { params: { sessionId }, ...options })),
-    /** Resolves with a large output that an event names. Rejects with `not_found` when the notebook shows it no more. */
+    /** Resolves with a large output that an event names. Rejects with `not_found` when the notebook no longer shows it. */
     asset: (sessionId: string, assetId: string, options: RequestOptions = {}) =>
       connection.bytes(operation('getNotebookSessionAsset', { params: { sessionId, assetId }, ...options })),
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */

@@ -18,7 +18,7 @@ export function notebooks(connection: Connection) {
       connection.json(operation('createNotebook', { body: fields, ...options })),
     get: (notebookId: string, options: RequestOptions = {}) =>
       connection.json(operation('getNotebook', { params: { notebookId }, ...options })),
-    /** Resolves with the notebook and its entity tag; without the notebook when its state is still the one of `ifNoneMatch`. */
+    /** Resolves with the notebook and its entity tag; without the notebook when its tag is still `ifNoneMatch`. */
     getTagged: (notebookId: string, options: ReadOptions = {}) =>
       connection.tagged(operation('getNotebook', { params: { notebookId }, ...options })),
     list,
@@ -31,6 +31,29 @@ export function notebooks(connection: Connection) {
     /** Creates a notebook from the text of a file, or replaces the cells of one. */
     import: (file: NotebookImport, options: PostOptions = {}) =>
       connection.json(operation('importNotebook', { body: file, ...options })),
+    /** Resolves with the present version and the earlier ones, newest first. */
+    versions: async (notebookId: string, options: RequestOptions = {}) => {
+      const list = await connection.json(
+        operation('listNotebookVersions', { params: { notebookId }, ...options }),
+      );
+      return list.items;
+    },
+    /** Resolves with the notebook as it was in the version that has this `updatedAt`. */
+    version: (notebookId: string, version: string, options: RequestOptions = {}) =>
+      connection.json(operation('getNotebookVersion', { params: { notebookId, version }, ...options })),
+    /** Gives the notebook the content of an earlier version; its present state becomes a version. Rejects as `update` does. */
+    restore: (
+      notebookId: string,
+      version: string,
+      { expectedUpdatedAt, ...options }: PostOptions & { readonly expectedUpdatedAt: string },
+    ) =>
+      connection.json(
+        operation('restoreNotebookVersion', {
+          params: { notebookId, version },
+          body: { expectedUpdatedAt },
+          ...options,
+        }),
+      ),
     /** Resolves with the names of the secret variables. */
     secrets: async (notebookId: string, options: RequestOptions = {}) => {
       const list = await connection.json(

@@ -10,7 +10,7 @@ import { eachItem, type PageOptions } from './paging.ts';
 /** Which actors to follow. */
 export interface ActorChoice {
   readonly kind?: string | undefined;
-  /** Only the actor of this kind with this id. */
+  /** Chooses the one actor of this kind with this id. */
   readonly id?: string | undefined;
   /** False for a stream without moves: it has the number of actors in each state, and refusals. */
   readonly moves?: boolean | undefined;

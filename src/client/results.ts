@@ -42,7 +42,7 @@ export interface CellOutcome extends Shown {
   readonly durationMs: number | null;
 }
 
-/** The result of a run that has ended. Its text, table, pictures and HTML are those of its last cell. */
+/** The result of a run that has ended. Its text, table, pictures and HTML are the output of its last cell. */
 export interface RunOutcome extends Shown {
   readonly id: string;
   readonly success: boolean;
@@ -94,7 +94,7 @@ export async function codeOutcome(result: CodeResult): Promise<CodeOutcome> {
   return { success, stdout, stderr, errors, output, ...shown };
 }
 
-/** The answer of a code call has all values itself. */
+/** The result of a code call contains all values, so none is read as an asset. */
 const noAsset: ReadAsset = async () => new Uint8Array();
 
 const NOTHING: Shown = { text: '', table: undefined, images: [], html: undefined };

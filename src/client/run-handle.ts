@@ -9,7 +9,7 @@ import { type RunOutcome, runOutcome } from './results.ts';
 import { isTransient } from './retry.ts';
 import { isOver, runs } from './runs.ts';
 
-/** An event of a session, with the id after which a stream can go on. */
+/** An event of a session, with the id after which a stream can continue. */
 export type SessionEvent = NotebookStreamEvent & { readonly id: string };
 
 /** The parts of a reply to a submission that a handle needs. */
@@ -127,7 +127,7 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
   async #read(wait: number, signal: AbortSignal | undefined): Promise<NotebookRun> {
     const { runId } = await this.#submitted;
     const run = await this.#runs.get(runId, { wait, signal });
-    if (run.kind !== 'notebook') throw new TypeError(`The run ${runId} is not a run of a notebook.`);
+    if (run.kind !== 'notebook') throw new TypeError(`The run ${runId} has no notebook.`);
     return run;
   }
 }

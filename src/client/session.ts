@@ -1,3 +1,12 @@
+import type { ChangeCells, ChangedCells } from '#src/wire/cell-changes.ts';
+import type {
+  CallFunction,
+  CompleteCode,
+  Completions,
+  FunctionResult,
+  SetUiValues,
+  UiValuesResult,
+} from '#src/wire/interaction.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
 import { eitherSignal, pause } from './abort.ts';
@@ -5,6 +14,7 @@ import type { CallQueue } from './call-queue.ts';
 import { type CodeOptions, code } from './code.ts';
 import { type Connection, newKey, type RequestOptions } from './connection.ts';
 import type { FollowOptions } from './event-stream.ts';
+import { notebookSessions } from './notebook-sessions.ts';
 import { operation } from './operation.ts';
 import { type CodeOutcome, codeOutcome } from './results.ts';
 import { RunHandle, type SessionEvent, sessionEvents } from './run-handle.ts';
@@ -40,9 +50,10 @@ export class Session implements AsyncDisposable {
   readonly id: string;
   /** The execution environment in which it is open. */
   readonly environmentId: string;
-  /** The session as it was when it was opened. */
+  /** The session at the time of its opening. */
   readonly opened: NotebookSession;
   readonly #connection: Connection;
+  readonly #calls: ReturnType<typeof notebookSessions>;
   readonly #parts: SessionParts;
 
   constructor(connection: Connection, opened: NotebookSession, parts: SessionParts) {
@@ -50,6 +61,7 @@ export class Session implements AsyncDisposable {
     this.environmentId = opened.environmentId ?? ''; // only closed sessions have none
     this.opened = opened;
     this.#connection = connection;
+    this.#calls = notebookSessions(connection);
     this.#parts = parts;
   }
 
@@ -99,6 +111,35 @@ export class Session implements AsyncDisposable {
     );
   }
 
+  /**
+   * Changes cells, also while the session is busy: all changes in their order, or none. Nothing runs. Rejects with `stale_update` when
+   * the cell of a change has another `version` than the change names, or the notebook another `updatedAt` than `expectedUpdatedAt`.
+   */
+  change(body: ChangeCells, options?: RequestOptions): Promise<ChangedCells> {
+    return this.#calls.change(this.id, body, options);
+  }
+
+  /**
+   * Sets values of UI elements, by the ids of the elements. Resolves with how the cells that depend on them ended; their outputs are
+   * events.
+   */
+  setUiValues(body: SetUiValues, options?: RequestOptions): Promise<UiValuesResult> {
+    return this.#parts.queue.add(() => this.#calls.setUiValues(this.id, body, options));
+  }
+
+  /**
+   * Calls a function of a UI element, such as `search` of a table. Resolves also when the function fails: check `success`. Rejects with
+   * `CodeInterrupted` when the connection is lost meanwhile. Aborting `signal` interrupts the function, too.
+   */
+  callFunction(body: CallFunction, options?: RequestOptions): Promise<FunctionResult> {
+    return this.#parts.queue.add(() => this.#calls.callFunction(this.id, body, options));
+  }
+
+  /** Resolves with the names that may follow this code, which is that of a cell up to the cursor. The session may be busy. */
+  complete(body: CompleteCode, options?: RequestOptions): Promise<Completions> {
+    return this.#calls.complete(this.id, body, options);
+  }
+
   /** Yields the current state as events and then live events, with their ids, until the session closes. */
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent, void, undefined> {
     return sessionEvents(this.#connection, this.id, options);
@@ -108,18 +149,14 @@ export class Session implements AsyncDisposable {
    * Resolves with a large output, which events name with an `assetId` in place of `data`. Rejects with `not_found` when
    * the notebook shows it no more: its cell has another output, or code was called again.
    */
-  asset(assetId: string, options: RequestOptions = {}): Promise<{ contentType: string; bytes: Uint8Array }> {
-    return this.#connection.bytes(
-      operation('getNotebookSessionAsset', { params: { sessionId: this.id, assetId }, ...options }),
-    );
+  asset(assetId: string, options?: RequestOptions): Promise<{ contentType: string; bytes: Uint8Array }> {
+    return this.#calls.asset(this.id, assetId, options);
   }
 
   /** Closes the session, and the environment that was created for it. The notebook and its history stay. */
-  async close(options: RequestOptions = {}): Promise<void> {
+  async close(options?: RequestOptions): Promise<void> {
     const { environmentId } = this.#parts;
-    await this.#connection.json(
-      operation('closeNotebookSession', { params: { sessionId: this.id }, ...options }),
-    );
+    await this.#calls.close(this.id, options);
     if (environmentId === undefined) return;
     await this.#connection.json(
       operation('closeExecutionEnvironment', { params: { environmentId }, ...options }),

@@ -8,7 +8,7 @@ import { Session } from './session.ts';
 
 const RETRIES = 4;
 
-/** As for `createClient`. Missing options come from the environment: `SERVICE_BASE_URL`, `SERVICE_ACCESS_TOKEN`, `SERVICE_WORKSPACE_ID`. */
+/** The options of `createClient`. Missing ones come from the environment: `SERVICE_BASE_URL`, `SERVICE_ACCESS_TOKEN`, `SERVICE_WORKSPACE_ID`. */
 export interface TroupeOptions extends Partial<ClientOptions> {}
 
 export interface OpenOptions extends RequestOptions, Omit<Partial<OpenNotebookSession>, 'notebookId'> {

@@ -14,27 +14,34 @@ export interface Cluster {
   readonly incarnation: string | undefined;
   /** Returns whether another process with this name lives. */
   livesElsewhere(incarnation: string): boolean;
-  /** Whether nothing was heard for two seconds of the process that starts workers and kernels. */
+  /**
+   * Whether this process has heard nothing for two seconds from the process that starts workers and
+   * kernels.
+   */
   readonly isPrimarySilent: boolean;
   /**
    * Returns whether this worker makes all decisions about a notebook or conversation (`id`) of the workspace; without
    * `id`, about the workspace itself. `'*'` stands for the server as a whole.
    */
   owns(workspaceId: string, id?: string): boolean;
-  /** Calls `listener` when slots have come to this worker from another one, which may have died in the middle of anything. */
+  /** Calls `listener` when slots have come to this worker from another one, which may have died at any point of its work. */
   onSlotsTaken(listener: () => void): void;
   /**
-   * Asks every other worker, and resolves with the answers of those that live until they have answered: a worker that
-   * hangs is killed by the watchdog. With `withinMs`, slower workers are left out. A worker that starts later must read
-   * the news from the store.
+   * Asks every other worker. Resolves with the answers of those that do not end before they answer;
+   * the watchdog kills a worker that hangs. With `withinMs`, slower workers are left out. A worker
+   * that starts later is not asked, so it must read the change from the store.
    */
   askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
   /**
-   * Makes every other worker act, and resolves once all have done so or failed, with whether none has failed. A worker
-   * that ends meanwhile has not failed, because it has nothing left to act on.
+   * Makes every other worker act, and waits until each has acted or failed. Resolves with true when
+   * none has failed. A worker that ends in between has not failed, because it has nothing left to
+   * act on.
    */
   haveOthersAct(topic: Topic, payload: unknown): Promise<boolean>;
-  /** Asks one other worker, and resolves with its answer, or with undefined when it has none, or ends before it has. */
+  /**
+   * Asks one other worker. Resolves with its answer, or with undefined when the worker has none or
+   * ends before it answers.
+   */
   ask(worker: number, topic: Topic, payload: unknown): Promise<unknown>;
   /** Calls `listener` when other workers have joined this one, and when they have ended. */
   onWorkersChanged(listener: (change: WorkersChange) => void): void;
@@ -73,13 +80,13 @@ export type Topic =
   | 'stream-permits'
   /** The limits of a workspace have changed: count its use again under the new ones. */
   | 'limits-changed'
-  /** Make no more ids of runs before this time. Answer with the next id, once all runs with smaller ids are on disk. */
+  /** Make no more run ids before this time. Answer with the next id, once all runs with smaller ids are on disk. */
   | 'runs-settled'
   /** Cancel these runs, as far as their sessions are at home in your worker. */
   | 'cancel-runs'
-  /** Cancel this call of a tool of MCP, if it runs in you. */
+  /** Cancel this call of an MCP tool, if it runs in your worker. */
   | 'cancel-mcp-call'
-  /** The keyring has changed in its file. */
+  /** The keyring file has changed. */
   | 'keyring-changed'
   /** Seal all records at home in your worker with the newest key: connections of workspaces, and secrets of notebooks. */
   | 'seal-again'

@@ -4,7 +4,8 @@
 
 import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import type { ProcessEnd } from '#src/confined/exit-classification.ts';
-import type { HostHello } from '#src/confined/host/zygote-process.ts';
+import type { HostHello, HostName, KernelPlace } from '#src/confined/host/zygote-process.ts';
+import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
 import type { SlotTable } from './slots.ts';
 
 /** The argument with which the primary starts its workers. The number of the worker follows. */
@@ -15,9 +16,6 @@ export const WORKER_ARGUMENT = '--worker';
  * directory, and the socket for clients.
  */
 export const INHERITED = { claim: 4, listener: 5 } as const;
-
-/** The kernel host, and the host that has only marimo loaded. */
-export type HostName = 'usual' | 'plain';
 
 export type ToWorker =
   | WorkerOrders
@@ -35,7 +33,7 @@ export type ToWorker =
 /** The first message to a worker. */
 export interface WorkerOrders {
   readonly op: 'begin';
-  /** The release of the primary. A worker of another one cannot work with it. */
+  /** The release of the primary. A worker of another release cannot work with it. */
   readonly version: string;
   readonly worker: number;
   readonly size: number;
@@ -61,7 +59,12 @@ export type HostReport =
       readonly id: string;
       readonly pid: number;
       readonly isInit: boolean;
+      readonly node: string | undefined;
     }
+  /** A kernel node has got the order. */
+  | { readonly op: 'child-placed'; readonly host: HostName; readonly id: string; readonly key: string }
+  /** The kernel node of this child is gone. */
+  | { readonly op: 'child-lost'; readonly host: HostName; readonly id: string }
   | { readonly op: 'child-ended'; readonly host: HostName; readonly id: string; readonly end: ProcessEnd }
   | { readonly op: 'child-refused'; readonly host: HostName; readonly id: string; readonly reason: string };
 
@@ -71,7 +74,31 @@ export interface PrimaryAnswers {
   readonly model: LocalModelAddress | { readonly problem: string };
   /** The last lines that the primary has logged. */
   readonly log: readonly string[];
+  /** The kernel nodes, which are connected to the primary. */
+  readonly 'list-nodes': NodeList;
+  readonly 'invite-node': NodeInvitation | undefined;
+  readonly 'drain-node': Node | undefined;
+  readonly 'remove-node': boolean;
+  readonly 'use-of-nodes': readonly (readonly [node: string, use: readonly KernelUse[]])[];
 }
+
+/** The use of a kernel with all its processes. */
+export interface KernelUse {
+  readonly pid: number;
+  readonly cpuSeconds: number;
+  readonly memoryBytes: number;
+}
+
+/** The details of the questions that have some. */
+export interface QuestionDetails {
+  readonly 'drain-node': { readonly name: string; readonly draining: boolean };
+  readonly 'remove-node': { readonly name: string };
+}
+
+/** The arguments that follow a question. */
+export type Details<Asked extends Question> = Asked extends keyof QuestionDetails
+  ? [about: QuestionDetails[Asked]]
+  : [];
 
 export type Question = keyof PrimaryAnswers;
 
@@ -97,12 +124,13 @@ export interface AskedQuestion {
   readonly op: 'question';
   readonly request: number;
   readonly question: Question;
+  readonly about: unknown;
 }
 
 export type HostOrder =
   /** The worker has or will have children of the host, and wants the host's reports from now on. */
   | { readonly op: 'host-wanted'; readonly host: HostName }
-  /** The worker needs the host no more. Its remaining children are ended. */
+  /** The worker no longer needs the host. Its remaining children are ended. */
   | { readonly op: 'host-released'; readonly host: HostName }
   | {
       readonly op: 'child-order';
@@ -110,6 +138,7 @@ export type HostOrder =
       readonly run: number;
       readonly id: string;
       readonly order: Readonly<Record<string, unknown>>;
+      readonly where: KernelPlace | undefined;
     }
   | {
       readonly op: 'child-signal';

@@ -1,7 +1,7 @@
 /**
- * The homes of workspaces, notebooks and conversations. A workspace has one of 256 slots, and so has each of its
- * notebooks and conversations; a slot has one worker, which makes all decisions about its contents. The primary alone
- * changes the table; a newer table has a higher number.
+ * Says which worker owns each workspace, notebook and conversation. Each of them belongs to one of
+ * 256 slots. A slot has one worker, which makes all decisions about its contents. The primary alone
+ * changes the table of slots; a newer table has a higher number.
  */
 
 export const SLOTS = 256;
@@ -16,7 +16,7 @@ export interface Home {
 export interface SlotTable {
   /** Increases with every change. */
   readonly number: number;
-  /** The workers that live, those without a slot included. */
+  /** The living workers, including those without a slot. */
   readonly workers: readonly number[];
   /** The number of the worker that owns the slot, by slot. */
   readonly owners: readonly number[];
@@ -26,8 +26,8 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * Returns the slot of a notebook or conversation (`id`) of a workspace; without `id`, that of the workspace itself. It is FNV-1a of
- * the ids, so that it is the same in every process and after every start.
+ * Returns the slot of a notebook or conversation (`id`) of a workspace, or of the workspace when `id` is absent. It is the FNV-1a
+ * hash of the ids, so it is the same in every process.
  */
 export function slotOf(workspaceId: string, id?: string): number {
   let hash = hashed(FNV_OFFSET, workspaceId);
@@ -57,7 +57,10 @@ export function withOnly({ number }: SlotTable, worker: number): SlotTable {
   return { number: number + 1, workers: [worker], owners: Array.from({ length: SLOTS }, () => worker) };
 }
 
-/** Returns the table without a worker that has ended: its slots go to those that have the fewest. One worker must be left. */
+/**
+ * Returns the table without a worker that has ended. Its slots go to the workers that have the
+ * fewest, so at least one worker must be left.
+ */
 export function withoutWorker(table: SlotTable, gone: number): SlotTable {
   const workers = table.workers.filter((worker) => worker !== gone);
   const counts = new Map(workers.map((worker) => [worker, 0]));

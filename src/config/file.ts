@@ -9,9 +9,12 @@ const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Returns the members of `troupe.config.json` in `directory` as text, like environment variables; none when there is no file.
- * Calls `complain` with one sentence for each member that cannot be a setting, for a file that cannot be read, and for a file
- * that another user than `userId` could have written: the file decides where tokens are sent and which programs are started.
+ * Returns the members of `troupe.config.json` in `directory` as text, like environment variables;
+ * none when there is no file.
+ *
+ * Calls `complain` with one sentence for each member that cannot be a setting, for a file that
+ * cannot be read, and for a file that a user other than `userId` could have written. The last
+ * matters because the file decides where tokens are sent and which programs are started.
  */
 export function readConfigFile(
   directory: string,

@@ -60,7 +60,7 @@ export const KERNEL_SETTINGS = {
     kind: integer(0, 19),
     default: '5',
     description:
-      'How far kernels give way to the server when processor time is scarce (as in nice(1)); where Linux shares it among sessions, the session of a kernel does. A program that starts a session of its own does not.',
+      'How far kernels give way to the server when processor time is scarce (as in nice(1)); where Linux divides it among sessions, this applies to the session of the kernel, but not to a program that starts another session.',
   }),
   kernelReadPaths: setting({
     env: 'TROUPE_KERNEL_READ_PATHS',
@@ -80,14 +80,14 @@ export const KERNEL_SETTINGS = {
     kind: choice('auto', 'require', 'off'),
     default: 'auto',
     description:
-      'How kernels are isolated from the server and from each other. `auto` uses every layer that the system offers and logs the missing ones at start; `require` refuses to start unless everything is available; `off` isolates nothing.',
+      'How kernels are isolated from the server and from each other. `auto` uses every layer that the system supports and logs the missing ones at start; `require` refuses to start unless everything is available; `off` isolates nothing.',
   }),
   kernelNetwork: setting({
     env: 'TROUPE_KERNEL_NETWORK',
     kind: choice('host', 'none'),
     default: 'host',
     description:
-      '`host` gives notebook code the network of this machine, `none` only a loopback of its own. Datasources work in both cases.',
+      '`host` gives notebook code the network of this machine, `none` only a separate loopback interface. Datasources work in both cases.',
   }),
   kernelUid: optional({
     env: 'TROUPE_KERNEL_UID',

@@ -1,4 +1,7 @@
-/** The kinds of value that a setting can have: how text is parsed, and the expectation that an error states. */
+/**
+ * The kinds of value that a setting can have. Each kind parses text, and states for error messages
+ * the value that it expects.
+ */
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
@@ -15,7 +18,10 @@ export interface SettingsBase {
 export interface Kind<T> {
   /** Completes the error message "<name> must be …". */
   readonly expectation: string;
-  /** Returns the value, or `undefined` when the text is not one. The text is empty only for an empty list. */
+  /**
+   * Returns the value, or `undefined` when the text is not of this kind. Only a kind of list gets
+   * an empty text.
+   */
   readonly parse: (text: string, base: SettingsBase) => T | undefined;
 }
 
@@ -56,7 +62,10 @@ export const workers: Kind<number> = {
       : integer(1, MAX_WORKERS).parse(text, base),
 };
 
-/** Returns how many workers fit a machine. Kernels need the other processors; elsewhere than on Linux none share a port. */
+/**
+ * Returns how many workers fit a machine. Kernels need the other processors. On systems other than
+ * Linux, workers cannot share a port.
+ */
 export function automaticWorkers(platform: NodeJS.Platform, processors: number): number {
   if (platform !== 'linux' || processors <= 2) return 1;
   return Math.min(MAX_AUTOMATIC_WORKERS, Math.max(1, Math.floor(processors / 2)));
@@ -131,6 +140,16 @@ export const httpUrl: Kind<string> = {
   },
 };
 
+/** `none`, `join`, or `ray:` with the address of the Jobs API of a cluster. */
+export const kernelNodes: Kind<'none' | 'join' | `ray:${string}`> = {
+  expectation: 'none, join, or ray: with an address, such as ray:http://head:8265',
+  parse: (text, base) => {
+    if (text === 'none' || text === 'join') return text;
+    const url = text.startsWith('ray:') ? httpUrl.parse(text.slice('ray:'.length), base) : undefined;
+    return url === undefined ? undefined : `ray:${url}`;
+  },
+};
+
 const HOST_NAME =
   /^(?=.{1,253}$)([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
@@ -151,7 +170,10 @@ export const host: Kind<string> = {
   parse: (text) => (isHost(text) ? text : undefined),
 };
 
-/** The destination of the audit: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path of a file. */
+/**
+ * The destination of the audit log: `tcp://host:port`, `udp://host:port`, `unix:path`, or the path
+ * of a file.
+ */
 export const auditTarget: Kind<string> = {
   expectation: 'the path of a file, tcp://host:port, udp://host:port or unix:path',
   parse: (text, base) => {
@@ -201,5 +223,52 @@ export const targets: Kind<readonly string[]> = {
     if (text === '' || text === 'none') return Object.freeze([]);
     const entries = text.split(',').map((entry) => entry.trim());
     return entries.every((entry) => isHost(entry) || isNetwork(entry)) ? Object.freeze(entries) : undefined;
+  },
+};
+
+/** The issuer of an identity provider, unchanged, because a slash at its end may belong to it. */
+export const issuer: Kind<string> = {
+  expectation: 'an https address without credentials, query or fragment, or an http one of this machine',
+  parse: (text) => {
+    if (httpUrl.parse(text, { cwd: '/', packageRoot: '/' }) === undefined) return undefined;
+    const { protocol, hostname } = new URL(text);
+    const isHere = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+    return protocol === 'https:' || isHere ? text : undefined;
+  },
+};
+
+const GROUP_ROLE = /^([^\s=,]([^=,]{0,198}[^\s=,])?)\s*=\s*([A-Za-z0-9_-]{1,64}):(owner|editor|viewer)$/;
+const MAX_GROUP_ROLES = 1000;
+
+/** A table of groups, with the workspace and the role of each, as `group=workspace:role`; `none` is the empty table. */
+export const groupRoles: Kind<readonly string[]> = {
+  expectation: 'a list such as data-team=ws_1:editor, admins=ws_1:owner, or none',
+  parse: (text) => {
+    if (text === 'none') return Object.freeze([]);
+    const rows = text.split(',').map((row) => row.trim());
+    return rows.length <= MAX_GROUP_ROLES && rows.every((row) => GROUP_ROLE.test(row))
+      ? Object.freeze(rows)
+      : undefined;
+  },
+};
+
+/** Parameters that the security of a sign-in depends on, or that follow from other settings. */
+const OWN_PARAMETERS =
+  /^(client_id|redirect_uri|response_type|response_mode|scope|state|nonce|code_challenge|code_challenge_method|request|request_uri)$/;
+
+/**
+ * Parameters for the address of an identity provider, written like a query; `none` for an empty
+ * list.
+ */
+export const signInParameters: Kind<string> = {
+  expectation:
+    'parameters such as prompt=consent&max_age=3600, none of which the server sets itself, or none',
+  parse: (text) => {
+    if (text === 'none') return '';
+    const names = [...new URLSearchParams(text).keys()];
+    const isQuery = /^[\x21\x23-\x7e]{1,1000}$/.test(text) && !text.startsWith('?');
+    return isQuery && names.length > 0 && names.every((name) => name !== '' && !OWN_PARAMETERS.test(name))
+      ? text
+      : undefined;
   },
 };

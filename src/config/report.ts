@@ -39,7 +39,10 @@ export function settingsTable(): string {
   return `${[...head, ...rows].join('\n')}\n`;
 }
 
-/** Returns whether the kind wraps its values. The kind itself is asked, so that no second list can contradict it. */
+/**
+ * Returns whether the kind wraps its values. The answer comes from the kind itself, so there is no
+ * second list that could differ.
+ */
 function isSecret(name: SettingName): boolean {
   const setting: Setting<unknown> = SETTINGS[name];
   return setting.kind.parse('x'.repeat(32), { cwd: '/', packageRoot: '/' }) instanceof Secret;

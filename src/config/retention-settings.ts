@@ -19,7 +19,16 @@ export const RETENTION_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Days after which the output of a run is deleted, with its assets; the run stays, and so do the last outputs of cells. 0: never.',
+      'Days after which the output of a run is deleted, with its assets; the run and the last outputs of cells are kept. 0: never.',
+  }),
+  keepVersionsDays: setting({
+    env: 'TROUPE_KEEP_VERSIONS_DAYS',
+    kind: days,
+    default: '0',
+    unit: 'days',
+    description:
+      'Days after which an earlier version of a notebook is deleted, counted from the change that replaced it. The last 100 of each ' +
+      'notebook are kept. 0: never.',
   }),
   keepAuditDays: setting({
     env: 'TROUPE_KEEP_AUDIT_DAYS',

@@ -38,21 +38,21 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_PUBLIC_URL',
     kind: httpUrl,
     description:
-      'URL at which browsers reach this server: for the links in exported pages, and as the only origin from which pages may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that.',
+      'URL at which browsers reach this server: for the addresses of notebooks (`url`) and the links in exported pages, and as the only origin from which pages may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that.',
   }),
   corsOrigins: setting({
     env: 'TROUPE_CORS_ORIGINS',
     kind: origins,
     default: 'none',
     description:
-      'Other origins whose pages may use the API from a browser (CORS). Their requests need an access token, too. These pages cannot change or test datasources, nor set API keys of models and secrets of notebooks: only pages of this server can.',
+      'Other origins whose pages may use the API from a browser (CORS). Their requests need an access token, too. Only pages of this server can change or test datasources, and set API keys of models and secrets of notebooks.',
   }),
   workers: setting({
     env: 'TROUPE_WORKERS',
     kind: workers,
     default: 'auto',
     description:
-      'Processes that serve, between which notebooks and conversations are divided: a number, or `auto`, which is one on up to three processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
+      'Number of worker processes; notebooks and conversations are divided among them. `auto` means one on up to three processors (or outside of Linux), and otherwise half of the processors, at most 8, because kernels need the rest.',
   }),
   dataDir: setting({
     env: 'TROUPE_DATA_DIR',
@@ -65,7 +65,7 @@ export const SERVER_SETTINGS = {
     kind: boolean,
     default: 'false',
     description:
-      'Whether to create an empty store next to credentials (bootstrap.json) or a keyring of an earlier store. Without it the server refuses to start then, because the volume with the store may not be mounted. Set it for one start only.',
+      'Whether to create an empty store next to credentials (bootstrap.json) or a keyring of an earlier store. Otherwise the server refuses to start in that case, because the volume with the store may not be mounted. Set it for one start only.',
   }),
   diskReserveMb: setting({
     env: 'TROUPE_DISK_RESERVE_MB',
@@ -73,7 +73,7 @@ export const SERVER_SETTINGS = {
     default: '64',
     unit: 'MiB',
     description:
-      'Disk space that is set aside for the store, at most half of the disk. When the disk is full, new work is refused and this is left for the ends of runs, cancellations and deletions.',
+      'Disk space that is set aside for the store, at most half of the disk. When the disk is full, new work is refused, and this space is used for the ends of runs, cancellations and deletions.',
   }),
   diskWarnMb: setting({
     env: 'TROUPE_DISK_WARN_MB',
@@ -86,7 +86,7 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_BACKUP_DIR',
     kind: path,
     description:
-      'Directory for backups that the server makes of itself, best on another disk. Unset: it makes none. The keyring is not part of them.',
+      'Directory for the backups that the server makes, preferably on another disk. Unset: it makes none. They do not contain the keyring.',
   }),
   backupEveryH: setting({
     env: 'TROUPE_BACKUP_EVERY_H',
@@ -108,13 +108,13 @@ export const SERVER_SETTINGS = {
     kind: integer(1, 10_000),
     default: '7',
     description:
-      'How many of these backups are kept, with their increments; older ones are deleted. One more is kept if large increments make backups come earlier.',
+      'How many of these backups are kept, with their increments; older ones are deleted. One more is kept if large increments cause earlier backups.',
   }),
   auditForward: optional({
     env: 'TROUPE_AUDIT_FORWARD',
     kind: auditTarget,
     description:
-      'Where the entries of the audit of all workspaces are forwarded to: a file of JSON lines, or a syslog receiver (RFC 5424). Unset: nowhere.',
+      'Receiver of the audit entries of all workspaces: a file of JSON lines, or a syslog receiver (RFC 5424). Unset: nowhere.',
   }),
   drainS: setting({
     env: 'TROUPE_DRAIN_S',
@@ -136,7 +136,7 @@ export const SERVER_SETTINGS = {
     default: '1000',
     unit: 'ms',
     description:
-      'Requests that take longer on the server are logged as warnings; event streams and calls of code are not. 0: none.',
+      'Requests that take longer on the server are logged as warnings; event streams and code calls are not. 0: no request is.',
   }),
   otlpUrl: optional({
     env: 'TROUPE_OTLP_URL',
@@ -150,7 +150,7 @@ export const SERVER_SETTINGS = {
     default: '1',
     unit: '%',
     description:
-      'Share of the requests that are traced although their client has not begun a trace. A `traceparent` header decides for its request.',
+      'Share of the requests that are traced although their client has not begun a trace. If a request has a `traceparent` header, the header decides.',
   }),
   trustedProxies: setting({
     env: 'TROUPE_TRUSTED_PROXIES',
@@ -196,6 +196,13 @@ export const SERVER_SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most client connections that are open at once, on all ports together; further ones are closed. Each of several workers has an equal share. 0: three quarters of the open files that each process may have.',
+      'Most open client connections, over all ports; further ones are closed. Each of several workers has an equal share. 0: three quarters of the open files that each process may have.',
+  }),
+  warmUp: setting({
+    env: 'TROUPE_WARM_UP',
+    kind: boolean,
+    default: 'true',
+    description:
+      'Whether the server uses the first idle seconds after its start to carry out some runs of its own, which leave nothing behind, so that its code is compiled before the first users come. It takes about a second of processor time and 20 MiB of memory in each worker. Set it to false where servers are started often for little work.',
   }),
 } as const;

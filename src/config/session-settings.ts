@@ -18,7 +18,7 @@ export const SESSION_SETTINGS = {
     default: '0',
     unit: 's',
     description:
-      'Time after which an unused notebook session that nobody follows stops its kernel. Its next use starts one again. 0 means never.',
+      'Time after which an unused notebook session that nobody follows stops its kernel. Its next use starts a new one. 0 means never.',
   }),
   heartbeatS: setting({
     env: 'TROUPE_HEARTBEAT_S',
@@ -81,12 +81,13 @@ export const SESSION_SETTINGS = {
     default: '0',
     unit: 'MiB',
     description:
-      'Most disk space that the files of one workspace may take. Beyond it, requests store no files and no session is opened; notebooks that are open can still write. 0 means no limit.',
+      'Most disk space that the files of one workspace may take. Beyond it, requests store no files and no session is opened; open notebooks can still write. 0 means no limit.',
   }),
   workspaceMaxFiles: setting({
     env: 'TROUPE_WORKSPACE_MAX_FILES',
     kind: integer(0, 10_000_000),
     default: '0',
-    description: 'Most files and folders in the folder of one workspace, likewise; 0 means no limit.',
+    description:
+      'Most files and folders in the folder of one workspace, with the same effects beyond it; 0 means no limit.',
   }),
 } as const;

@@ -10,8 +10,9 @@ const BOUNDS: JsonBounds = {
 };
 
 /**
- * Parses JSON from a kernel, which notebook code may have written: with at most 64 levels and a million values, so that
- * recursive code can walk the result. Throws a `ShapeError`, which never quotes the input.
+ * Parses JSON from a kernel, which notebook code may have written. At most 64 levels and a million
+ * values are allowed, so that recursive code can walk the result. Throws a `ShapeError`, which
+ * never quotes the input.
  */
 export function parseBoundedJson(body: Buffer): unknown {
   refuseExcess(findJsonExcess(body, BOUNDS));

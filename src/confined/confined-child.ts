@@ -1,14 +1,16 @@
 /**
- * One child process of the kernel host, from the order that starts it to the report of its end. It owns the process,
- * the socket between the two and its timers; all three are gone once `ended` was called. Every process that parses or
- * runs a user's input is one of these.
+ * One child process of the kernel host, from the order that starts it to the report of its end. It
+ * owns the process, the socket between the two and its timers; all three are gone once `ended` was
+ * called. Every process that parses or runs a user's input is one of these.
  *
- * The order names the limits of the process, and nothing of a workspace: every later kernel inherits the memory of the
- * host, where orders are read. The launch, which is the task of the process, is sent once the process was admitted
- * (kernel-door.ts). Everything that the process sends is untrusted. A child has ended when both its process and its
- * socket have; after the first of the two ends, the wait for the other is bounded.
+ * The order names the limits of the process and nothing of a workspace, because the host reads
+ * orders in its memory and every later kernel inherits that memory. The launch, which is the task
+ * of the process, is sent once the process was admitted (kernel-door.ts). Everything that the
+ * process sends is untrusted. A child has ended when both its process and its socket have; after
+ * the first of the two ends, the wait for the other is bounded.
  */
 import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import type { PeerProcess } from '#src/os/peer-process.ts';
 import type { ProcessEnd } from './exit-classification.ts';
@@ -24,7 +26,7 @@ import type { ChildRequest, Confinement } from './launch-order.ts';
 export interface ChildPort {
   /** The running host. Waits while it restarts, rejects when it is down for good. */
   readonly zygote: () => Promise<Zygote>;
-  /** Returns a path for one socket, not used before. */
+  /** Returns a path for one socket that was not used before. */
   readonly newSocketPath: () => string;
   /** Identifies and signals the process at the other end of a connection. */
   readonly peers: () => PeerProcess;
@@ -34,20 +36,27 @@ export interface ChildPort {
 /** Starts children of the kernel host. */
 export interface ChildStarter {
   /**
-   * Calls `request` with the confinement of kernels, or with null when they have none, at the time that the constructor
-   * of `ConfinedChild` names. Frames are JSON unless `reading` says otherwise.
+   * Calls `request` at the time that the constructor of `ConfinedChild` names, with the confinement
+   * of kernels, or with null when kernels are not confined. Frames are JSON unless `reading` says
+   * otherwise.
    */
   startChild(
     request: (confinement: Confinement | null) => ChildRequest,
     events: ChildEvents,
     reading?: FrameReading,
   ): ConfinedChild;
-  /** Returns a path for one socket or one folder with sockets, not used before, in a folder that only the server enters. */
+  /**
+   * Returns a path that was not used before, for one socket or one folder with sockets. It is in a
+   * folder that only the server can enter.
+   */
   newSocketPath(): string;
 }
 
 export type ChildEnd =
-  /** The process ended. `process` is null when the socket closed and the host did not say how in time. */
+  /**
+   * The process has ended. `process` is null when the socket closed and the host did not report the
+   * end in time.
+   */
   | { readonly kind: 'ended'; readonly process: ProcessEnd | null }
   /** The kernel host ended, and the child with it. */
   | { readonly kind: 'lost' }
@@ -57,30 +66,40 @@ export type ChildEnd =
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** The child broke the protocol and was killed. */
   | { readonly kind: 'broken'; readonly reason: string }
-  /** Something was thrown while a frame was taken, which is a mistake of the server. The child was killed. */
+  /**
+   * An error was thrown while a frame was handled, which is a bug of the server. The child was
+   * killed.
+   */
   | { readonly kind: 'failed'; readonly error: unknown };
 
 export interface ChildEvents {
   /** The child has connected and is sent its launch. */
   admitted?(): void;
-  forked?(pid: number): void;
-  /** Parsed frames in order. A `ShapeError` thrown here is a broken protocol. */
+  /** `node`: the other machine on which the process is; undefined on this one. */
+  forked?(pid: number, node: string | undefined): void;
+  /** Parsed frames in order. A `ShapeError` thrown here counts as a breach of the protocol. */
   received(values: readonly unknown[]): void;
-  /** Called once, after everything else. */
+  /** Called once, after all other callbacks. */
   ended(end: ChildEnd): void;
 }
 
 /**
- * The host says how a process ended within milliseconds. A busy machine, or a host that loads a library, takes longer, and
- * without its report the server cannot say why a child did not start.
+ * How long to wait for the host's report of an end, which usually comes within milliseconds. A busy
+ * machine, or a host that loads a library, takes longer. Without the report the server cannot say
+ * why a child did not start.
  */
 const END_DETAIL_MS = 2000;
-/** How long a dead child's socket is still read: a process that a cell started may keep it open for ever. */
+/**
+ * How long the socket of a dead child must have been quiet before it is no longer read, and for how long it is read at most. A
+ * process that a cell started may keep the socket open for ever, and write to it.
+ */
 const LAST_WORDS_MS = 250;
+const LAST_WORDS_LIMIT_MS = 5000;
 const KILL_MS = 1000;
 /** The channel of the first frame to a child. */
 const LAUNCH = 6;
 const MAX_WORDS_CHARS = 4096;
+const NOTHING = Buffer.alloc(0);
 
 export class ConfinedChild implements Disposable {
   readonly #id = randomBytes(8).toString('hex');
@@ -95,15 +114,15 @@ export class ConfinedChild implements Disposable {
   #process: ProcessEnd | null = null;
   #hasInit = false;
   #isAdmitted = false;
-  /** The child's own words for the reason why it could not begin to work. */
+  /** The child's own explanation of why it could not begin to work. */
   #words = '';
   #isClosed = false;
   #isEnding = false;
   #isGone = false;
 
   /**
-   * Starts the child at once; no event comes before the caller's turn is over. `request` is called when the host is up, immediately
-   * before the launch that it returns is sent.
+   * Starts the child at once, but reports no event before the caller's turn is over. `request` is
+   * called when the host is up, immediately before the launch that it returns is sent.
    */
   constructor(port: ChildPort, request: () => ChildRequest, events: ChildEvents, reading?: FrameReading) {
     this.#port = port;
@@ -133,9 +152,9 @@ export class ConfinedChild implements Disposable {
   }
 
   /**
-   * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. A child that has
-   * an init gets the signal through its socket and not through the host: the host may be busy, and a signal through it
-   * would have to wake two processes more.
+   * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone.
+   * A child that has an init gets the signal through its socket and not through the host, because
+   * the host may be busy, and a signal through it would have to wake two more processes.
    */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
     const signal = constants.signals[name];
@@ -163,37 +182,46 @@ export class ConfinedChild implements Disposable {
   }
 
   async #start(request: () => ChildRequest): Promise<void> {
-    const zygote = await this.#port.zygote();
+    let zygote = await this.#port.zygote();
     if (this.#isGone || this.#isEnding) return;
     const token = randomBytes(32).toString('hex');
     const path = this.#port.newSocketPath();
     let launch: ChildRequest['launch'] | undefined;
-    const door = new KernelDoor(token, this.#port.peers(), (socket, bytes) => {
+    const admit = (socket: Socket, bytes: Buffer) => {
       this.#isAdmitted = true;
       this.#socket.take(socket, bytes);
       this.sender.send(encodeLongFrame(LAUNCH, launch));
       launch = undefined;
       this.#events.admitted?.();
-    });
+    };
+    const door = new KernelDoor(token, this.#port.peers(), admit);
     this.#door = door;
     await door.listen(path);
+    // The host may have ended meanwhile. It has reported its children as lost, and would report nothing about another one.
+    while (!zygote.alive) zygote = await this.#port.zygote();
     if (this.#isGone || this.#isEnding) return;
     this.#zygote = zygote;
-    const { order, launch: toSend } = request();
+    const { order, launch: toSend, workspaceId } = request();
     launch = toSend;
     zygote.order(
       this.#id,
       { ...order, connection: { path, token } },
       {
-        forked: (pid, isInit) => {
-          this.#hasInit = isInit;
-          this.#events.forked?.(pid);
-          door.expect(pid);
+        forked: (pid, isInit, node) => {
+          this.#hasInit = isInit && node === undefined;
+          this.#events.forked?.(pid, node);
+          if (node === undefined) door.expect(pid);
+        },
+        connected: (socket) => {
+          door[Symbol.dispose]();
+          if (this.#isGone || this.#isAdmitted) socket.destroy();
+          else admit(socket, NOTHING);
         },
         ended: (end) => this.#onProcessEnded(end),
         refused: (reason) => this.#end({ kind: 'refused', reason }),
         lost: () => this.#end({ kind: 'lost' }),
       },
+      { workspaceId },
     );
   }
 
@@ -221,9 +249,21 @@ export class ConfinedChild implements Disposable {
   #onProcessEnded(end: ProcessEnd): void {
     this.#process = end;
     this.#socket.resume();
-    if (this.#isAdmitted && !this.#isClosed) {
-      this.#after(LAST_WORDS_MS, () => this.#end({ kind: 'ended', process: end }));
-    } else this.#end({ kind: 'ended', process: end });
+    if (this.#isAdmitted && !this.#isClosed) this.#awaitLastWords(end, performance.now());
+    else this.#end({ kind: 'ended', process: end });
+  }
+
+  #awaitLastWords(end: ProcessEnd, since: number): void {
+    const { progress } = this.#socket;
+    this.#after(LAST_WORDS_MS, () => {
+      // A thread that was busy all the time runs its timers before it reads; `setImmediate` comes after the read.
+      setImmediate(() => {
+        const isQuiet = !this.#socket.isWorking && this.#socket.progress === progress;
+        if (isQuiet || performance.now() - since > LAST_WORDS_LIMIT_MS)
+          this.#end({ kind: 'ended', process: end });
+        else this.#awaitLastWords(end, since);
+      });
+    });
   }
 
   #end(end: ChildEnd): void {

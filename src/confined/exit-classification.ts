@@ -10,7 +10,7 @@ export interface KernelExit {
     | 'kernel_host_lost'
     | 'kernel_protocol_error'
     | 'stopped';
-  /** Exit code, when the process ended by itself and said so in time. */
+  /** The exit code when the process ended by itself and reported it in time. */
   readonly code: number | null;
   readonly signal: string | null;
   /** One sentence for people. */
@@ -21,8 +21,13 @@ export interface KernelExit {
 export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;
-  /** Whether it was killed because all of its processes together used more memory than they may. */
+  /**
+   * Whether the process was killed because all of its processes together used more memory than they
+   * may.
+   */
   readonly outOfMemory?: boolean;
+  /** Whether its machine killed a process for lack of memory. Absent where this server can find that out by itself. */
+  readonly machineOutOfMemory?: boolean;
   /** The text that the process printed on its standard error before it began to work; empty once it has begun. */
   readonly words?: string;
 }
@@ -32,21 +37,27 @@ export interface EndFacts {
   readonly wasReady: boolean;
   readonly asked: 'kill' | 'stop' | null;
   readonly hostLost: boolean;
-  /** The server's reason to give the kernel up: a broken frame, or a start that failed or took too long. */
+  /**
+   * The server's reason for ending the kernel: a broken frame, or a start that failed or took too
+   * long.
+   */
   readonly refusal: {
     readonly cause: 'kernel_protocol_error' | 'kernel_start_failed';
     readonly message: string;
   } | null;
-  /** Null when the socket has ended and the host has not said how in the time we wait. */
+  /** Null when the socket has ended but the host has not reported the end of the process in time. */
   readonly end: ProcessEnd | null;
-  /** Whether the machine has killed something for lack of memory; asked only when that would explain the end. */
+  /**
+   * Returns whether the machine has killed a process for lack of memory. Called only when that
+   * would explain the end.
+   */
   readonly wasOutOfMemory: () => boolean;
   readonly limits: KernelLimits;
 }
 
 const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.signals)
-    .reverse() // of two names for one signal, such as SIGABRT and SIGIOT, the better known comes first
+    .reverse() // if a signal has two names, such as SIGABRT and SIGIOT, the better known one is first
     .map(([name, number]) => [number, name]),
 );
 
@@ -94,8 +105,9 @@ function describeEnd(code: number | null, signal: string | null): string {
 }
 
 /**
- * Returns the Python error at the end of these words, in brackets; empty when they end with none. The error's text is
- * included only for errors of the operating system, because other texts may name paths of the server.
+ * Returns the Python error at the end of the text, in brackets; empty when there is none. The
+ * error's own text is included only for errors of the operating system, because other texts may
+ * name paths of the server.
  */
 function describeError(words: string): string {
   const [, type, reason] =

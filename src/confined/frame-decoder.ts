@@ -7,7 +7,7 @@ export interface Frame {
   readonly body: Buffer;
 }
 
-/** The other side broke the protocol. Nothing more is read from it. */
+/** The other side broke the protocol. Nothing more is read from the connection. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -43,9 +43,10 @@ export function framedParts(channel: number, parts: readonly Uint8Array[]): Uint
 }
 
 /**
- * Cuts a byte stream into frames. A frame that arrives in one piece is not copied. A frame that arrives in several
- * pieces is gathered in a buffer that grows with the bytes received, never with the length in the header, so a forged
- * length costs nothing and many small pieces cost no more than few large ones.
+ * Cuts a byte stream into frames. A frame that arrives in one piece is not copied. A frame that
+ * arrives in several pieces is collected in a buffer that grows with the received bytes, not with
+ * the length in the header. So a forged length costs nothing, and many small pieces cost no more
+ * than a few large ones.
  */
 export class FrameDecoder {
   readonly #limitBytes: number;
@@ -56,7 +57,10 @@ export class FrameDecoder {
     this.#limitBytes = limitBytes;
   }
 
-  /** Yields the frames that `chunk` completes, in order. Throws FrameError after the last good one, and is of no use then. */
+  /**
+   * Yields the frames that `chunk` completes, in order. Throws FrameError after the last good one;
+   * the decoder must then not be used again.
+   */
   *push(chunk: Buffer): Generator<Frame, void> {
     let rest = chunk;
     while (rest.length > 0) {
@@ -83,7 +87,10 @@ export class FrameDecoder {
     }
   }
 
-  /** Returns the size of the frame that starts here, header included; null while its header is incomplete. */
+  /**
+   * Returns the size of the frame that starts here, with its header; null while the header is
+   * incomplete.
+   */
   #frameBytes(bytes: Buffer): number | null {
     if (bytes.length < HEADER_BYTES) return null;
     const length = bytes.readUInt32LE(0);

@@ -1,4 +1,6 @@
-/** Sends frames to one child of the kernel host in their order, although some take a while to make. */
+/**
+ * Sends frames to one child of the kernel host in their order, even if some take a while to make.
+ */
 import type { Socket } from 'node:net';
 
 /** The parts of one frame. */
@@ -28,7 +30,7 @@ export class FrameSender {
     else if (this.#unsent.push({ frame, sent }) === 1) void this.#writeUnsent();
   }
 
-  /** Frames are made of plain data, so that making one does not fail. */
+  /** Frames are made of plain data, so making one does not fail. */
   async #writeUnsent(): Promise<void> {
     for (let next = this.#unsent[0]; next !== undefined; next = this.#unsent[0]) {
       const { frame, sent } = next;
@@ -37,7 +39,10 @@ export class FrameSender {
     }
   }
 
-  /** Calls `sent` in the same turn if the system takes the whole frame at once, as it nearly always does. */
+  /**
+   * Calls `sent` in the same turn if the system takes the whole frame at once, which is the usual
+   * case.
+   */
   #write(frame: FrameParts, sent: (() => void) | undefined): void {
     const { socket } = this;
     if (!socket?.writable) {
@@ -55,7 +60,7 @@ export class FrameSender {
       report?.();
       report = undefined;
     };
-    writeParts(socket, frame, reportOnce); // Node.js calls it in a later turn even when everything was taken
+    writeParts(socket, frame, reportOnce); // Node.js calls it in a later turn even if all bytes were taken
     if (socket.writableLength === 0) reportOnce();
     else timer = setTimeout(reportOnce, MAX_UNSENT_MS);
   }

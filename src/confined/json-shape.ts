@@ -43,7 +43,10 @@ export function asList<T>(
   return value.map((one: unknown) => item(one, where));
 }
 
-/** Returns null for null and for a missing member: marimo sends nulls, other writers leave members out. */
+/**
+ * Returns null for null and for a missing member: marimo sends nulls, other programs leave members
+ * out.
+ */
 export function orNull<T>(
   value: unknown,
   read: (value: unknown, where: string) => T,

@@ -1,8 +1,10 @@
 /**
- * Where one child of the kernel host connects to the server: a unix socket that listens until that child is in. Any process
- * of the same user may connect, so the door admits the process that the kernel host has reported (SO_PEERCRED), and only
- * after its first frame, which is the token. Other connections are closed. Until then a connection gets little time, one of a
- * few places, and no memory beyond that one frame. A child that was closed out because all places were taken connects again.
+ * The unix socket at which one child of the kernel host connects to the server. It listens until
+ * that child has connected. Any process of the same user may try to connect. Only the process that
+ * the kernel host has reported is admitted (SO_PEERCRED), after its first frame, the token; other
+ * connections are closed. Until it is admitted, a connection gets little time, one of a few places,
+ * and no memory beyond that one frame. A child that was refused because all places were taken
+ * connects again.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -10,14 +12,16 @@ import type { PeerProcess } from '#src/os/peer-process.ts';
 import { framedParts } from './frame-decoder.ts';
 
 const FROM_KERNEL = 0;
-/** A child greets as soon as it has connected, so only one that cannot run needs longer. */
+/**
+ * A child sends its token as soon as it has connected. Only a child that cannot run needs longer.
+ */
 const GREETING_MS = 10_000;
 const MAX_GUESTS = 32;
 
-/** A connection that was not admitted yet. */
+/** A connection that is not admitted yet. */
 interface Guest {
   readonly socket: Socket;
-  /** Undefined where the system does not tell. */
+  /** Undefined where the system does not identify the process. */
   readonly pid: number | undefined;
   readonly patience: NodeJS.Timeout;
   readonly read: (bytes: Buffer) => void;
@@ -29,7 +33,7 @@ export class KernelDoor implements Disposable {
   readonly #peers: PeerProcess;
   readonly #admit: (socket: Socket, rest: Buffer) => void;
   readonly #server: Server;
-  /** The oldest first. */
+  /** The connections that are not admitted yet, oldest first. */
   readonly #guests = new Set<Guest>();
   #expected: number | undefined;
   #isClosed = false;
@@ -46,12 +50,12 @@ export class KernelDoor implements Disposable {
   listen(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      // Without `exclusive` a cluster worker would ask its primary to listen.
+      // Without `exclusive` a cluster worker would ask its primary to listen instead.
       this.#server.listen({ path, exclusive: true }, () => resolve());
     });
   }
 
-  /** Names the child process. No connection is admitted before this call. */
+  /** Sets the process of the child. No connection is admitted before this call. */
   expect(pid: number): void {
     this.#expected = pid;
     for (const guest of this.#guests) this.#consider(guest);

@@ -1,9 +1,11 @@
 /**
- * The server's end of the connection to one child process of the kernel host, once the child was admitted
- * (kernel-door.ts). A breach of the protocol ends the connection. Closed by `destroy`, or by the other side.
+ * The server's end of the connection to one child process of the kernel host, once the child was
+ * admitted (kernel-door.ts). A breach of the protocol ends the connection; otherwise `destroy` or
+ * the other side closes it.
  *
- * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work it yields to other
- * work, and after a slow frame it pauses for as long as that frame took.
+ * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work
+ * the thread turns to other work, and after a slow frame the socket pauses for as long as that
+ * frame took.
  */
 
 import type { Socket } from 'node:net';
@@ -18,16 +20,22 @@ const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
 const FROM_KERNEL = 0;
 const TURN_MS = 4;
 const LONG_MS = 25;
-/** How many frames are handed over together: at first, and at most when they turn out to be quick. */
+/**
+ * How many frames are handed over together: `SLICE_FRAMES` at first, and up to `SLICE_LIMIT` when
+ * they turn out to be quick.
+ */
 const SLICE_FRAMES = 16;
 const SLICE_LIMIT = 512;
 
 export interface SocketEvents {
-  /** Parsed frames, in order. A ShapeError thrown here counts as a broken protocol. */
+  /** Parsed frames, in order. A ShapeError thrown here counts as a breach of the protocol. */
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
-  /** Something else was thrown while a frame was handled, which is a bug of the server. The other side is cut off, too. */
+  /**
+   * Another error was thrown while a frame was handled, which is a bug of the server. The
+   * connection is closed in this case too.
+   */
   failed(error: unknown): void;
   /** Called once, when an accepted connection has ended for any reason. */
   closed(): void;
@@ -37,15 +45,18 @@ export interface SocketEvents {
 export interface FrameReading {
   /** Returns the value of a frame. `body` is valid only during the call. */
   readonly parse: (body: Buffer) => unknown;
-  /** Returns the value of a large frame in steps, during which `body` is valid. Absent: all are parsed at once. */
+  /**
+   * Returns the value of a large frame in steps, during which `body` is valid. When absent, all
+   * frames are parsed at once.
+   */
   readonly parseLarge?: (body: Buffer) => Generator<undefined, unknown>;
   /**
    * Prepares the result of `parseLarge`, in steps as well. Its own result is disposed of after the value was received.
    */
   readonly prepareLarge?: (value: unknown) => Generator<undefined, Disposable>;
   /**
-   * Returns whether a value may take long to handle. It is then the last value of those that are handed over together,
-   * so that the time it took is known before the next ones. Absent when no value takes long.
+   * Returns whether a value may take long to handle. It is then the last value of its group, so that its duration is known before
+   * the next values. Absent when no value takes long.
    */
   readonly mayTakeLong?: (value: unknown) => boolean;
   /** The largest frame, in bytes. */
@@ -68,11 +79,12 @@ export class KernelSocket {
   #paused = false;
   /** Frames that were read and are not handled yet. */
   #frames: Generator<Frame, void> | undefined;
-  /** Parses the large frame that was begun. */
+  /** Parses the large frame whose parsing has begun. */
   #parsing: Generator<undefined, unknown> | undefined;
   readonly #prepared: Disposable[] = [];
   #sliceFrames = SLICE_FRAMES;
   #spentMs = 0;
+  #progress = 0;
   #resting = false;
   #hasClosed = false;
   #destroyed = false;
@@ -108,7 +120,17 @@ export class KernelSocket {
     if (!this.#resting) this.#socket?.resume();
   }
 
-  /** Signals the process that has connected. Returns false when there is none, or when the signal cannot reach it. */
+  /** The number of pieces that were read so far. */
+  get progress(): number {
+    return this.#progress;
+  }
+
+  /** Whether frames that were read are still to be handled. */
+  get isWorking(): boolean {
+    return this.#frames !== undefined || this.#resting;
+  }
+
+  /** Signals the connected process. Returns false when there is none, or the signal cannot reach it. */
   signalPeer(peers: PeerProcess, signal: number): boolean {
     return this.#socket !== null && peers.signal(this.#socket, signal);
   }
@@ -121,6 +143,7 @@ export class KernelSocket {
 
   #read(chunk: Buffer): void {
     if (this.#destroyed) return;
+    this.#progress++;
     this.#frames = this.#decoder.push(chunk);
     this.#work();
   }
@@ -142,7 +165,7 @@ export class KernelSocket {
     this.#rest(ms);
   }
 
-  /** Hands over the next frames: no more than can be parsed in TURN_MS, and at most one that may take long. */
+  /** Hands over the next frames: no more than TURN_MS of parsing, and at most one that may take long. */
   #takeSlice(frames: Generator<Frame, void>): void {
     const values: unknown[] = [];
     const endsAt = performance.now() + TURN_MS;
@@ -219,7 +242,7 @@ export class KernelSocket {
     else setImmediate(goOn);
   }
 
-  /** Reports the end only after the last frames were handled. */
+  /** Reports the end only after all frames were handled. */
   #onClose(): void {
     this.#hasClosed = true;
     if (!this.#resting) this.#events.closed();

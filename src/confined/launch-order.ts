@@ -6,12 +6,14 @@ import { type KernelLimits, rlimitsOf } from './limits.ts';
 /** A request to start one child of the kernel host. */
 export interface ChildRequest {
   /**
-   * The members of the order, as `python/forking/orders.py` declares them, without `id` and `connection`. Nothing of a workspace is
-   * among them.
+   * The members of the order, as `python/forking/orders.py` declares them, without `id` and
+   * `connection`. They contain nothing of a workspace.
    */
   readonly order: Readonly<Record<string, unknown>>;
   /** The task of the process, sent to it over its own connection. */
   readonly launch: Readonly<Record<string, unknown>>;
+  /** The workspace of a kernel: kernels of one workspace are kept together where there are several machines. */
+  readonly workspaceId?: string;
 }
 
 /** How kernels are isolated from the server and from each other. */
@@ -39,7 +41,7 @@ export interface LaunchPolicy {
 
 const BARE_PROCESSES = 64;
 
-/** Options of marimo's App that its kernel knows; a notebook may hold others, of any shape, which it would refuse. */
+/** Options of marimo's App that its kernel accepts. A notebook may have others, of any shape, which the kernel would refuse. */
 const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
   width: (value) =>
     typeof value === 'string' && ['normal', 'compact', 'medium', 'full', 'columns'].includes(value),
@@ -50,11 +52,18 @@ const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
     typeof value === 'string' && ['auto', 'native', 'polars', 'lazy-polars', 'pandas'].includes(value),
 };
 
+/** The environment of a kernel. */
+export interface KernelSurroundings {
+  readonly env: Readonly<Record<string, string>>;
+  /** The folder of the server's Python interpreter, as PATH names it. */
+  readonly interpreters: string;
+}
+
 /** Returns the request that makes the kernel host fork a kernel for this notebook. */
 export function kernelRequest(
   launch: KernelLaunch,
   policy: LaunchPolicy,
-  env: Readonly<Record<string, string>>,
+  { env, interpreters }: KernelSurroundings,
 ): ChildRequest {
   const known = Object.entries(launch.appOptions).filter(([name, value]) => APP_OPTIONS[name]?.(value));
   return {
@@ -80,7 +89,9 @@ export function kernelRequest(
       },
       configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
       packages: launch.packages ?? null,
+      interpreters,
     },
+    ...(launch.workspaceId === undefined ? {} : { workspaceId: launch.workspaceId }),
   };
 }
 
@@ -93,9 +104,9 @@ export function confinementWanted({ network, uid }: Pick<Confinement, 'network' 
 }
 
 /**
- * Returns the confinement of a child that runs no notebook code, before its launch adds to it: the child reads the
- * system and Python, writes nothing, and has no network. Null: no confinement. `processes` counts processes and threads
- * together.
+ * Returns the confinement of a child that runs no notebook code. The child reads the system and
+ * Python, writes nothing, and has no network; its launch may allow more. Null means no confinement.
+ * `processes` counts processes and threads together.
  */
 export function bareConfinement(
   confinement: Confinement | null,
@@ -106,8 +117,9 @@ export function bareConfinement(
   return { hidden, uid, network: 'least', processes, tmp_mb: 1 };
 }
 
-function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
+/** Returns the confinement of a kernel as an order contains it. */
+export function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
   const { hiddenPaths: hidden, readPaths: read, writePaths: write } = confinement;
-  // The kernel host does not know the worker that it starts a kernel for.
+  // The kernel host does not know which worker it starts a kernel for.
   return { ...confinementWanted(confinement), hidden, read, write, processes, shield: [process.pid] };
 }

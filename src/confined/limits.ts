@@ -1,19 +1,21 @@
 /** The limits of one kernel. Null means no limit. */
 export interface KernelLimits {
   /**
-   * Memory in use by all processes of the kernel together; without control groups also the memory that each may
-   * reserve.
+   * The memory that all processes of the kernel use together. Without control groups, it also
+   * limits the memory that each of them may reserve.
    */
   readonly memoryBytes: number | null;
-  /** The most processes and threads at once. They are counted where kernels have namespaces of their own. */
+  /** The most processes and threads at once, if kernels have namespaces. */
   readonly processes: number | null;
   /** The limit of each of the kernel's processes. */
   readonly openFiles: number | null;
   /** The limit of each file that the kernel writes. */
   readonly fileBytes: number | null;
-  /** The processor time of each of its processes. */
+  /** The processor time of each of the kernel's processes. */
   readonly cpuSeconds: number | null;
-  /** How much processor time it leaves to others when there is too little: 0 to 19. */
+  /**
+   * How strongly the kernel gives way to others when there is too little processor time: 0 to 19.
+   */
   readonly nice: number;
 }
 
@@ -76,7 +78,8 @@ export function limitBehindSignal(signal: string, limits: KernelLimits): string 
     return `, because it reached its limit of ${cpuSeconds} s of processor time`;
   if (signal === 'SIGXFSZ' && fileBytes !== null)
     return `, because it reached its limit of ${fileBytes / MIB} MiB for one file`;
-  // Native libraries abort when an allocation fails; Python itself raises MemoryError and lives on.
+  // Native libraries abort when an allocation fails. Python itself raises MemoryError and
+  // continues.
   if (signal === 'SIGABRT' && memoryBytes !== null)
     return reachedMemoryLimit(limits).replace('because', 'perhaps because');
   return '';

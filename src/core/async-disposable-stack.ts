@@ -1,6 +1,7 @@
 /**
- * Resources that were opened one after the other, disposed in the opposite order, each once. It has the members of
- * TC39's `AsyncDisposableStack` that are used here, because Node.js 20 does not have that class.
+ * Resources that were opened one after the other. They are disposed in the opposite order, each
+ * once. Node.js 20 lacks TC39's `AsyncDisposableStack`, so this class has those of its members that
+ * are used here.
  */
 export class AsyncDisposableStack implements AsyncDisposable {
   readonly #resources: (AsyncDisposable | Disposable)[] = [];
@@ -16,7 +17,7 @@ export class AsyncDisposableStack implements AsyncDisposable {
     this.#resources.push({ [Symbol.dispose]: dispose });
   }
 
-  /** Disposes all resources, even when disposing one of them fails; then throws the first failure. */
+  /** Disposes all resources, even if one of them fails; then throws the first failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     const failures: unknown[] = [];
     for (const resource of this.#resources.splice(0).reverse()) {

@@ -1,5 +1,6 @@
 /**
- * Copies texts that are kept for long, so that a short text does not keep the long one in memory that it was cut from.
+ * Copies texts that are kept for long. A short text that was cut from a long one would otherwise
+ * keep the long one in memory.
  */
 
 /**

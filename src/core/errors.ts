@@ -6,7 +6,7 @@ export interface CatalogueEntry {
   readonly title: string;
   /** Advice for the caller. Every code with which a session, a run or an environment refuses a command has advice. */
   readonly advice?: string;
-  /** The `Retry-After` of the response, in seconds, where the code has one whose status has none. */
+  /** The `Retry-After` of the response in seconds, for a code whose status does not imply one. */
   readonly retryAfterS?: number;
 }
 
@@ -22,6 +22,7 @@ const ENTRIES = {
   unreadable_notebook: { status: 400, title: 'The file is not a readable notebook' },
   unauthenticated: { status: 401, title: 'A valid access token is required' },
   missing_scope: { status: 403, title: 'The access token lacks a required scope' },
+  no_workspace: { status: 403, title: 'You are a member of no workspace' },
   role_too_low: { status: 403, title: 'Your role in this workspace does not allow this' },
   conversation_read_only: { status: 403, title: 'You may read this conversation, but not change it' },
   conversation_not_shared: {
@@ -110,6 +111,7 @@ const ENTRIES = {
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
   packages_disabled: { status: 409, title: 'This server installs no packages' },
+  nodes_disabled: { status: 409, title: 'This server has no kernel nodes' },
   packages_not_installed: { status: 409, title: 'The packages could not be installed' },
   installation_in_progress: { status: 409, title: 'Packages are being installed in this workspace' },
   unwritable_notebook: { status: 409, title: 'The notebook cannot be written in this format' },

@@ -13,7 +13,7 @@ export type FaultPoint =
 /** Does nothing. Under `--conditions=development` the tests replace this module (see `imports` in package.json). */
 export function faultPoint(_: FaultPoint): void {}
 
-/** A moment at which tests hold a commit up: before LMDB has it, and after LMDB has flushed it. */
+/** A moment at which tests delay a commit: before LMDB has it, or after LMDB has flushed it. */
 export type PausePoint = 'turn.flushing' | 'turn.flushed';
 
 /** Returns undefined. For tests it returns a promise to wait for. */

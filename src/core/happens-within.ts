@@ -1,6 +1,7 @@
 /**
- * Resolves with true once `watch` has called its callback, and with false when `ms` have passed or the signal aborts first, or
- * has aborted. `watch` returns a function that ends watching; the callback does not come within the call.
+ * Resolves with true once `watch` has called its callback. Resolves with false when `ms` have
+ * passed before, or when the signal aborts before or has already aborted. `watch` returns a
+ * function that ends watching, and never calls the callback before it returns.
  */
 export function happensWithin(
   ms: number,

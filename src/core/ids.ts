@@ -3,7 +3,7 @@ import { randomFillSync } from 'node:crypto';
 declare const brand: unique symbol;
 type Id<Kind extends string> = string & { readonly [brand]: Kind };
 
-/** Ids of resources. The brand keeps an id of one kind from being used as another. */
+/** Ids of resources. The brand prevents an id of one kind from being used as an id of another. */
 export type WorkspaceId = Id<'workspace'>;
 export type UserId = Id<'user'>;
 export type TokenId = Id<'token'>;
@@ -36,7 +36,10 @@ const TIME_DIGITS = 10;
 const RANDOM_DIGITS = 16;
 const MAX_TIME_MS = 32 ** TIME_DIGITS - 1;
 
-/** Random bytes that no id has used. Asking the system for a few costs as much as for many. */
+/**
+ * Random bytes that no id has used yet. Asking the system for a few bytes costs as much as asking
+ * for many.
+ */
 const random = Buffer.alloc(256 * RANDOM_DIGITS);
 let randomUsed = random.length;
 
@@ -55,7 +58,8 @@ export function newId<T extends string>(kind: IdKind, nowMs = Date.now()): T {
       randomUsed = 0;
     }
     for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = random[randomUsed++]! & 31;
-    // With the top bit clear, counting up within one millisecond cannot overflow the random part.
+    // The top bit starts clear, so that counting up within one millisecond cannot overflow the
+    // random part.
     tail[0]! &= 15;
   } else {
     for (let i = RANDOM_DIGITS - 1; i >= 0 && ++tail[i]! === 32; i--) tail[i] = 0;
@@ -70,7 +74,9 @@ export function timeOfId(id: string): number {
   return timeOfText(id.slice(id.indexOf('_') + 1));
 }
 
-/** Returns the time with which a text begins that `timeText` made, in milliseconds since 1970. */
+/**
+ * Returns the time at the beginning of a text, which `timeText` made, in milliseconds since 1970.
+ */
 export function timeOfText(text: string): number {
   let ms = 0;
   for (let i = 0; i < TIME_DIGITS && i < text.length; i++) ms = ms * 32 + ALPHABET.indexOf(text.charAt(i));

@@ -2,12 +2,18 @@
 import { BlockList } from 'node:net';
 import { type IpAddress, parseAddress } from './ip-address.ts';
 
-/** A list of addresses and networks. It is parsed when it is read first: the first IPv6 address that Node.js parses takes milliseconds. */
+/**
+ * A list of addresses and networks. The list is parsed on first use, because the first IPv6 address
+ * that Node.js parses takes milliseconds.
+ */
 export class Networks {
   readonly #entries: readonly string[];
   #list: BlockList | undefined;
 
-  /** `entries` are such as `10.0.0.0/8`. A text that is neither an address nor a network is skipped. */
+  /**
+   * `entries` are texts such as `10.0.0.0/8`. A text that is neither an address nor a network is
+   * skipped.
+   */
   constructor(entries: readonly string[]) {
     this.#entries = entries;
   }

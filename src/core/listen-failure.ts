@@ -1,4 +1,4 @@
-/** Why this machine does not let a program listen on an address, with advice. */
+/** Explains why this machine does not let a program listen on an address, with advice. */
 import { createServer } from 'node:net';
 
 interface Address {
@@ -11,7 +11,8 @@ export function probeListening(host: string, port: number): Promise<string | und
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    // Otherwise a second program could share the port, and the probe would not see it.
+    // Without this option a second program could share the port, and the probe would not notice the
+    // first one.
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(undefined)));
   });
 }

@@ -25,7 +25,7 @@ export function scrubber(literals: readonly Secret[]): Scrubber {
     let clean = text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
     for (const value of values) clean = clean.replaceAll(value, HIDDEN);
     return clean
-      .replace(/\btrp_[\w-]{8,}/g, HIDDEN)
+      .replace(/\btr[ps]_[\w-]{8,}/g, HIDDEN)
       .replace(/\bsk-[\w-]{12,}/g, HIDDEN)
       .replace(/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`)
       .replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi, `$1${HIDDEN}@`)

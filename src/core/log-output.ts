@@ -9,15 +9,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** Characters that may wait to be written. */
 const MAX_HELD_CHARACTERS = 4 * 1024 * 1024;
 const RETRY_MS = 10;
-/** Errors that end: the reader of a pipe is slow, or the disk of a file is full. */
+/** Errors that pass: the reader of a pipe is slow, or the disk of a file is full. */
 const PASSING = new Set(['EAGAIN', 'EBUSY', 'ENOSPC', 'EDQUOT']);
 /** How long `flushSync` waits for a reader, in total. */
 const MAX_FLUSH_WAIT_MS = 500;
 const NOTHING = new Uint8Array();
 
-/**
- * The most bytes that a pipe takes in one piece (PIPE_BUF on Linux), so that no line of another process comes between.
- */
+/** The most bytes that a pipe writes in one piece (PIPE_BUF on Linux), so that lines of other processes cannot interleave. */
 export const SHARED_PIPE_BYTES = 4096;
 
 /** The output of one log. */
@@ -32,7 +30,7 @@ export class LogOutput {
   /** The part of the lines being written that the system has not accepted yet. It goes out before `#lines`. */
   #rest: Uint8Array = NOTHING;
 
-  /** Writes no more than `maxBytes` at once, but for a line that is longer than that. */
+  /** Writes at most `maxBytes` at once, except for a single line that is longer. */
   constructor(fd: number, maxBytes = Number.POSITIVE_INFINITY) {
     this.#fd = fd;
     this.#maxBytes = maxBytes;
@@ -50,7 +48,10 @@ export class LogOutput {
     this.#proceed();
   }
 
-  /** Resolves when all lines are written, in their order; at the latest when the reader has been waited for as long as in `flushSync`. */
+  /**
+   * Resolves when all lines are written, in their order, or when the reader has been waited for as
+   * long as in `flushSync`.
+   */
   async written(): Promise<void> {
     const deadline = Date.now() + MAX_FLUSH_WAIT_MS;
     const waits = () => !this.#isBroken && (this.#isWriting || this.#lines.length > 0);

@@ -2,8 +2,9 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and those above it that are missing. Throws the system's error. In place of `mkdirSync` with `recursive`, which
- * never returns below `/proc`: there a folder cannot be made although the one above it exists (ENOENT), and Node.js tries again.
+ * Makes a folder and those above it that are missing. Throws the system's error. It replaces
+ * `mkdirSync` with `recursive`, which never returns below `/proc`: making a folder there fails with
+ * ENOENT although its parent exists, so Node.js tries again for ever.
  */
 export function makeFolder(path: string, mode = 0o777): void {
   try {

@@ -1,4 +1,7 @@
-/** Returns a test of metadata: whether they have this pair, written `key=value`. Without a pair everything passes. */
+/**
+ * Returns a test of whether metadata have a pair, written `key=value`. Without a pair, all metadata
+ * pass.
+ */
 export function metadataFilter(
   pair: string | undefined,
 ): (metadata: Readonly<Record<string, string>> | undefined) => boolean {

@@ -1,6 +1,8 @@
 import { adviceFor, meaningOf } from './system-error.ts';
 
-/** A problem that keeps the server from working, and advice for its operator. The message is one line of both. */
+/**
+ * A problem that keeps the server from working, and advice for its operator, together in one line.
+ */
 export class OperatorError extends Error {
   /** The problem, as a sentence. */
   readonly problem: string;
@@ -14,7 +16,10 @@ export class OperatorError extends Error {
   }
 }
 
-/** Returns the error for something that the system refused. `attempt` is such as "The keyring /x cannot be read". */
+/**
+ * Returns the error for an action that the system refused. `attempt` is a text such as "The keyring
+ * /x cannot be read".
+ */
 export function systemFailure(attempt: string, error: unknown): OperatorError {
   return new OperatorError(`${attempt}: ${meaningOf(error)}.`, adviceFor(error), error);
 }

@@ -9,6 +9,9 @@ export const WARNING_KINDS = [
   'commit_lost',
   'workers_missing',
   'primary_silent',
+  'nodes_missing',
+  'node_refused',
+  'nodes_not_started',
 ] as const;
 
 export type WarningKind = (typeof WARNING_KINDS)[number];

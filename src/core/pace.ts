@@ -1,4 +1,4 @@
-/** Calls a function soon after each request for it, but at most once in each gap. */
+/** Calls a function soon after it is requested, but at most once in each gap. */
 export class Pace implements Disposable {
   readonly #act: () => void | Promise<void>;
   readonly #gapMs: number;
@@ -22,7 +22,7 @@ export class Pace implements Disposable {
     if (!this.#isActing) this.#wait(this.#actedAtMs + this.#gapMs - performance.now());
   }
 
-  /** Acts at once, without the gap, if there was a request for it. */
+  /** Acts at once, without waiting for the gap, if an action was requested. */
   hurry(): void {
     if (!this.#isAsked || this.#isOver) return;
     this.#actedAtMs = Number.NEGATIVE_INFINITY;
@@ -32,7 +32,7 @@ export class Pace implements Disposable {
   }
 
   #wait(ms: number): void {
-    // Further changes of this turn belong to the same call.
+    // Further requests in this turn belong to the same call.
     if (ms <= 0) this.#immediate = setImmediate(() => void this.#run());
     else this.#timeout = setTimeout(() => void this.#run(), ms).unref();
   }

@@ -1,5 +1,6 @@
 import type { Role } from '#src/wire/identity.ts';
 import type { TokenId, UserId, WorkspaceId } from './ids.ts';
+import type { PageAccess } from './page-access.ts';
 
 /** The caller of a request, with workspace and rights. It is made once per request, from the token and the headers. */
 export interface Principal {
@@ -8,6 +9,8 @@ export interface Principal {
   readonly tokenId: TokenId;
   readonly role: Role;
   readonly scopes: readonly string[];
+  /** The access of a notebook's page, which limits its requests; absent in other requests. */
+  readonly pageAccess?: PageAccess;
 }
 
 /** The user of an access token whose request names no workspace. */
@@ -23,7 +26,7 @@ export type Caller = Principal | TokenHolder;
 /** The requirements of an action for its caller. They are checked, and shown in the documentation of the operation. */
 export interface Requirements {
   readonly scopes: readonly string[];
-  /** The lowest role that may do it. */
+  /** The lowest role that may perform the action. */
   readonly role: Role;
 }
 
@@ -36,6 +39,10 @@ export interface Auth {
   authenticate(authorization: string, workspaceHeader: string): Principal;
   /** Returns the holder of the token in the header `Authorization`. Throws `unauthenticated`. */
   identify(authorization: string): TokenHolder;
+  /** Returns the caller for the secret in the cookie of a browser's session. Throws as `authenticate` does. */
+  authenticateSession(secret: string, workspaceHeader: string): Principal;
+  /** Returns the holder of a browser's session. Throws `unauthenticated`. */
+  identifySession(secret: string): TokenHolder;
   /** Throws `missing_scope` or `role_too_low` when the caller may not do this. */
   authorize(principal: Principal, action: string): void;
   /** Returns the requirements of an action; `undefined` for an unknown action, which keeps the server from starting. */

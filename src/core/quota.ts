@@ -6,9 +6,9 @@ const RETRY_AFTER_S = '5';
 /** The subject of the limit: the whole workspace, or each of its members. */
 export type LimitHolder = 'workspace' | 'user';
 
-/** A limit of a workspace or of its members, for the client. */
+/** A limit of a workspace or of its members, as shown to the client. */
 export interface NamedLimit {
-  /** Its name among the limits of workspaces; absent for a limit that nobody can change. */
+  /** The name of the limit for workspaces; absent for a limit that nobody can change. */
   readonly name?: string;
   /** The name of the limited resource, in words. */
   readonly what: string;
@@ -16,12 +16,15 @@ export interface NamedLimit {
   readonly of?: LimitHolder;
 }
 
-/** Throws `quota_exceeded` when there are `max` of these already; 0 means no limit. */
+/** Throws `quota_exceeded` when there are already `max` items; with 0 there is no limit. */
 export function refuseOverQuota(limit: NamedLimit, max: number, count: () => number): void {
   if (max !== 0 && count() >= max) throw overQuota(limit, max);
 }
 
-/** Returns the error `quota_exceeded`, which says which limit was reached, and whose it is. */
+/**
+ * Returns the error `quota_exceeded`, which names the limit and the workspace or member that has
+ * reached it.
+ */
 export function overQuota({ name, what, of = 'workspace' }: NamedLimit, max: number): AppError {
   const detail =
     of === 'workspace'

@@ -6,7 +6,7 @@ export interface Refusals<EventType extends string = string> {
 }
 
 /**
- * The condition of a request that changes a thing: called with the state of the thing, in the turn that would change it. It throws when
- * that is not the state which the request expects.
+ * The condition of a request that changes an object. It is called with the object's state, in the
+ * turn that would change it, and throws when the request expects another state.
  */
 export type StateCheck<State> = (state: State) => void;

@@ -28,8 +28,8 @@ export class SchemaCheck<Schema extends TSchema> {
 }
 
 /**
- * Returns the violations of one mistake, without quoting the value. `path` is the place of the mistake; names of
- * missing and unknown members are appended to `parent`.
+ * Returns the violations for one mistake, without quoting the value. `path` is the place of the
+ * mistake; the names of missing and unknown members are appended to `parent`.
  */
 export function describeSchemaError(error: SchemaError, path: string, parent = `${path}/`): Violation[] {
   const member = (name: string, message: string) => ({ path: parent + escapePointer(name), message });

@@ -27,7 +27,10 @@ export class Semaphore {
 
   #wait(): Promise<void> {
     if (this.#queue.length >= this.#queueLimit) {
-      throw new AppError('unavailable', 'Too much of this is going on. Try again in a moment.');
+      throw new AppError(
+        'unavailable',
+        'The server has too many requests of this kind at once. Try again in a moment.',
+      );
     }
     return new Promise((resolve) => this.#queue.push(resolve));
   }

@@ -1,11 +1,11 @@
 /**
- * Long work in slices of the event loop, so that nobody waits for it. All such work of the process shares one slice in each
- * turn: however much of it there is, others wait no longer.
+ * Divides long work into slices, so that it does not block the event loop. All such work of the
+ * process shares one slice in each turn, so more work does not delay other code for longer.
  */
 
 /**
- * Up to this size, in bytes of data or characters of text, JSON is read or written and data is hashed at once, which takes a millisecond
- * or two. Larger data is worked on in slices.
+ * The size, in bytes of data or characters of text, up to which JSON is read or written and data is
+ * hashed at once. That takes a millisecond or two. Larger data is processed in slices.
  */
 export const MAX_SIZE_AT_ONCE = 256 * 1024;
 
@@ -19,8 +19,8 @@ const waiting: Slice[] = [];
 let isScheduled = false;
 
 /**
- * Resolves with the return value of `steps`, and rejects with its error. A step should take less than a millisecond or
- * two.
+ * Resolves with the return value of `steps`, and rejects with its error. A step should take no more
+ * than a millisecond or two.
  */
 export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -29,7 +29,7 @@ export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
         do {
           const step = steps.next();
           if (step.done === true) {
-            // Otherwise the waiting code would continue in this turn.
+            // Without this the waiting code would continue in this turn.
             if (performance.now() < endMs) resolve(step.value);
             else setImmediate(resolve, step.value);
             return true;

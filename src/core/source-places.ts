@@ -1,6 +1,7 @@
 /**
- * Names the places in stack traces by the sources of the bundle. Node.js does that with `--enable-source-maps`, but then reads
- * and parses the maps, two megabytes, at each start. Here the first trace that is shown does.
+ * Makes stack traces name the source files instead of places in the bundle. Node.js does that with
+ * `--enable-source-maps`, but then reads and parses the maps, two megabytes, at each start. This
+ * module reads them only when the first trace is shown.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const maps = new Map<string, SourceMap | undefined>();
 
-/** From here on `error.stack` names sources. Traces that were made before stay as they are. */
+/** Makes `error.stack` name source files from now on. Earlier traces are unchanged. */
 export function showSourcePlaces(): void {
   Error.prepareStackTrace = (error, sites) => [headOf(error), ...sites.map(lineOf)].join('\n    at ');
 }
@@ -39,7 +40,10 @@ function mapOf(file: string): SourceMap | undefined {
   return maps.get(file);
 }
 
-/** Returns undefined when there is no map or it cannot be read: the error is then shown with the places in the bundle. */
+/**
+ * Returns undefined when there is no map or it cannot be read. The error is then shown with its
+ * places in the bundle.
+ */
 function readMap(path: string): SourceMap | undefined {
   try {
     return existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : undefined;

@@ -1,12 +1,15 @@
-/** How `untilAborted` ends a wait. */
+/** The options of `untilAborted`. */
 export interface AbortOptions<T> {
   /** Returns the error to reject with. Defaults to the signal's reason. */
   readonly reason?: () => unknown;
-  /** Receives a result that comes after the abort, to release it. Its own failure is ignored. */
+  /**
+   * Receives a result that comes after the abort, to release it. An error of the work after the
+   * abort is ignored.
+   */
   readonly discard?: (late: T) => Promise<void>;
 }
 
-/** Resolves or rejects like the promise, but rejects as soon as the signal aborts. The work itself goes on. */
+/** Resolves or rejects like the promise, but rejects as soon as the signal aborts. The work itself continues. */
 export function untilAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal,

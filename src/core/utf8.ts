@@ -1,4 +1,4 @@
-/** Encodes long text in pieces: megabytes of it take longer than a server may stand still. */
+/** Encodes long text in pieces: encoding megabytes at once would stop the server for too long. */
 
 const PIECE_CHARS = 128 * 1024;
 

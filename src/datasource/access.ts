@@ -3,7 +3,7 @@ import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 
-/** Those a grant can name: one user, or every member with a role. */
+/** The subjects that a grant can name: one user, or every member with a role. */
 export type Subject = `user:${string}` | `role:${'editor' | 'viewer'}`;
 
 /**

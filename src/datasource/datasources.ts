@@ -27,7 +27,7 @@ import type { Connection } from './connectors/connection-schema.ts';
 import type { KeyringSource } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
 
-/** The operations on connections that this module needs: their schema, whether one is complete, whether it works. */
+/** The operations on connections that this module needs. */
 export interface Connections {
   /** Returns the complete connection. Throws `invalid_request` with the mistakes, at paths below `/connection`. */
   parse(value: unknown): Connection;
@@ -50,7 +50,10 @@ export interface DatasourcesOptions {
   readonly store: Store;
   readonly keys: KeyringSource;
   readonly connections: Connections;
-  /** Called after a datasource was replaced or deleted: its pooled connections and descriptions are outdated. */
+  /**
+   * Called after a datasource was replaced or deleted, because its pooled connections and
+   * descriptions are outdated.
+   */
   readonly onGone: (workspaceId: WorkspaceId, slug: string) => void;
 }
 
@@ -163,7 +166,7 @@ export class Datasources {
     const record = this.readable(principal, slug);
     checkState(record);
     const { revision } = record;
-    // A grant that stayed would hold for the next datasource with this slug.
+    // A remaining grant would apply to the next datasource with this slug.
     const grants = store.idsUnder(datasourceGrants, workspaceId, slug);
     store.write((tx) => {
       tx.remove(datasourceRecords, workspaceId, slug);
@@ -207,13 +210,16 @@ export class Datasources {
   /** Returns the record. Throws `not_found` when there is none or the caller may not read it. */
   readable(principal: Principal, slug: string): DatasourceRecord {
     const { store } = this.#options;
-    store.refreshShared(); // agents ask long after their prompt
+    store.refreshShared(); // agents ask long after the prompt was sent
     const record = store.get(datasourceRecords, principal.workspaceId, slug);
     if (record === undefined || !mayRead(store, principal, record)) throw notFound();
     return record;
   }
 
-  /** Returns whether there is this datasource and the user may not read it, by their role and grants as they are now. */
+  /**
+   * Returns whether this datasource exists but the user may not read it, by their present role and
+   * grants.
+   */
   isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean {
     const { store } = this.#options;
     store.refreshShared();

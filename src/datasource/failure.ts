@@ -1,6 +1,7 @@
 /**
- * The reason of a failed connection or query: one category, with one fixed sentence. No part of a driver's error is kept, neither
- * as text nor as `cause`, because drivers put hosts, users and whole requests into their errors.
+ * The reason of a failed connection or query: one category, with one fixed sentence. No part of a
+ * driver's error is kept, not even as `cause`, because drivers put hosts, users and whole requests
+ * into their errors.
  */
 export const FAILURES = {
   name_not_found: 'The host name was not found.',
@@ -27,7 +28,10 @@ export const FAILURES = {
 /** The kinds of failure that users and logs see. */
 export type FailureCategory = keyof typeof FAILURES;
 
-/** A connection or a query that failed. Its texts may be shown to users: they hold nothing that is secret. */
+/**
+ * A connection or a query that failed. Its texts may be shown to users, because they contain no
+ * secrets.
+ */
 export class DatasourceFailure extends Error {
   readonly category: FailureCategory;
   /** The database's message about the statement, for its author. The connection's secrets are removed from it. */
@@ -79,7 +83,7 @@ export function categoryOfSocketError(error: unknown): FailureCategory | undefin
   return BY_CODE[code];
 }
 
-/** Returns the `code` that Node.js and most drivers put on their errors, if there is one. */
+/** Returns the `code` that Node.js and most drivers set on their errors; undefined when there is none. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

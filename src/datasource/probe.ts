@@ -1,4 +1,6 @@
-/** Connection tests: they end within a deadline, with one fixed sentence, for any behaviour of the database. */
+/**
+ * Connection tests. A test ends within a deadline, with one of a few fixed sentences, however the database behaves.
+ */
 
 import type { ConnectionTest, DatasourceWarning } from '#src/wire/datasource.ts';
 import type { Connection } from './connectors/connection-schema.ts';
@@ -15,7 +17,10 @@ export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
 const DEADLINE_MS = 10_000;
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WORKS = 'The connection works.';
-/** The time to find out the account's write permissions, so that this never slows a test much. */
+/**
+ * The time limit for finding out the account's write permissions, so that a test is never much
+ * slower.
+ */
 const RIGHTS_DEADLINE_MS = 3_000;
 
 const NO_MODE =
@@ -34,7 +39,10 @@ export function untestedWarnings(kind: string): readonly DatasourceWarning[] {
   return connectorOf(kind).readsByWords ? [RIGHTS_UNKNOWN] : [];
 }
 
-/** Opens the connection, runs a small query and closes it. Rejects for no failure of the database. */
+/**
+ * Opens the connection, runs a small query and closes it. A failure of the database is a result,
+ * and does not reject.
+ */
 export async function probeConnection(
   connection: Connection,
   { deadlineMs = DEADLINE_MS, ...context }: ProbeContext,

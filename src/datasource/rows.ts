@@ -3,7 +3,7 @@
 /** One value. Numbers are exact or floats; decimals, dates, times and other values that JavaScript lacks are text. */
 export type Cell = null | boolean | number | bigint | string | Uint8Array;
 
-/** How the cells of a column are to be read. */
+/** The ways in which the cells of a column are read. */
 export const COLUMN_TYPES = [
   'boolean',
   'integer',
@@ -56,10 +56,18 @@ export type Parameter = Cell;
 export interface QueryOptions {
   /** Aborting it cancels the query, in the database too where that is possible. */
   readonly signal: AbortSignal;
-  /** Whether the database itself must refuse to write. */
+  /** Whether the database itself must refuse writes. */
   readonly readOnly: boolean;
-  /** The share of the kernel whose memory limit an embedded database counts towards; absent when no kernel asks. */
+  /**
+   * The share of the kernel, whose memory limit the embedded database counts towards; absent when
+   * no kernel runs the statement.
+   */
   readonly memoryShare?: string;
+  /**
+   * Called at the end of a statement with the number of rows that it inserted, updated or deleted,
+   * if the database reports it: PostgreSQL, Redshift, MySQL, MariaDB, SQL Server and SQLite.
+   */
+  readonly onChanged?: (rows: number) => void;
   /** Rows after which the query ends; no limit when unset. */
   readonly maxRows?: number;
 }
@@ -69,17 +77,23 @@ export const ROW_AND_BATCH_BYTES = ROW_LIMIT_BYTES + 2 * 1024 * 1024;
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** No database has longer integers, and to read one of megabytes takes seconds. */
+/**
+ * No database has integers with more digits, and reading one with megabytes of digits takes
+ * seconds.
+ */
 const MAX_INTEGER_CHARS = 1000;
 
-/** Returns the integer as a number if that is exact, else as a bigint. Throws a `RangeError` for an endless one. */
+/**
+ * Returns the integer as a number if that is exact, else as a bigint. Throws a `RangeError` for an
+ * integer with too many digits.
+ */
 export function integerCell(value: bigint | string | number): number | bigint {
   if (typeof value === 'string' && value.length > MAX_INTEGER_CHARS) throw new RangeError('Too many digits.');
   const exact = BigInt(value);
   return exact <= MAX_SAFE && exact >= -MAX_SAFE ? Number(exact) : exact;
 }
 
-/** Yields the batches until `maxRows` rows came out in all; the last batch is cut. */
+/** Yields the batches until they have `maxRows` rows together; the last batch is cut. */
 export async function* limitRows(
   batches: AsyncIterable<RowBatch>,
   maxRows: number | undefined,

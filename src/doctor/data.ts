@@ -20,7 +20,9 @@ import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const MIB = 1024 * 1024;
 
-/** Checks that the data directory can be written, is private, and whether a server is using it. */
+/**
+ * Checks that the data directory is private and can be written, and whether a server is using it.
+ */
 export async function checkDataDirectory(path: string): Promise<Finding[]> {
   const [name, lock] = ['data directory', 'data directory lock'];
   if (!existsSync(path)) {
@@ -148,7 +150,10 @@ function isWritable(path: string): boolean {
   return allows(path, constants.W_OK | constants.X_OK);
 }
 
-/** Returns whether there is a directory which this user cannot look into: everything in it seems to be missing. */
+/**
+ * Returns whether a directory exists that this user cannot read. Everything in it then seems to be
+ * missing.
+ */
 function isClosed(path: string): boolean {
   return existsSync(path) && !allows(path, constants.R_OK | constants.X_OK);
 }

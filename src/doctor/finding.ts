@@ -12,7 +12,7 @@ export function ok(check: string, detail: string): Finding {
   return { check, status: 'ok', detail, advice: null };
 }
 
-/** Returns a finding that should be looked at. */
+/** Returns a finding that the operator should look at. */
 export function warning(check: string, detail: string, advice: string): Finding {
   return { check, status: 'warning', detail, advice };
 }

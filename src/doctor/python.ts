@@ -57,7 +57,7 @@ export async function checkPython(config: Config): Promise<Finding[]> {
   }
 }
 
-/** Checks whether databases that are files can be used, by asking for one that does not exist. */
+/** Checks whether database files can be used, by opening one that does not exist. */
 async function databasesFinding(host: KernelHost, filesDirectory: string): Promise<Finding> {
   const lacking: unknown[] = [];
   for (const kind of ['sqlite', 'duckdb'] as const) {

@@ -54,12 +54,12 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.backpressure = new Backpressure(options.limitBytes, () => this.#recheck());
   }
 
-  /** The number of subscribers. The subscribers of another process, once they have caught up, are one. */
+  /** The number of subscribers. Those of another process count as one, once they have caught up. */
   get size(): number {
     return this.#subscribers.size;
   }
 
-  /** The number of subscribers without observers. */
+  /** The number of subscribers that are not observers. */
   get userCount(): number {
     return this.#userCount;
   }
@@ -98,7 +98,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.settle();
   }
 
-  /** Makes a subscriber connect again, and ends it. */
+  /** Makes a subscriber connect again, and ends its subscription. */
   dismiss(subscriber: Subscriber, reason: ResyncReason): void {
     if (!this.has(subscriber)) return;
     this.#cutOff(subscriber, reason);
@@ -127,7 +127,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     } else if (subscriber.relay !== undefined) this.#handOver(subscriber, subscriber.relay);
   }
 
-  /** Hands a subscriber that has everything so far over to the feed of its process. */
+  /** Hands a subscriber that has everything so far over to the feed for its process. */
   #handOver(subscriber: Subscriber, relay: Relay): void {
     const { ring, feedHead } = this.#options;
     if (feedHead === undefined || subscriber.blocked || !subscriber.isCaughtUp(ring)) return;
@@ -191,7 +191,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
       // The producer does not wait for observers.
       const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
       const mostBytes = isMoving ? subscriber.mostLagBytes(limitBytes) : limitBytes;
-      // The connection of a subscriber that rests takes all bytes that it is given.
+      // The connection of a subscriber that is up to date takes all bytes that it is given.
       if (lagBytes > mostBytes && !subscriber.isResting) {
         this.#cutOff(subscriber, 'slow_subscriber');
         continue;
@@ -209,7 +209,10 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     budget?.charge(this, chargedBytes);
   }
 
-  /** Finds out which connections take bytes again, while the producer waits for those that move. */
+  /**
+   * While the producer waits for moving subscribers, finds out which of their connections take
+   * bytes again.
+   */
   #recheck(): void {
     const nowMs = this.#clock.read();
     for (const subscriber of [...this.#blocked]) {
@@ -219,7 +222,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.settle();
   }
 
-  /** Yields the subscribers whose connection has not taken everything; for the budget. */
+  /** Yields, for the budget, the subscribers whose connection has not taken all bytes. */
   *laggards(): Generator<Laggard> {
     for (const subscriber of this.#blocked) {
       const { ownBytes } = subscriber;
@@ -241,7 +244,10 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   }
 }
 
-/** The subscription of one subscriber. Thousands are open at once, so it has methods and no closures of its own. */
+/**
+ * The subscription of one subscriber. It has methods instead of closures, because thousands are
+ * open at once.
+ */
 class AudienceSubscription implements Subscription {
   readonly #audience: Audience;
   readonly #subscriber: Subscriber;

@@ -3,12 +3,12 @@ import { Listeners } from './listeners.ts';
 
 /** A producer pauses while the lag is above this share of the limit. */
 export const PAUSE_SHARE = 1 / 2;
-/** A paused producer goes on once the lag is at most this share of the limit. */
+/** A paused producer continues once the lag is at most this share of the limit. */
 const RESUME_SHARE = 1 / 4;
 
 /**
- * Decides whether the producer of a stream should pause: above half the limit it pauses, below a quarter it goes on. While
- * it is paused, `recheck` is called again and again, because a subscriber that stalls sends nothing.
+ * Decides whether the producer of a stream should pause: above half the limit it pauses, and below a quarter it continues. During
+ * the pause `recheck` is called regularly, because a subscriber that stalls sends nothing.
  */
 export class Backpressure {
   readonly listeners = new Listeners<boolean>();
@@ -26,7 +26,7 @@ export class Backpressure {
     return this.#isPaused;
   }
 
-  /** Takes the largest lag of a subscriber that is still moving. */
+  /** Records the largest lag of a subscriber that is still moving. */
   update(lagBytes: number): void {
     const bound = this.#limitBytes * (this.#isPaused ? RESUME_SHARE : PAUSE_SHARE);
     const shouldPause = lagBytes > bound;

@@ -1,10 +1,9 @@
 /**
- * Brings a subscriber to the present: by the current state and, when it comes back with an id that is known here, by
- * the events it has missed.
+ * Brings a subscriber up to date with the current state and, when it returns with a known id, with the events it has missed.
  *
- * The order is always snapshot, missed events, state, and the event that ends the opening. A client that rebuilds its
- * state at each snapshot skips the events marked as missed; a client that keeps its state after a snapshot marked as
- * resumed takes the marked events and skips the rest.
+ * The order is always snapshot, missed events, state, and the event that ends the opening. A client that rebuilds its state at each
+ * snapshot skips the events marked as missed; a client that keeps its state after a snapshot marked as resumed takes the marked
+ * events and skips the rest.
  *
  * Ids are `<epoch>-<seq>`. The frames of a state have longer ones: `<seq>.<n>` for a client that has received only a part of the
  * state and must get all of it again, and `<seq>.0.<n>` when everything before the state was seen.
@@ -24,7 +23,7 @@ export interface OpeningOptions<Event extends Frameable> {
   readonly epoch: string;
   /** The event after which the state is complete. */
   readonly replayed: Event;
-  /** The id of the last event that the subscriber has received; empty when there is none. */
+  /** The id of the last event that the subscriber has received; empty when it names none. */
   readonly lastEventId: string;
   /** The last event that is contained in the state. */
   readonly seq: number;
@@ -73,7 +72,9 @@ function* resumedState<Event extends Frameable>(
   for (const event of [...rest, replayed]) yield frameOf(`${epoch}-${seq}.0.${++count}`, event);
 }
 
-/** Returns the frames after `seq`, by chunk; undefined when some of them are no longer here. */
+/**
+ * Returns the frames after `seq`, by chunk; undefined when some of them are no longer in the ring.
+ */
 function chunksAfter(ring: ChunkRing, epoch: string, seq: number): Uint8Array[] | undefined {
   const first = ring.indexAfter(seq);
   if (first === undefined) return undefined;
@@ -87,7 +88,7 @@ function chunksAfter(ring: ChunkRing, epoch: string, seq: number): Uint8Array[] 
   return chunks;
 }
 
-/** Returns the event that an id names if everything up to it was seen. */
+/** Returns the event that an id names, if the subscriber has received everything up to it. */
 function seqOf(id: string, epoch: string): number | undefined {
   if (!id.startsWith(`${epoch}-`)) return undefined;
   const match = /^(\d{1,15})(?:\.0\.\d{1,9})?$/.exec(id.slice(epoch.length + 1));

@@ -8,12 +8,12 @@ export interface Chunk {
 }
 
 /**
- * The approximate memory of a chunk in addition to its bytes: most chunks are a token of an answer, and smaller than
- * this.
+ * The approximate memory of a chunk in addition to its bytes. Most chunks are a token of an answer,
+ * and smaller than this overhead.
  */
 const CHUNK_OVERHEAD = 200;
 
-/** The latest chunks of a stream, by an index that counts from its beginning: a place in it is one number. */
+/** The latest chunks of a stream. A chunk's index counts from the beginning of the stream, so one number names a position. */
 export class ChunkRing {
   #chunks: Chunk[] = [];
   #firstIndex: number;
@@ -30,7 +30,7 @@ export class ChunkRing {
     return this.#firstIndex + this.#chunks.length;
   }
 
-  /** Adds a chunk. Its numbers are needed only where it is looked up by them. */
+  /** Adds a chunk. Its sequence numbers are needed only where chunks are looked up by them. */
   push(bytes: Uint8Array, firstSeq = 0, lastSeq = 0): void {
     this.#chunks.push({ bytes, firstSeq, lastSeq, start: this.#end });
     this.#end += bytes.byteLength;
@@ -46,7 +46,10 @@ export class ChunkRing {
     return index >= this.nextIndex ? 0 : this.#end - this.at(index).start;
   }
 
-  /** The index of the chunk that has, or will have, the frame after `seq`; undefined when it is no longer here. */
+  /**
+   * The index of the chunk that has, or will have, the frame after `seq`; undefined when that chunk
+   * was dropped.
+   */
   indexAfter(seq: number): number | undefined {
     if (seq === this.#lastSeq) return this.nextIndex;
     const first = this.#chunks[0];
@@ -54,7 +57,7 @@ export class ChunkRing {
     return this.#firstIndex + this.#chunks.findIndex((chunk) => chunk.lastSeq > seq);
   }
 
-  /** Drops chunks before `index`, except for the latest that take `windowBytes` of memory. */
+  /** Drops chunks before `index`, but keeps the latest ones, up to `windowBytes` of memory. */
   trim(index: number, windowBytes: number): void {
     let count = 0;
     while (count < this.#chunks.length && this.#firstIndex + count < index) {

@@ -1,10 +1,10 @@
-/** The destination of the gate's items. */
+/** The object that gets the gate's items. */
 export interface CommitGateTargets<Item> {
   /** Gets the items in the order they came. */
   release(item: Item): void;
-  /** Gets the items whose promise failed, in their turn. */
+  /** Gets the items whose commit failed, in their turn. */
   drop(item: Item): void;
-  /** Called each time after items have left that had to wait for a commit. */
+  /** Called each time after items that waited for a commit have left. */
   advanced(): void;
 }
 
@@ -13,7 +13,7 @@ interface HeldItem<Item> {
   readonly wait: Wait;
 }
 
-/** The commit that the items written in it wait for. */
+/** The commit that these items wait for. */
 interface Wait {
   readonly after: Promise<unknown> | undefined;
   state: 'waiting' | 'ready' | 'dropped';
@@ -22,8 +22,8 @@ interface Wait {
 const NOTHING: Wait = { after: undefined, state: 'ready' };
 
 /**
- * Passes items on in the order they came. An item that waits for a commit holds all items that came after it; those that
- * wait for the same commit leave together.
+ * Passes items on in order. An item that waits for a commit holds all later items; items that wait for the same commit leave
+ * together.
  */
 export class CommitGate<Item> {
   readonly #targets: CommitGateTargets<Item>;
@@ -37,7 +37,7 @@ export class CommitGate<Item> {
     return this.#line.length === 0;
   }
 
-  /** An item that has nothing to wait for is released within the call. */
+  /** An item that waits for nothing is released within the call. */
   push(item: Item, after: Promise<unknown> | undefined): void {
     if (after === undefined && this.isEmpty) this.#targets.release(item);
     else this.#line.push({ item, wait: after === undefined ? NOTHING : this.#waitFor(after) });
@@ -54,7 +54,7 @@ export class CommitGate<Item> {
     return wait;
   }
 
-  /** Notes how the commit has ended, and passes on the items that wait for nothing more. */
+  /** Notes how the commit has ended, and passes on the items that no longer wait. */
   #advance(ended: Wait, state: 'ready' | 'dropped'): void {
     ended.state = state;
     let head = this.#line[0];

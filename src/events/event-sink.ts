@@ -2,8 +2,8 @@ import type { ResyncReason } from '#src/wire/shape.ts';
 import type { Frameable } from './frame.ts';
 
 /**
- * A comment without an empty line after it: that line would end an event, which is empty here, and some clients hand it to
- * their user.
+ * A comment without an empty line after it. An empty line would end an event, and some clients pass
+ * the empty event to their user.
  */
 export const HEARTBEAT = Buffer.from(':\n');
 
@@ -12,24 +12,30 @@ export interface EventSink {
   /** Present when the subscriber is a client of another process, which gets live events once for all its clients. */
   readonly relay?: Relay | undefined;
   /**
-   * Passes bytes on; the connection keeps those it cannot send yet. False: taken, but write no more until
-   * `Subscription.writable` is called.
+   * Passes bytes on; the connection keeps those that it cannot send yet. Returns false when it has
+   * taken them but wants no more until `Subscription.writable` is called.
    */
   write(bytes: Uint8Array): boolean;
   /**
-   * Tries whether the connection takes bytes again, and calls `Subscription.writable` if so: a connection may say by itself that it is
-   * writable only when a large part of its buffers is empty. Absent when the connection says so in time.
+   * Tries whether the connection takes bytes again, and calls `Subscription.writable` if so: some connections report that they are
+   * writable only when a large part of their buffers is empty. Absent when the connection reports it in time.
    */
   retry?(): void;
   /** No more will be written; the connection ends once the bytes taken so far are sent. */
   end(): void;
-  /** Ends a connection whose client lags, after these last pieces if the client takes them soon. They are made as they are taken. */
+  /**
+   * Ends a connection whose client lags, after these last pieces if the client takes them soon.
+   * Each piece is made when it is taken.
+   */
   cutOff(last: Iterable<Uint8Array>, reason: ResyncReason): void;
 }
 
 /** A subscriber's place in a stream, seen from the connection. */
 export interface Subscription {
-  /** Returns a few bytes that belong next on the connection, to see whether it takes any again: a comment, or of a frame. */
+  /**
+   * Returns a few bytes to send next, to see whether the connection takes any again: a comment, or
+   * a part of the present frame.
+   */
   probe(): Uint8Array;
   /** The connection takes bytes again. */
   writable(): void;
@@ -75,9 +81,12 @@ export interface FeedControls {
   press(isPressed: boolean): void;
 }
 
-/** The way to one subscriber in another process. */
+/** The way to one subscriber that is a client of another process. */
 export interface Relay {
   readonly link: FeedLink;
-  /** Has the other process send the subscriber the chunks of the feed from `nextIndex` on. It has got all chunks before. */
+  /**
+   * Makes the other process send chunks of the feed to the subscriber, from `nextIndex` on. The subscriber already has the
+   * earlier chunks.
+   */
   follow(feed: number, nextIndex: number): void;
 }

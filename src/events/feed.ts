@@ -1,10 +1,10 @@
 /**
- * How a stream reaches subscribers that are clients of another process of the same server. Each of them gets its own opening,
- * as a client of this process does. Once it has everything so far, it is handed over to the feed of its process, which
- * carries each chunk once for all of them; `MirroredStream` is the other end.
+ * How a stream reaches subscribers that are clients of another process of the same server. Each of them gets its own opening, as a
+ * client of this process does. Once a subscriber has caught up, it is handed over to the feed of its process, which sends each
+ * chunk once for all of them; `MirroredStream` is the other end.
  *
- * For the stream, a feed is one subscriber that never had to catch up: it lags, is cut off and pauses the producer by the
- * rules for every subscriber. It lasts as long as somebody is on it.
+ * For the stream, a feed is one subscriber that never had to catch up: it lags, is cut off and pauses the producer by the rules for
+ * every subscriber. A feed lasts as long as it has a subscriber.
  */
 import type { ChunkRing } from './chunk-ring.ts';
 import type { FeedChannel, FeedHead, FeedLink } from './event-sink.ts';
@@ -25,8 +25,9 @@ export class Feed extends Subscriber {
   }
 
   /**
-   * No limit: a feed is given whole chunks, and a single one may be larger than the limit of a subscriber. The producer
-   * is paused while it lags, and bytes that wait for it count towards the budget of all streams.
+   * No limit. A feed is given whole chunks, and a single chunk may be larger than the limit of a
+   * subscriber. The producer is paused while the feed lags, and bytes that wait for the feed count
+   * towards the budget of all streams.
    */
   override mostLagBytes(): number {
     return Number.POSITIVE_INFINITY;
@@ -43,7 +44,7 @@ export class Feeds implements Iterable<Feed> {
   readonly #open = new Set<Feed>();
   readonly #feedOf = new Map<Subscriber, Feed>();
 
-  /** Returns the feed of a process for observers, or the one for all other subscribers. */
+  /** Returns the feed of a process: the one for observers, or the one for all other subscribers. */
   find(link: FeedLink, observes: boolean): Feed | undefined {
     for (const feed of this.#open) if (feed.link === link && feed.observes === observes) return feed;
     return undefined;
@@ -63,7 +64,10 @@ export class Feeds implements Iterable<Feed> {
     this.#feedOf.set(member, feed);
   }
 
-  /** Removes the subscriber. Returns its feed when that has no other subscriber, and undefined otherwise. */
+  /**
+   * Removes the subscriber. Returns its feed if no other subscriber is left in it, and undefined
+   * otherwise.
+   */
   leave(member: Subscriber): Feed | undefined {
     const feed = this.#feedOf.get(member);
     this.#feedOf.delete(member);

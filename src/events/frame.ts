@@ -2,16 +2,19 @@ import { timestamp } from '#src/core/clock.ts';
 import { isShortJson, jsonPieces } from '#src/core/json/json-write.ts';
 import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 
-/** Frames leave together in pieces of at most this size, so that none holds a socket for long. */
+/**
+ * Frames are sent together in pieces of at most this size, so that no piece occupies a socket for
+ * long.
+ */
 export const PIECE_BYTES = 64 * 1024;
 
-/** A large frame, encoded piece by piece as it is asked for. */
+/** A large frame; each piece is encoded when it is requested. */
 export type LargeFrame = Iterable<Uint8Array>;
 
 /** A part of a subscriber's bytes: some whole frames, or a piece of a large one. */
 export interface FramePiece {
   readonly bytes: Uint8Array;
-  /** Whether a frame ends with this piece. When not, the next piece belongs to the same frame. */
+  /** Whether a frame ends with this piece. If not, the next piece continues the same frame. */
   readonly endsFrame: boolean;
 }
 
@@ -26,8 +29,8 @@ export interface Frameable {
 const FRAME_END = Buffer.from('\n\n');
 
 /**
- * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` sees all of them. The
- * time is that of the call unless the event has one.
+ * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` sees all of them. Its time is
+ * the time of the call, unless the event has one.
  */
 export function encodeFrame(id: string, event: Frameable): string {
   const json = JSON.stringify(event);
@@ -71,12 +74,15 @@ export function* joinFrames(frames: Iterable<string | LargeFrame>): Generator<Fr
   if (joined !== '') yield { bytes: Buffer.from(joined), endsFrame: true };
 }
 
-/** Returns the rest of a piece from the frame with this id on; undefined when it has no such frame. */
+/**
+ * Returns the rest of a piece from the frame with this id on; undefined when the piece does not
+ * contain that frame.
+ */
 export function fromFrame(piece: Uint8Array, id: string): Uint8Array | undefined {
   const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
   const start = Buffer.from(`id: ${id}\n`);
   if (bytes.subarray(0, start.length).equals(start)) return bytes;
-  // JSON holds no line feed, so the text after one is always the field of a frame.
+  // JSON contains no line feed, so the text after a line feed is always a field of a frame.
   const at = bytes.indexOf(`\n${start}`);
   return at < 0 ? undefined : bytes.subarray(at + 1);
 }

@@ -3,12 +3,15 @@ export interface HeartbeatTarget {
   beat(slot: number, slots: number): void;
 }
 
-/** A period is cut into slots, so that thousands of subscribers are not all written to at once. */
+/**
+ * A period is divided into slots, so that the server does not write to thousands of subscribers at
+ * once.
+ */
 const SLOTS = 8;
 
 /**
- * The one timer that sends the heartbeats of all streams. It runs only while there is a stream to keep alive and never keeps the
- * process running.
+ * The one timer that sends the heartbeats of all streams. It runs only while there are streams, and never keeps the process
+ * running.
  */
 export class Heartbeats implements Disposable {
   readonly #everyMs: number;

@@ -1,6 +1,6 @@
 /**
- * A stream of another process, for the subscribers that are clients of this one. Their opening came from that process;
- * live events come over one feed and are distributed here, by the rules of every stream.
+ * A stream of another process, for the subscribers that are clients of this one. That process sends each subscriber its opening.
+ * Live events arrive over one feed and are distributed here by the usual rules of a stream.
  */
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
@@ -29,7 +29,7 @@ export class MirroredStream {
   #lastId: string;
   #isEnded = false;
 
-  /** `press` asks the process of the stream to pause the producer, or to let it go on. */
+  /** `press` asks the process of the stream to pause the producer, or to let it continue. */
   constructor(head: FeedHead, options: MirrorOptions, press: (isPressed: boolean) => void) {
     this.#observes = head.observes;
     this.#lastId = head.lastId;
@@ -64,18 +64,19 @@ export class MirroredStream {
   /** Takes the next chunk. */
   take(chunk: Buffer): void {
     this.#lastId = lastIdOf(chunk);
-    // A small chunk is copied, because it shares its memory with all that has arrived with it.
+    // A small chunk is copied, because otherwise it keeps in memory all the bytes that arrived with
+    // it.
     this.#ring.push(chunk.byteLength > PIECE_BYTES ? chunk : Buffer.from(chunk));
     this.#audience.pumpAll();
   }
 
-  /** Takes no more chunks. Each subscriber leaves once it has the last one. */
+  /** Accepts no more chunks. Each subscriber leaves once it has the last one. */
   end(): void {
     this.#isEnded = true;
     this.#audience.pumpAll();
   }
 
-  /** Makes all subscribers connect again, and ends them. */
+  /** Makes all subscribers connect again, and ends their subscriptions. */
   cutOff(reason: ResyncReason): void {
     this.#audience.cutOffAll(reason);
   }

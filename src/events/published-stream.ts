@@ -34,7 +34,7 @@ import type { StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
 
 export interface PublishedStreamOptions<Event extends Frameable> {
-  /** The event after the state that a new subscriber gets. */
+  /** The event that a new subscriber gets after the state. */
   readonly replayed: Event;
   /** Returns the event that makes a subscriber connect again. */
   readonly resync: (reason: ResyncReason) => Event;
@@ -68,14 +68,14 @@ const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 const RESUME_SHARE = 1 / 8;
 const NOTHING = new Uint8Array();
 
-/** A subscriber that joins once everything published before it is out. */
+/** A new subscriber. It joins once all events that were published before it came are sent. */
 interface Newcomer<Event extends Frameable> {
   readonly subscriber: Subscriber;
   readonly opening: Pick<OpeningOptions<Event>, 'lastEventId' | 'seq' | 'state' | 'closing'>;
 }
 
 interface Frame {
-  /** Bytes when it is large: empty until they are made. */
+  /** The encoded bytes. Those of a large event are empty until they are made. */
   content: string | Uint8Array;
   readonly seq: number;
   readonly isLast: boolean;
@@ -93,7 +93,7 @@ export class PublishedStream<Event extends Frameable> {
     advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#audience.settle()),
   });
   readonly #audience: Audience;
-  /** More held bytes than this pause the producer. */
+  /** The producer is paused when more bytes than this are held. */
   readonly #maxHeldBytes: number;
   #seq = 0;
   #gatedLength = 0;
@@ -137,12 +137,12 @@ export class PublishedStream<Event extends Frameable> {
     return this.#audience.size;
   }
 
-  /** The number of subscribers without observers. */
+  /** The number of subscribers that are not observers. */
   get userCount(): number {
     return this.#audience.userCount;
   }
 
-  /** Whether the last event is out. */
+  /** Whether the last event was sent. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -187,25 +187,24 @@ export class PublishedStream<Event extends Frameable> {
     return audience.subscriptionOf(subscriber);
   }
 
-  /** Makes every subscriber connect again for the current state, and ends it. The stream goes on. */
+  /** Ends every subscription, so that clients connect again for the current state. The stream continues. */
   resync(reason: ResyncReason): void {
     this.#audience.cutOffAll(reason);
   }
 
   /**
-   * Calls `listener` with true when the producer should pause and false when it may go on. Returns a function that ends
-   * this.
+   * Calls `listener` with true when the producer should pause and false when it may continue. Returns a function that removes the listener.
    */
   onPressure(listener: (paused: boolean) => void): () => void {
     return this.#audience.backpressure.listeners.add(listener);
   }
 
-  /** Calls `listener` each time the last user has left; observers may remain. Returns a function that ends this. */
+  /** Calls `listener` each time the last user has left; observers may remain. Returns a function that removes the listener. */
   onUnused(listener: () => void): () => void {
     return this.#audience.unused.add(listener);
   }
 
-  /** Calls `listener` each time the last subscriber has left. Returns a function that ends this. */
+  /** Calls `listener` each time the last subscriber has left. Returns a function that removes the listener. */
   onEmpty(listener: () => void): () => void {
     return this.#audience.empty.add(listener);
   }
@@ -221,7 +220,7 @@ export class PublishedStream<Event extends Frameable> {
       const frame: Frame = { content: NOTHING, seq, isLast };
       this.#gate.push(frame, Promise.all([this.#make(frame, content), after]));
     }
-    if (this.#isDeliveryDue && !wasDue) queueMicrotask(() => this.#deliver());
+    if (this.#isDeliveryDue && !wasDue) queueMicrotask(() => this.#deliverAfterTurn());
     if (this.#gatedLength > this.#maxHeldBytes) this.#audience.settle();
   }
 
@@ -242,7 +241,7 @@ export class PublishedStream<Event extends Frameable> {
     if (this.#batchLength + length > PIECE_BYTES) this.#seal();
     this.#batch.push(item);
     this.#batchLength += length;
-    this.#isDeliveryDue = true; // at the end of the turn, or when all that waited for the same commit is released
+    this.#isDeliveryDue = true; // at the end of the turn, or when all frames that waited for the same commit are released
   }
 
   #admit({ subscriber, opening }: Newcomer<Event>): void {
@@ -270,6 +269,15 @@ export class PublishedStream<Event extends Frameable> {
     this.#isEnded = last.isLast;
   }
 
+  /**
+   * Delivers the frames of a turn. If others of its frames wait for its commit, that commit is about to begin: the frames leave
+   * once it has begun, so that the disk does not wait until they are written to every subscriber.
+   */
+  #deliverAfterTurn(): void {
+    if (this.#gate.isEmpty) this.#deliver();
+    else setImmediate(() => this.#deliver());
+  }
+
   #deliver(): void {
     if (!this.#isDeliveryDue) return;
     this.#isDeliveryDue = false;
@@ -282,14 +290,14 @@ export class PublishedStream<Event extends Frameable> {
   }
 }
 
-/** Returns the bytes of frames that leave together. A large one leaves alone. */
+/** Returns the bytes of frames that are sent together. A large frame is sent alone. */
 function bytesOf(frames: readonly Frame[]): Uint8Array {
   const [first] = frames;
   if (first !== undefined && typeof first.content !== 'string') return first.content;
   return Buffer.from(frames.map(({ content }) => content).join(''));
 }
 
-/** Returns the whole of a frame, in steps of one piece. */
+/** Returns a whole frame, in steps of one piece. */
 function* joined(frame: LargeFrame): Generator<undefined, Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (const piece of frame) {

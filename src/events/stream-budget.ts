@@ -1,16 +1,17 @@
 /**
- * The memory that subscribers of all streams of the server may take together by not reading. Each stream charges the memory kept
- * for lagging subscribers: its frames from the position of the slowest subscriber on, and the unsent bytes of the connections.
- * Beyond the limit, the subscribers that lag most are cut off, in any stream.
+ * The memory that subscribers of all streams of the server may use together by not reading. Each
+ * stream charges the memory kept for lagging subscribers: its frames from the position of the
+ * slowest subscriber on, and the unsent bytes of the connections. Beyond the limit, the subscribers
+ * that lag most are cut off, in any stream.
  *
  * A stream without lagging subscribers charges nothing, and is never examined.
  */
 
 /** One subscriber that lags. */
 export interface Laggard {
-  /** All bytes that its client has not taken. */
+  /** All bytes that the client of the subscriber has not taken. */
   readonly behindBytes: number;
-  /** The part of it that is in memory for this subscriber alone. */
+  /** The bytes among these that are in memory for this subscriber alone. */
   readonly ownBytes: number;
   cutOff(): void;
 }
@@ -22,11 +23,14 @@ export interface ChargedStream {
   settle(): void;
 }
 
-/** Subscribers are cut off until this part of the limit is used, so that the next frame does not exceed it again. */
+/**
+ * Subscribers are cut off until at most this part of the limit is used, so that the next frame does
+ * not exceed the limit again.
+ */
 const TARGET_SHARE = 7 / 8;
 /**
- * The share of the lagging subscribers that one round cuts off at most: frames that several share are counted after
- * each round.
+ * The largest share of the lagging subscribers that one round cuts off. Frames that several
+ * subscribers share are counted again after each round.
  */
 const ROUND_SHARE = 1 / 16;
 

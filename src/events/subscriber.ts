@@ -4,14 +4,14 @@ import type { EventSink, Relay } from './event-sink.ts';
 import { type FramePiece, joinFrames, PIECE_BYTES } from './frame.ts';
 
 /**
- * A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. It takes them in lumps:
- * a connection that refused bytes takes the next ones when a piece has left, and TCP opens a window that was closed by a sixteenth of the
- * receiver's buffer. A stalled subscriber makes the producer wait for so long, once.
+ * A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. Bytes leave in
+ * lumps: a connection that refused bytes accepts more when a piece has left, and TCP reopens a closed window by a sixteenth of the
+ * receiver's buffer. A stalled subscriber makes the producer wait this long, once.
  */
 const MOVING_WITHIN_MS = 2_000;
 /**
- * After this many bytes a subscriber waits for the next turn of the event loop, because encoding and writing them takes some
- * milliseconds.
+ * After this many bytes a subscriber continues in the next turn of the event loop, because encoding
+ * and writing them takes some milliseconds.
  */
 const MAX_BYTES_A_TURN = 1024 * 1024;
 const MOVING_LIMIT_FACTOR = 4;
@@ -26,7 +26,7 @@ export class Subscriber {
   readonly sink: EventSink;
   /** Whether it only observes. */
   readonly observes: boolean;
-  /** Read once: the connection may be an object of uWebSockets.js, which is slow to say that it has none. */
+  /** Read once, because looking up a missing member of a uWebSockets.js object is slow. */
   readonly relay: Relay | undefined;
   /** The next chunk of the ring to write. */
   next = 0;
@@ -53,8 +53,8 @@ export class Subscriber {
   }
 
   /**
-   * Until then nothing is written to it. The opening is written before the ring and never counts as lag; a subscriber that has it
-   * already joins without an opening.
+   * The subscriber gets nothing before its opening. The opening is sent before the ring and never
+   * counts as lag; a subscriber that already has it joins without one.
    */
   join(next: number, opening?: Opening): void {
     this.next = next;
@@ -64,7 +64,7 @@ export class Subscriber {
     this.#heldBytes = opening.heldBytes;
   }
 
-  /** Whether everything there is was handed to the connection. */
+  /** Whether all available bytes were handed to the connection. */
   isCaughtUp(ring: ChunkRing): boolean {
     return (
       this.#joined && this.#ahead === undefined && this.#rest === undefined && this.next >= ring.nextIndex
@@ -90,7 +90,10 @@ export class Subscriber {
     return this.#heldBytes + this.#unsentBytes + (this.#isRestShared ? 0 : (this.#rest?.byteLength ?? 0));
   }
 
-  /** Writes until the connection refuses, there is no more, or it is enough for this turn of the event loop. */
+  /**
+   * Writes until the connection refuses bytes, none are left, or the limit for this turn of the
+   * event loop is reached.
+   */
   pump(ring: ChunkRing): void {
     let room = MAX_BYTES_A_TURN;
     while (this.#joined && !this.blocked) {
@@ -111,7 +114,10 @@ export class Subscriber {
     this.#hasMoved = true;
   }
 
-  /** The connection has taken everything it was given, or the turn is over in which it was given enough. */
+  /**
+   * Called when the connection has taken all its bytes, or when the next turn after a full one
+   * begins.
+   */
   unblock(): void {
     this.blocked = false;
     this.isResting = false;
@@ -127,19 +133,22 @@ export class Subscriber {
     return rest.subarray(0, 1);
   }
 
-  /** Whether it took bytes lately. `nowMs` is read from the activity clock of its stream. */
+  /**
+   * Whether the subscriber took bytes lately. `nowMs` is read from the activity clock of its
+   * stream.
+   */
   isMoving(nowMs: number): boolean {
     if (this.#hasMoved) this.#movedAtMs = nowMs;
     this.#hasMoved = false;
     return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
   }
 
-  /** How far it may lag while it is moving, of a stream with this limit. */
+  /** How far the subscriber may lag while it is moving, given the stream's limit. */
   mostLagBytes(limitBytes: number): number {
     return limitBytes * MOVING_LIMIT_FACTOR;
   }
 
-  /** Returns the next bytes to write, at most a piece; undefined when there are none. */
+  /** Returns the next bytes to write, at most a piece; undefined when none are left. */
   #nextPiece(ring: ChunkRing): Uint8Array | undefined {
     const bytes = this.#rest ?? this.#takeAhead() ?? this.#takeShared(ring);
     if (bytes === undefined || bytes.byteLength <= PIECE_BYTES) {

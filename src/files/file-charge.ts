@@ -5,13 +5,13 @@ const BLOCK_BYTES = 4096;
 
 /** The changes of a workspace since its files were counted. */
 export interface ChargedAccount {
-  /** Bytes and files that requests have stored, less those that they have deleted. */
+  /** Bytes and files that requests have stored, minus those that they have deleted. */
   readonly changed: { bytes: number; entries: number };
   /** Bytes and files of uploads under way. */
   readonly held: { bytes: number; entries: number };
 }
 
-/** The additional need of a request; `freedBytes` will be free once it has ended. */
+/** The additional space that a request needs; `freedBytes` will be free once it has ended. */
 export interface Need {
   readonly bytes: number;
   readonly entries: number;
@@ -33,12 +33,15 @@ export class Charge implements Disposable {
     this.#hold = hold;
   }
 
-  /** Takes the name of a folder that is about to be made. Rejects with `file_quota_exceeded`. */
+  /** Charges the name of a folder that is about to be made. Rejects with `file_quota_exceeded`. */
   async folder(): Promise<void> {
     await this.#take(0, 1);
   }
 
-  /** Charges the name of the file, unless it replaces a file of this many bytes, which will be free. Rejects as `folder` does. */
+  /**
+   * Charges the name of the file, unless the file replaces one of this many bytes, which will be
+   * free. Rejects as `folder` does.
+   */
   async file(replacedBytes: number | undefined): Promise<void> {
     this.#freedBytes = blocksOf(replacedBytes ?? 0);
     if (replacedBytes === undefined) await this.#take(0, 1);
@@ -51,7 +54,7 @@ export class Charge implements Disposable {
     if (more > 0) await this.#take(more, 0);
   }
 
-  /** Notes that the file is stored, in place of one with this many bytes; undefined when there was none. */
+  /** Notes that the file is stored. `replacedBytes` is the size of the file that it replaced; undefined when there was none. */
   settle(replacedBytes: number | undefined): void {
     const { changed } = this.#account;
     changed.bytes += this.#bytes - blocksOf(replacedBytes ?? 0);

@@ -8,22 +8,25 @@ import type { Folder } from './folder.ts';
 
 /** The space and the number of the files of a workspace. */
 export interface FileCount {
-  /** The space that the file system has allocated for the files, as `du` counts it; 512 bytes are one unit. */
+  /** The space that the file system has allocated for the files, as `du` counts it, in whole units of 512 bytes. */
   readonly bytes: number;
   /** Files, folders, and everything else with a name. */
   readonly entries: number;
-  /** False when something was left out: a folder that is too deep or cannot be read, or entries beyond `maxEntries`. */
+  /**
+   * False when something was left out: a folder that is too deep or cannot be read, or entries
+   * beyond `maxEntries`.
+   */
   readonly isComplete: boolean;
 }
 
 export interface FileCountOptions {
-  /** The count ends after this many entries. */
+  /** The most entries to count. */
   readonly maxEntries: number;
   /** Whether the entry is to be left out. */
   readonly isLeftOut: (name: string) => boolean;
 }
 
-/** Each level of folders that is open takes two descriptors. */
+/** Each open level of folders takes two descriptors. */
 const MAX_DEPTH = 64;
 /** How many files the thread pool is asked about at the same time. */
 const FILES_AT_ONCE = 16;
@@ -96,8 +99,8 @@ class Count {
 }
 
 /**
- * Returns the part of the file's space that one of its names is charged: each name has the same part. 0 when the file
- * is gone.
+ * Returns the share of the file's space that counts for one of its names; all names have equal
+ * shares. Returns 0 when the file no longer exists.
  */
 async function allocatedBytes(folder: Folder, name: string): Promise<number> {
   try {
@@ -108,7 +111,7 @@ async function allocatedBytes(folder: Folder, name: string): Promise<number> {
   }
 }
 
-/** Returns whether the entry with this name is gone, or is something else than a folder now. */
+/** Returns whether the entry with this name no longer exists, or is no longer a folder. */
 function isGone(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(Object(error).code);
 }

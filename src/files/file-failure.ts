@@ -1,8 +1,8 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 
 /**
- * Returns the meaning of a refusal of the system for the caller. Every other error is returned unchanged: a bug, or a
- * broken disk.
+ * Returns the error for the caller when the system has refused an operation. Every other error is
+ * returned unchanged: a bug, or a broken disk.
  */
 export function fileFailure(error: unknown): unknown {
   const { code } = { code: undefined, ...Object(error) };
@@ -41,7 +41,10 @@ export function fileFailure(error: unknown): unknown {
   }
 }
 
-/** Returns the error for a path at which there is something else than is asked for: a folder, a link, a pipe. */
+/**
+ * Returns the error for a path whose entry is not of the requested kind: it is a folder, a link or
+ * a pipe.
+ */
 export function notAFile(
   detail = 'There is something else than a file at this path: folders are listed by their prefix, and links, pipes and devices are not served.',
 ): AppError {

@@ -26,7 +26,7 @@ export async function listFiles(
   const { folder: names, start } = parsePrefix(prefix);
   const base = names.length === 0 ? '' : `${names.join('/')}/`;
   if (after !== undefined && !after.startsWith(base))
-    throw new AppError('invalid_cursor', 'The cursor is of another folder.');
+    throw new AppError('invalid_cursor', 'The cursor belongs to the list of another folder.');
   const passed = after?.slice(base.length).replace(/\/$/, '') ?? '';
   try {
     await using folder = await files.folder(workspaceId, names);
@@ -73,7 +73,7 @@ async function firstNames(
   return names;
 }
 
-/** Returns whether this is the beginning of a file whose upload ended with an earlier server. */
+/** Returns whether this is a partial file whose upload ended when an earlier server ended. */
 function isLeftOver(files: WorkspaceFiles, name: string): boolean {
   return name.startsWith(UPLOAD_PREFIX) && !files.isUploading(name);
 }

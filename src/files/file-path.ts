@@ -1,4 +1,6 @@
-/** Paths of files below the folder of a workspace: which are allowed, and how they are taken apart. */
+/**
+ * Paths of files below the folder of a workspace: which paths are allowed, and how they are split.
+ */
 import { AppError } from '#src/core/errors.ts';
 
 const MAX_PATH_CHARACTERS = 1024;
@@ -9,8 +11,9 @@ const MAX_NAME_BYTES = 255;
 export const UPLOAD_PREFIX = '.troupe-upload-';
 
 /**
- * Returns the names on the way to a file. Throws `invalid_request` unless the path is relative, goes only down, and has
- * names that every program can write: no control characters, no backslash, no surrogate without its other half.
+ * Returns the names along the path to a file. Throws `invalid_request` unless the path is relative,
+ * goes only down, and has names that every program can write: no control characters, no backslash,
+ * no lone surrogate.
  */
 export function parseFilePath(path: string): readonly [string, ...string[]] {
   const [first = '', ...rest] = path.split('/');
@@ -31,7 +34,7 @@ export function parsePrefix(prefix: string): { readonly folder: readonly string[
   return { folder: end < 0 ? [] : parseFilePath(prefix.slice(0, end)), start };
 }
 
-/** Returns whether requests can name this entry of a folder. */
+/** Returns whether a request can name this entry of a folder. */
 export function isFileName(name: string): boolean {
   return (
     name !== '' &&

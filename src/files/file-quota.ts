@@ -1,8 +1,7 @@
 /**
- * The space that the files of each workspace take, and their quota. Bytes that requests store are charged at once;
- * bytes that notebook code writes are found by counting. A request is refused only after another count, so that
- * deletions since the last one are noticed, unless the last count took so long that another one is not due: a workspace
- * is counted for a tenth of the time at most.
+ * The space that the files of each workspace take, and their quota. Bytes that requests store are charged at once; bytes that
+ * notebook code writes are found by counting. Before a request is refused, the files are counted again, so that recent deletions
+ * are noticed. The new count is skipped if the last one took long: counting a workspace takes at most a tenth of the time.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '#src/core/errors.ts';
@@ -11,13 +10,16 @@ import { blocksOf, Charge, type ChargedAccount, type Need } from './file-charge.
 import type { FileCount } from './file-count.ts';
 
 export interface FileQuotaOptions {
-  /** Returns the most that the files of a workspace may take. */
+  /** Returns the limits for the files of a workspace. */
   readonly maxOf: (workspaceId: WorkspaceId) => FileMaximum;
   /** Counts the files, without uploads under way. */
   readonly count: (workspaceId: WorkspaceId) => Promise<FileCount>;
-  /** Called when a count finds a workspace over its quota, and when one does no longer. */
+  /**
+   * Called when a count finds that a workspace is over its quota, and when one finds that it no
+   * longer is.
+   */
   readonly onChange?: (workspaceId: WorkspaceId, usage: FileUsage, isOver: boolean) => void;
-  /** Called with each count that was made here. */
+  /** Called with each count that this process made. */
   readonly onCounted?: (workspaceId: WorkspaceId, counted: CountedFiles) => void;
 }
 
@@ -27,7 +29,7 @@ export interface FileMaximum {
   readonly entries: number;
 }
 
-/** A count that has just ended. */
+/** A count that has just finished. */
 export interface CountedFiles {
   readonly usage: FileUsage;
   readonly tookMs: number;
@@ -41,9 +43,12 @@ export interface FileUsage extends FileCount {
 
 /** The pause between two counts is at least this many times as long as a count takes. */
 const PAUSE_FACTOR = 10;
-/** The greatest age of a count that is shown. */
+/** The greatest age of a count that `usage` shows. */
 const SHOWN_AGE_MS = 5_000;
-/** Counts that are older are made again for the next request, which waits for it if the last one was quick. */
+/**
+ * A count that is older is made again for the next request. The request waits for the new count if
+ * the last one was quick.
+ */
 const STALE_MS = 1_000;
 const QUICK_MS = 100;
 /** How long a request waits for a count, or until one may begin. */
@@ -69,18 +74,18 @@ export class FileQuota {
     this.#options = options;
   }
 
-  /** Returns whether a workspace has any limit. Without one nothing of it is counted but for `usage`. */
+  /** Returns whether a workspace has any limit. Without one, its files are counted only for `usage`. */
   isSet(workspaceId: WorkspaceId): boolean {
     const { bytes, entries } = this.max(workspaceId);
     return bytes > 0 || entries > 0;
   }
 
-  /** Returns the most that the files of a workspace may take. */
+  /** Returns the limits for the files of a workspace. */
   max(workspaceId: WorkspaceId): FileMaximum {
     return this.#options.maxOf(workspaceId);
   }
 
-  /** Resolves with the space of the files, counted within the last seconds, or as soon as another count is due. */
+  /** Resolves with the space that the files take, from a count of the last seconds or, once it is due, from a new one. */
   async usage(workspaceId: WorkspaceId): Promise<FileUsage> {
     const account = this.#account(workspaceId);
     if (account.usage === undefined || performance.now() - account.beganAtMs > SHOWN_AGE_MS)
@@ -105,8 +110,8 @@ export class FileQuota {
   }
 
   /**
-   * Rejects with `file_quota_exceeded` when the files have outgrown the quota. Waits a second at most for a count that
-   * nobody has made yet.
+   * Rejects with `file_quota_exceeded` when the files exceed the quota. Waits at most a second for
+   * a count that has not begun yet.
    */
   async admitSession(workspaceId: WorkspaceId): Promise<void> {
     if (!this.isSet(workspaceId)) return;
@@ -118,15 +123,15 @@ export class FileQuota {
     if (account.usage !== undefined) await this.#hold(workspaceId, account, NOTHING);
   }
 
-  /** Counts the workspace again unless that was done within `ms`. */
+  /** Counts the workspace again unless it was counted within the last `ms`. */
   async refresh(workspaceId: WorkspaceId, ms: number): Promise<void> {
     const account = this.#account(workspaceId);
     if (performance.now() - account.beganAtMs >= ms) await this.#recount(workspaceId, account);
   }
 
   /**
-   * Takes over a count that another process has just made, so that this one need not count. A count may or may not
-   * contain the changes that this process made meanwhile, so if there are any, this process counts for itself.
+   * Adopts a count that another process has just made, to save counting here. The count may lack changes that this process made in
+   * the meantime; if there are any, this process counts itself.
    */
   adopt(workspaceId: WorkspaceId, { usage, tookMs }: CountedFiles): void {
     const account = this.#account(workspaceId);
@@ -155,7 +160,7 @@ export class FileQuota {
     return account;
   }
 
-  /** Takes this much at once if there is room for it. Rejects with `file_quota_exceeded`. */
+  /** Charges this much at once if there is room for it. Rejects with `file_quota_exceeded`. */
   async #hold(workspaceId: WorkspaceId, account: Account, need: Need): Promise<void> {
     const askedAtMs = performance.now();
     if (this.isSet(workspaceId) && this.#isStale(account)) {
@@ -212,7 +217,10 @@ export class FileQuota {
     );
   }
 
-  /** Counts the workspace, or waits for the count that is under way, but begins none before its time. */
+  /**
+   * Counts the workspace, or waits for the count that is under way. Never begins a count before its
+   * time.
+   */
   #recount(workspaceId: WorkspaceId, account: Account): Promise<void> {
     if (account.counting !== undefined) return account.counting;
     if (performance.now() < nextAtMs(account)) return Promise.resolve();

@@ -1,4 +1,4 @@
-/** An entry of a folder, as requests see it. */
+/** An entry of a folder, in the form that requests see. */
 import type { BigIntStats } from 'node:fs';
 import type { FileEntry } from '#src/wire/files.ts';
 

@@ -8,7 +8,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** Opens only the place of a file, so that nothing happens to a pipe or a device. Node.js does not name it. */
+/** Opens only a reference to a file, so that a pipe or a device is not affected. Node.js has no name for this flag. */
 const O_PATH = 0o10000000;
 const HAS_DESCRIPTOR_PATHS = process.platform === 'linux';
 const FOLDER_MODE = 0o755;
@@ -24,9 +24,8 @@ export class Folder implements AsyncDisposable {
   }
 
   /**
-   * Opens the folder that `names` lead to from `root`, which only the server can exchange. With `beforeMake`, missing folders
-   * are made, after it has resolved for each. Rejects with the system's error when there is no such folder, or a link is on
-   * the way.
+   * Opens the folder that `names` lead to from `root`, which only the server can exchange. With `beforeMake`, missing folders are
+   * made; it must resolve before each one. Rejects with the system's error when there is no such folder, or a link is on the way.
    */
   static async open(
     root: string,
@@ -76,10 +75,7 @@ export class Folder implements AsyncDisposable {
     }
   }
 
-  /**
-   * Gives an entry that the server made in this folder to the folder's owner: the kernels' user, if that is another
-   * one.
-   */
+  /** Gives an entry that the server made in this folder to the owner of the folder, which may be the kernels' user. */
   async give(made: FileHandle): Promise<void> {
     if (process.getuid?.() !== 0) return;
     const { uid, gid } = await this.handle.stat();

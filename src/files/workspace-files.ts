@@ -1,12 +1,13 @@
 /**
- * The files of workspaces, as requests read and write them while notebook code works in the same folder. Nothing is held in
- * memory as a whole, and nothing outside of the folder is reached: see `folder.ts`.
+ * The files of workspaces, as requests read and write them while notebook code works in the same
+ * folder. No file is held in memory as a whole, and nothing outside of the folder is reached: see
+ * `folder.ts`.
  */
 
 import { randomBytes } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, open, rename, rmdir, unlink } from 'node:fs/promises';
-import { AppError } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { StateCheck } from '#src/core/refusals.ts';
 import type { FileEntry } from '#src/wire/files.ts';
@@ -24,7 +25,7 @@ export interface OpenFile {
   readonly etag: string;
 }
 
-/** Whether there is anything at a path, and the entity tag if it is a file: links, pipes and devices have none. */
+/** Whether a path exists, and the entity tag if it is a file; links, pipes and devices have none. */
 export interface PathState {
   readonly etag: string | undefined;
   readonly isTaken: boolean;
@@ -32,7 +33,11 @@ export interface PathState {
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 const FILE_MODE = 0o644;
-/** How many entries are counted at most, if no quota asks for more: some ten seconds of processor time. */
+const COPIED_AT_ONCE_BYTES = 256 * 1024;
+/**
+ * How many entries are counted at most, unless a quota allows more: some ten seconds of processor
+ * time.
+ */
 const MAX_COUNTED_ENTRIES = 1_000_000;
 
 /** Returns the folder of a workspace. It is made if it is missing, provided that something is to be written into it. */
@@ -40,7 +45,7 @@ export type RootOf = (workspaceId: WorkspaceId, isNeeded: boolean) => string;
 
 export class WorkspaceFiles {
   readonly #rootOf: RootOf;
-  /** One change of a file at a time, so that of two requests with the same condition one is refused. */
+  /** Makes one change of a file at a time, so that one of two requests with the same condition is refused. */
   readonly #changes = new KeyedLock();
   readonly #uploads = new Set<string>();
   readonly quota: FileQuota;
@@ -56,7 +61,7 @@ export class WorkspaceFiles {
     });
   }
 
-  /** Returns whether this entry of a folder is of an upload that is under way. */
+  /** Returns whether this entry of a folder belongs to an upload that is under way. */
   isUploading(name: string): boolean {
     return this.#uploads.has(name);
   }
@@ -129,6 +134,88 @@ export class WorkspaceFiles {
     }
   }
 
+  /** Returns the record of a file or a folder. Rejects with `not_found`, for a link, too. */
+  async entry(workspaceId: WorkspaceId, path: string): Promise<FileEntry> {
+    const [names, name] = split(path);
+    try {
+      const status = await this.#status(workspaceId, names, name);
+      const entry = status && entryOf(path, status);
+      if (entry === undefined) throw notFound();
+      return entry;
+    } catch (error) {
+      throw fileFailure(error);
+    }
+  }
+
+  /** Makes a folder, and missing ones on the way to it. Rejects with `not_a_file` when there is something at this path. */
+  async makeFolder(workspaceId: WorkspaceId, path: string): Promise<FileEntry> {
+    const [names, name] = split(path);
+    try {
+      if ((await this.#status(workspaceId, names, name)) !== undefined) throw taken();
+      using charge = this.quota.charge(workspaceId);
+      await using folder = await this.folder(workspaceId, [...names, name], () => charge.folder());
+      charge.settle(undefined);
+      const entry = entryOf(path, await folder.handle.stat({ bigint: true }));
+      if (entry === undefined) throw notAFile();
+      return entry;
+    } catch (error) {
+      throw writeFailure(error);
+    }
+  }
+
+  /**
+   * Gives a file or a folder another path, whose folder must exist. Rejects with `not_found`, and with `not_a_file` when there is
+   * something at the new path, or a folder would be in itself.
+   */
+  async move(workspaceId: WorkspaceId, from: string, to: string): Promise<FileEntry> {
+    const [fromNames, fromName] = split(from);
+    const [toNames, toName] = split(to);
+    try {
+      return await this.#changes.hold(`${workspaceId}/${to}`, async () => {
+        await using source = await this.folder(workspaceId, fromNames);
+        await using target = await this.folder(workspaceId, toNames);
+        const moved = await lstat(source.at(fromName), { bigint: true });
+        if (entryOf(to, moved) === undefined) throw notFound();
+        if ((await statusIn(target, toName)) !== undefined) throw taken();
+        await rename(source.at(fromName), target.at(toName));
+        await target.handle.sync();
+        await source.handle.sync();
+        const entry = entryOf(to, await lstat(target.at(toName), { bigint: true }));
+        if (entry === undefined) throw notFound();
+        return entry;
+      });
+    } catch (error) {
+      if (Object(error).code === 'EINVAL') throw notAFile('A folder cannot be moved into itself.');
+      throw fileFailure(error);
+    }
+  }
+
+  /**
+   * Stores a copy of a file under another path, within the quota, and makes missing folders. Rejects with `not_found`, with
+   * `body_too_large` for a file of more than `maxBytes`, and with `not_a_file` for a folder and when there is something at the new path.
+   */
+  async copy(
+    workspaceId: WorkspaceId,
+    from: string,
+    to: string,
+    { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
+  ): Promise<FileEntry> {
+    const { handle, size } = await this.open(workspaceId, from);
+    try {
+      if (size > maxBytes)
+        throw new AppError(
+          'body_too_large',
+          `The file has more than ${maxBytes} bytes, the limit for copies.`,
+        );
+      const { entry } = await this.write(workspaceId, to, pieces(handle, size, signal), ({ isTaken }) => {
+        if (isTaken) throw taken();
+      });
+      return entry;
+    } finally {
+      await handle.close();
+    }
+  }
+
   /** Deletes a file, a link or an empty folder. Rejects with `not_found`, and with `not_a_file` for a folder with content. */
   async delete(workspaceId: WorkspaceId, path: string, check: StateCheck<PathState>): Promise<void> {
     const isFolder = path.endsWith('/');
@@ -176,7 +263,7 @@ export class WorkspaceFiles {
   }
 }
 
-/** A file under a name that no request can use, until all of it is there. It is removed unless it was moved. */
+/** A file under a name that no request can use, until it is complete. It is removed unless it was moved. */
 class Upload implements AsyncDisposable {
   readonly #folder: Folder;
   readonly #name: string;
@@ -215,7 +302,7 @@ class Upload implements AsyncDisposable {
     await this.#handle.sync();
   }
 
-  /** Gives the file its name, for good. Returns its status. */
+  /** Gives the complete file its final name. Returns its status. */
   async moveTo(name: string): Promise<BigIntStats> {
     await rename(this.#folder.at(this.#name), this.#folder.at(name));
     this.#isMoved = true;
@@ -227,6 +314,18 @@ class Upload implements AsyncDisposable {
     await this.#handle.close();
     if (!this.#isMoved) await unlink(this.#folder.at(this.#name)).catch(() => {}); // notebook code may have removed it
     this.#active.delete(this.#name);
+  }
+}
+
+/** Reads the first `size` bytes of a file, or fewer when it has become shorter. */
+async function* pieces(handle: FileHandle, size: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(Math.min(size, COPIED_AT_ONCE_BYTES));
+  for (let at = 0; at < size; ) {
+    signal.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.byteLength, size - at), at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
   }
 }
 
@@ -245,7 +344,7 @@ async function statusIn(folder: Folder, name: string): Promise<BigIntStats | und
   }
 }
 
-/** Returns the bytes that are free on the disk once this name is gone. */
+/** Returns the bytes that will be free on the disk once this name is removed. */
 function freedBytes({ blocks, nlink }: BigIntStats): number {
   return nlink > 1n ? 0 : Number(blocks) * 512;
 }
@@ -259,8 +358,8 @@ function requireReplaceable(status: BigIntStats | undefined, check: StateCheck<P
 }
 
 /**
- * Returns the meaning of a refusal of the system for a write: an entry that it needs can be missing only when it was
- * removed meanwhile.
+ * Returns the error for the caller when the system has refused a write. An entry that the write
+ * needs can be missing only when it was removed in between.
  */
 function writeFailure(error: unknown): unknown {
   const { code } = { code: undefined, ...Object(error) };
@@ -271,11 +370,18 @@ function writeFailure(error: unknown): unknown {
   return fileFailure(error);
 }
 
+function taken(): AppError {
+  return notAFile('There is something at this path already.');
+}
+
 function isMissing(error: unknown): boolean {
   return Object(error).code === 'ENOENT';
 }
 
-/** Does one thing at a time for each key, in the order of the calls. Keeps nothing of a key that nobody uses. */
+/**
+ * Runs one operation at a time for each key, in the order of the calls. Stores nothing for unused
+ * keys.
+ */
 class KeyedLock {
   readonly #last = new Map<string, Promise<void>>();
 

@@ -1,6 +1,7 @@
 /**
- * The files of a web page, as the build leaves them in a folder of `dist`: read once, when the first is asked for, and served
- * from memory. Only the names that the build lists are ever read.
+ * The files of a web page, as the build leaves them in a folder of `dist`. They are read once, at
+ * the first request for one of them, and served from memory. Only the names that the build lists
+ * are ever read.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,14 +15,17 @@ export interface PageFile {
   readonly contentType: string;
   readonly bytes: Uint8Array;
   readonly etag: string;
-  /** The source expression by which a content security policy allows the script in this page; null when there is none. */
+  /**
+   * The source expression for this page's script in a content security policy; null when the page
+   * has none.
+   */
   readonly inlineScript: string | null;
 }
 
 const PAGE = 'index.html';
-/** The headers of the page itself, whose name stays when its content changes. */
+/** The headers of the page itself. Its name stays the same when its content changes. */
 const PAGE_HEADERS = { 'cache-control': 'no-cache', 'cross-origin-opener-policy': 'same-origin' };
-/** The headers of its other files, whose names change with their content. */
+/** The headers of the page's other files. Their names change with their content. */
 const FILE_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -41,7 +45,10 @@ export class PageFiles {
     this.#folder = join(PACKAGE_ROOT, 'dist', name);
   }
 
-  /** Rejects with `not_found` for a name that the build has not listed, and with `unavailable` when there is no build. */
+  /**
+   * Rejects with `not_found` for a name that the build has not listed, and with `unavailable` when
+   * the page was not built.
+   */
   async read(name: string): Promise<PageFile> {
     this.#files ??= load(this.#folder);
     const file = (await this.#files).get(name);
@@ -57,20 +64,21 @@ interface PageRequest {
 /** The common part of the routes of pages and their files. */
 const COMMON = { tags: ['Server'], access: 'public', isUndocumented: true } as const;
 
-/** Returns the part of a route that serves the page itself, with this `content-security-policy`. */
-export function pageHandling(files: PageFiles, policy: string) {
+/** Returns the part of a route that serves the page itself, with this `content-security-policy`. `name` is its file. */
+export function pageHandling(files: PageFiles, policy: string, name = PAGE) {
   return {
     ...COMMON,
     errors: ['unavailable'],
     isPage: true,
     handle: async ({ headers }: PageRequest) =>
-      pageReply(await files.read(PAGE), { ...PAGE_HEADERS, 'content-security-policy': policy }, headers),
+      pageReply(await files.read(name), { ...PAGE_HEADERS, 'content-security-policy': policy }, headers),
   } as const;
 }
 
 /**
- * Returns the part of a route that leads from the address of a page with a slash at its end to `name`, without it. The address is
- * relative, because the server may be below a path of a proxy.
+ * Returns the part of a route that redirects from the address of a page with a slash at its end to
+ * `name`, the address without it. The address is relative, because the server may be below a path
+ * of a proxy.
  */
 export function pageRedirection(name: string) {
   return {
@@ -81,7 +89,10 @@ export function pageRedirection(name: string) {
   } as const;
 }
 
-/** Returns the part of a route that serves the other files of the page. `headersOf` returns headers of a file in addition. */
+/**
+ * Returns the part of a route that serves the other files of the page. `headersOf` returns the
+ * additional headers of a file.
+ */
 export function pageFileHandling(
   files: PageFiles,
   headersOf: (file: PageFile) => Readonly<Record<string, string>> = () => ({}),
@@ -90,7 +101,7 @@ export function pageFileHandling(
     ...COMMON,
     errors: ['unavailable'],
     async handle({ params, headers }: PageRequest & { readonly params: { readonly file: string } }) {
-      if (params.file === PAGE) throw notFound(); // the page has a path of its own, with its policy
+      if (params.file.endsWith('.html') && !/-[0-9A-F]{8}\.html$/.test(params.file)) throw notFound(); // the page has a path of its own, with its policy
       const file = await files.read(params.file);
       return pageReply(file, { ...FILE_HEADERS, ...headersOf(file) }, headers);
     },
@@ -98,8 +109,9 @@ export function pageFileHandling(
 }
 
 /**
- * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser replaces the stored headers
- * with them: with the general policy of this server, the page could load nothing.
+ * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser
+ * replaces its stored headers with them. With the general policy of this server the page could then
+ * load nothing.
  */
 function pageReply(
   { contentType, bytes, etag }: PageFile,

@@ -4,12 +4,16 @@
  */
 import type { Static, TSchema, TUndefined } from 'typebox';
 import type { ErrorCode } from '#src/core/errors.ts';
+import type { PageCredential } from '#src/core/page-access.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { QuerySchema, ResponseSpec } from '#src/wire/operations/operation.ts';
 import type { Method, ParamNames } from '#src/wire/paths.ts';
 import type { Wire } from '#src/wire/shape.ts';
 import type { BytesReply, EmptyReply, Reply } from './reply/reply.ts';
+
+/** The cookie of a notebook's page. */
+export const PAGE_COOKIE = 'troupe-page';
 
 /** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
@@ -30,8 +34,8 @@ export interface RouteRequest<
   /** The caller of a route whose access is `token`. */
   readonly holder: Holder;
   /**
-   * The parameters of the path: percent-decoded, and with the characters and length of an id. One that ends in `*` in the
-   * path is all that follows, slashes included, and any text.
+   * The parameters of the path: percent-decoded, with the characters and length of an id. A parameter that ends in `*` is the rest
+   * of the path, including slashes, with any text.
    */
   readonly params: Readonly<Record<Params, string>>;
   /** The request headers that the route declares; a missing one is the empty string. */
@@ -79,12 +83,14 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly access: A;
   /** Request headers the handler reads, lower case, each with its description. */
   readonly headers?: Readonly<Record<Headers, string>>;
-  /** Those headers without which the handler refuses the request. */
+  /** The headers among these that a request must have. */
   readonly requiredHeaders?: readonly NoInfer<Headers>[];
   /** Whether the body is bytes of any type, which the handler reads as they arrive, in place of JSON. */
   readonly takesBytes?: boolean;
   /** A larger body is refused with 413 and not parsed. Defaults to 1 MiB. */
   readonly bodyLimitBytes?: number;
+  /** Whether a browser's session does not authenticate the request: it needs an access token in its header. */
+  readonly tokensOnly?: boolean;
   /** Whether browsers may call it only from a page of this server. */
   readonly sameOrigin?: boolean;
   /** Whether an `Idempotency-Key` is ignored, because the reply is a stream or the request only makes other requests. */
@@ -99,13 +105,15 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
    */
   readonly readsStoreOnly?: boolean | ((query: Readonly<Record<string, unknown>>) => boolean);
   /**
-   * Where the request is carried out in a cluster. When absent, that is the home of the notebook or conversation that the path
-   * names (`:notebookId`, `:sessionId`) or that `homeOf` returns, and otherwise the home of the caller's workspace.
-   * `named-workspace`: the home of the workspace that the path names. `server`: the request changes the server as a whole, so one
-   * worker decides it for all workspaces. `any`: the worker that gets
-   * the request, because it only makes other requests.
+   * Where the request is carried out in a cluster. When absent, that is the home of the notebook or
+   * conversation that the path names (`:notebookId`, `:sessionId`) or that `homeOf` returns. If
+   * there is none, it is the home of the caller's workspace. `workspace`: that home, although the
+   * path names a notebook. `named-workspace`: the home of the workspace that the path names.
+   * `server`: the request changes the server as a whole, so one worker decides it for all
+   * workspaces. `any`: the worker that gets the request, because the request only makes other
+   * requests.
    */
-  readonly home?: 'named-workspace' | 'server' | 'any';
+  readonly home?: 'workspace' | 'named-workspace' | 'server' | 'any';
   /** Whether `homeOf` reads the body: the home is then known only once the body has been checked. */
   readonly homeInBody?: boolean;
   /**
@@ -113,15 +121,26 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
    * `prepare` does everything that has to be awaited before.
    */
   readonly sharedTurn?: boolean;
-  /** Whether people open it in a browser by a link: it has no query, and ignores the parameters that a link may have. */
+  /**
+   * The credential of a notebook's page that identifies the caller, for routes that do not use an
+   * access token. The path names the notebook (`:notebookId`), and the code, if that is the
+   * credential (`:code`).
+   */
+  readonly credential?: PageCredential;
+  /** Whether pages without an origin may call it and read its replies: it takes no credential that a browser sends by itself. */
+  readonly anyOrigin?: boolean;
+  /**
+   * Whether people open the route in a browser by a link. It ignores parameters that are not its
+   * own, because a link may have such parameters.
+   */
   readonly isPage?: boolean;
   /** Whether the OpenAPI document leaves the route out: it is a page or a file of a page, or speaks a protocol of its own. */
   readonly isUndocumented?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**
-   * Whether it is carried out while the disk is full, as every GET and DELETE is: it stores nothing new, or it ends
-   * something. Other requests are refused with 507.
+   * Whether the route is carried out while the disk is full, as every GET and DELETE is, because it
+   * stores nothing new or ends something. Other requests are refused with 507.
    */
   readonly whileFull?: boolean;
   /** Codes of the errors that the handler may throw. Admission adds its own. */
@@ -142,7 +161,7 @@ export interface RouteSpec<
   readonly body?: Body;
   /** Whether the body may be omitted; the handler then gets `undefined`. */
   readonly optionalBody?: Optional;
-  /** By status. The JSON that the handler returns must match the schema of one of them: the compiler checks it. */
+  /** The responses by status. The compiler checks that the JSON of the handler matches one of their schemas. */
   readonly responses: Responses;
   /**
    * Throws when the caller may not use the object that the request names. It is called before a stored reply to an earlier
@@ -155,18 +174,23 @@ export interface RouteSpec<
    */
   homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): RequestHome;
   /**
-   * Resolves once the handler can decide at once, as a handler in a shared turn must; undefined when it can already. It is not
-   * called for a request that is answered with the reply to an earlier one. The caller's right is checked again before the
-   * handler begins. Throws or rejects when the request is refused; a wait must end soon after the signal of the request aborts.
+   * Resolves once the handler can decide at once, as a handler in a shared turn must; undefined
+   * when it can already. Not called for a request that is answered with the reply to an earlier
+   * one. The caller's right is checked again before the handler begins. Throws or rejects when the
+   * request is refused. A wait must end soon after the signal of the request aborts.
    */
   prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void> | undefined;
   /**
-   * Returns the answer to a retry with the same idempotency key, when that is not simply `first`, the reply to the first request.
-   * The work of the request has been done already.
+   * Returns the reply to a retry with the same idempotency key where it differs from `first`, the reply to the first request. The
+   * retry does none of the work again.
    */
   resume?(request: RequestOf<Path, A, Headers, Query, Body, Optional>, first: BytesReply | EmptyReply): Reply;
   handle(
     request: RequestOf<Path, A, Headers, Query, Body, Optional>,
+  ): Reply<BodyOf<Responses>> | Promise<Reply<BodyOf<Responses>>>;
+  /** Handles a request without a valid credential of a page, in place of its refusal. Such a request has no home. */
+  handleStranger?(
+    request: RequestOf<Path, 'public', Headers, Query, Body, Optional>,
   ): Reply<BodyOf<Responses>> | Promise<Reply<BodyOf<Responses>>>;
 }
 
@@ -206,6 +230,55 @@ export interface Route extends Declaration<string, Access, string> {
   prepare?(request: AnyRouteRequest): Promise<void> | undefined;
   resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;
+  handleStranger?(request: AnyRouteRequest): Reply | Promise<Reply>;
+}
+
+const ABSENT: { readonly [Name in keyof Required<Route>]: undefined } = {
+  method: undefined,
+  path: undefined,
+  operationId: undefined,
+  summary: undefined,
+  description: undefined,
+  tags: undefined,
+  access: undefined,
+  headers: undefined,
+  requiredHeaders: undefined,
+  takesBytes: undefined,
+  bodyLimitBytes: undefined,
+  tokensOnly: undefined,
+  sameOrigin: undefined,
+  ignoresKeys: undefined,
+  audited: undefined,
+  secretAnswer: undefined,
+  readsStoreOnly: undefined,
+  home: undefined,
+  homeInBody: undefined,
+  sharedTurn: undefined,
+  credential: undefined,
+  anyOrigin: undefined,
+  isPage: undefined,
+  isUndocumented: undefined,
+  whileDraining: undefined,
+  whileFull: undefined,
+  errors: undefined,
+  query: undefined,
+  body: undefined,
+  optionalBody: undefined,
+  responses: undefined,
+  checkAccess: undefined,
+  homeOf: undefined,
+  prepare: undefined,
+  resume: undefined,
+  handle: undefined,
+  handleStranger: undefined,
+};
+
+/**
+ * Returns the route as an object with all properties in one order, because each request reads some twenty properties, and V8 reads
+ * them fastest when all routes have the same properties. As they are declared, routes have only the properties that they need.
+ */
+export function withOneShape(route: Route): Route {
+  return Object.assign({ ...ABSENT }, route);
 }
 
 /** Returns the names of the parameters of a path, in order. */

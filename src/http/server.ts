@@ -35,9 +35,9 @@ export interface ServerOptions extends HttpDependencies {
 
 export interface Server extends AsyncDisposable {
   readonly host: string;
-  /** The configured port, or the free one that was chosen when that is 0. */
+  /** The configured port, or the free port that was chosen when the configured one is 0. */
   readonly port: number;
-  /** Refuses new connections; open ones go on. Idempotent. */
+  /** Refuses new connections; open ones continue. Idempotent. */
   stopListening(): void;
   /** Requests and streams still open. */
   readonly open: OpenRequests;
@@ -80,6 +80,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestLog: options.requestLog ?? RequestLog.silent(),
     clientAddress: createClientAddress(options.trustedProxies ?? []),
     redeemTicket: options.redeemTicket ?? refuseTicket,
+    pageCaller: options.pageCaller ?? refusePage,
     allowedOrigin: createAllowedOrigins(options.corsOrigins ?? []),
     forwarding: options.forwarding,
   };
@@ -88,7 +89,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const prepared = mount(app, options.routes, context);
   options.inner?.attach(prepared, context);
   const { host } = options.listen;
-  const handleForwarded = servePeers(prepared, context, (req) => stampOf(context, req));
+  const handleForwarded = servePeers(prepared, context, (req, route) => stampOf(context, req, route));
   const shared = await options.forwarding?.join(handleForwarded, () => open.busyHomes());
   const listening = await listenOn(uws, app, shared === undefined ? options.listen : { host, ...shared });
 
@@ -130,10 +131,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-/** Returns the routes as they were mounted. */
+/** Returns the mounted routes. */
 function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext): PreparedRoute[] {
   const all: PreparedRoute[] = [];
   const methodsOf = new Map<string, Set<string>>();
+  const openPaths = new Set<string>();
   for (const route of routes) {
     if (typeof route.access !== 'string' && context.auth.requirements(route.access.action) === undefined) {
       throw new Error(`${route.operationId} needs the action ${route.access.action}, which is not declared`);
@@ -141,6 +143,7 @@ function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext
     const methods = methodsOf.get(route.path) ?? new Set();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     methodsOf.set(route.path, methods.add(route.method));
+    if (route.anyOrigin === true) openPaths.add(route.path);
     const pattern = patternOf(route.path);
     const prepared = prepareRoute(route, context.metrics);
     all.push(prepared);
@@ -152,7 +155,7 @@ function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext
     const allow = [...methods.add('OPTIONS')].sort().join(', ');
     const preflight = preflightHeaders(allow);
     app.options(patternOf(path), (res, req) => {
-      const stamp = stampOf(context, req);
+      const stamp = stampOf(context, req, { anyOrigin: openPaths.has(path) });
       const headers = stamp.allowedOrigin ? { allow, ...preflight } : { allow };
       answer(res, req, { kind: 'empty', status: 204, headers }, stamp);
     });
@@ -167,7 +170,7 @@ function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext
   return all;
 }
 
-/** Returns the path as uWebSockets.js spells it. */
+/** Returns the path in the notation of uWebSockets.js. */
 function patternOf(path: string): string {
   return path.replace(/:\w+\*$/, '*');
 }
@@ -175,13 +178,18 @@ function patternOf(path: string): string {
 /** Returns the handler for the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
 function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: boolean) {
   return (res: HttpResponse, req: HttpRequest): void => {
-    const request = new AdmittedRequest(stampOf(context, req), headOnly);
+    const request = new AdmittedRequest(stampOf(context, req, prepared.route), headOnly);
     new HttpExchange(prepared, context, res, request).receive(req);
   };
 }
 
-function stampOf({ allowedOrigin }: HttpContext, req: WireRequest): ReplyStamp {
-  return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin?.(req) };
+function stampOf(
+  { allowedOrigin }: HttpContext,
+  req: WireRequest,
+  route?: Pick<Route, 'anyOrigin'>,
+): ReplyStamp {
+  const requestId = requestIdFor(req.getHeader('x-request-id'));
+  return { requestId, allowedOrigin: route?.anyOrigin === true ? '*' : allowedOrigin?.(req) };
 }
 
 function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {
@@ -190,8 +198,8 @@ function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error
 }
 
 /**
- * Answers a request that matches no route. When the bytes after it cannot be trusted, the connection ends with the answer, in the
- * next turn: see `HttpExchange`.
+ * Answers a request that matches no route. When the bytes after the request cannot be trusted, the
+ * connection ends with the answer, in the next turn: see `HttpExchange`.
  */
 function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, stamp: ReplyStamp): void {
   const close = framingOf(req) !== 'plain';
@@ -211,6 +219,10 @@ function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, stamp:
 
 function refuseTicket(): never {
   throw new AppError('unauthenticated', 'This server knows no tickets.');
+}
+
+function refusePage(): never {
+  throw new AppError('unauthenticated', 'This server knows no pages.');
 }
 
 function later(ms: number): Promise<void> {

@@ -18,9 +18,12 @@ declare module 'uWebSockets.js' {
   }
 }
 
-/** Without this option other programs of the same user could share the port. */
+/** Without this option another program of the same user could share the port. */
 const EXCLUSIVE_PORT = 1;
-/** How many connections a process accepts in a millisecond from a socket that others accept from as well. */
+/**
+ * How many connections a process accepts in a millisecond from a socket that it shares with other
+ * processes.
+ */
 const MAX_ACCEPTED = 4;
 const ACCEPTED_WITHIN_MS = 1;
 const LOOPBACK = '127.0.0.1';
@@ -31,6 +34,8 @@ export interface ListenAddress {
   readonly port: number;
   /** An inherited socket that is bound to this address, on which other processes of this server listen as well. */
   readonly descriptor?: number;
+  /** The path of a unix socket, which is used in place of host and port. */
+  readonly socketPath?: string | undefined;
 }
 
 export interface Listening {
@@ -54,7 +59,8 @@ export async function loadUws(): Promise<Uws> {
 
 /** Resolves once the app listens. Rejects with one line that names the reason and the solution when it cannot listen. */
 export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddress): Promise<Listening> {
-  const { host, port, descriptor } = address;
+  const { host, port, descriptor, socketPath } = address;
+  if (socketPath !== undefined) return listenOnPath(uws, app, socketPath);
   if (descriptor !== undefined) return listenTogether(uws, app, { ...address, descriptor });
   const listening = listen(app, host, port);
   if (listening !== undefined)
@@ -62,8 +68,18 @@ export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddre
       port: uws.us_socket_local_port(listening),
       stop: () => uws.us_listen_socket_close(listening),
     };
-  // uWebSockets.js does not say why: Node.js is asked to listen in its place.
+  // uWebSockets.js does not report the reason, so Node.js tries to listen in its place.
   throw new Error(listenFailure(await probeListening(host, port), { host, port }));
+}
+
+function listenOnPath(uws: Uws, app: TemplatedApp, path: string): Listening {
+  let listening: us_listen_socket | false = false;
+  app.listen_unix((socket) => {
+    listening = socket;
+  }, path);
+  const opened: us_listen_socket | false = listening;
+  if (opened === false) throw new Error(`No socket can be opened at ${path}.`);
+  return { port: 0, stop: () => uws.us_listen_socket_close(opened) };
 }
 
 function listen(app: TemplatedApp, host: string, port: number): us_listen_socket | undefined {
@@ -85,7 +101,7 @@ async function listenTogether(
   const inherited = await loadInheritedListener(descriptor);
   const listening = listen(app, LOOPBACK, 0);
   if (listening === undefined)
-    throw new Error(`Nothing can listen on ${LOOPBACK}: it is needed for TROUPE_WORKERS above 1.`);
+    throw new Error(`TROUPE_WORKERS above 1 needs a port on ${LOOPBACK}, but no port can be opened there.`);
   const own = inherited.find(uws.us_socket_local_port(listening));
   inherited.replace(own);
   let accepted = 0;
@@ -99,7 +115,8 @@ async function listenTogether(
   const count = (change: number): void => {
     if (change < 0 || isStopped) return;
     pause ??= setTimeout(goOn, ACCEPTED_WITHIN_MS);
-    // The event loop goes on watching the inherited socket, and the library finds nothing to accept.
+    // The event loop continues to watch the inherited socket, and the library finds nothing to
+    // accept.
     if (++accepted === MAX_ACCEPTED) inherited.silence(own);
   };
   app.filter((_res, change) => count(Number(change)));

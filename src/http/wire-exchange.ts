@@ -22,7 +22,7 @@ export interface WireRequest {
 
 /** A response. The meaning of each member is that of `HttpResponse` of uWebSockets.js. */
 export interface WireResponse {
-  /** The way in which an event stream continues here; only in a request that another worker has forwarded. */
+  /** How an event stream continues on this connection; only in a request that another worker has forwarded. */
   readonly relay?: Relay | undefined;
   cork(write: () => void): unknown;
   writeStatus(status: string): unknown;

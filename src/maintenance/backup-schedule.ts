@@ -1,4 +1,7 @@
-/** Makes backups of the running server at an interval, deletes all but the newest ones, and adds increments to the latest. */
+/**
+ * Makes backups of the running server at an interval, adds increments to the latest one, and
+ * deletes all but the newest ones.
+ */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +19,7 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   readonly everyMs: number;
   /** The number of backups that are kept. */
   readonly keep: number;
-  /** Adds the changes to the latest backup; without it, there are no increments. */
+  /** Adds the changes to the latest backup; when absent, there are no increments. */
   readonly increments?: { readonly everyMs: number; readonly store: Store };
   /** Whether this process makes the backups: of several workers one does. */
   readonly isResponsible?: () => boolean;
@@ -37,8 +40,9 @@ export interface BackupStatus {
 
 const LOOK_EVERY_MS = 60_000;
 /**
- * Lists the names of the backups that were the newest ones each time when the store was found replaced or set back, oldest first.
- * No newer backup has their state, and an operator who searches for the right state by several restores needs them.
+ * Lists the names of the newest backups at each time when the store was found replaced or set back,
+ * oldest first. No newer backup has their state, so an operator may need them to find the right
+ * state by several restores.
  */
 const LAST_OF_STORES = 'last-of-replaced-stores.json';
 /** The names of scheduled backups; others in the directory are left alone. */
@@ -79,7 +83,7 @@ export class BackupSchedule implements AsyncDisposable {
     return [{ kind: 'backup_failed', text: 'The latest backup could not be made: look into the log.' }];
   }
 
-  /** Undefined while another worker makes the backups, and before the first look. */
+  /** Undefined while another worker makes the backups, and before the first check. */
   get status(): BackupStatus | undefined {
     return this.#options.isResponsible?.() === false ? undefined : this.#status;
   }
@@ -131,7 +135,8 @@ export class BackupSchedule implements AsyncDisposable {
     log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
     this.#note({ newestAtMs: timeOf(name), durationMs: ms });
     for (const old of await this.#superseded()) {
-      // Under its name it would be taken for a backup if the server ended before it is deleted.
+      // If it kept its name, it would be taken for a backup if the server ended before it is
+      // deleted.
       const leaving = draftOf(join(directory, old));
       await rename(join(directory, old), leaving);
       await rm(leaving, { recursive: true, force: true });
@@ -139,7 +144,10 @@ export class BackupSchedule implements AsyncDisposable {
     }
   }
 
-  /** Resolves with `full` or `replaced` when the size of the increments, or the store, calls for another backup instead. */
+  /**
+   * Resolves with `full` when the increments have become so large that a new backup is due, and
+   * with `replaced` when the store itself requires one.
+   */
   async #addIncrementWhenDue(newest: string): Promise<'sufficient' | 'full' | 'replaced'> {
     const { directory, dataDir, increments, log } = this.#options;
     const startedAt = performance.now();
@@ -178,9 +186,10 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /**
-   * Resolves with the names of the backups that are not kept, oldest first. Of those that were made early, because increments had become
-   * large, only one is kept besides the newest: otherwise a busy hour would push out the backups of days. The last one of a store that
-   * was replaced is kept in addition, as long as others of its age are.
+   * Resolves with the names of the backups to delete, oldest first. Among backups that were made
+   * early, because increments had become large, only one is kept besides the newest. Otherwise a
+   * busy hour would push out the backups of days. The last backup of a store that was replaced is
+   * kept in addition, as long as others of its age are.
    */
   async #superseded(): Promise<string[]> {
     const { everyMs, keep } = this.#options;

@@ -1,7 +1,8 @@
 /**
- * Makes backups of a data directory, while a server serves from it or not. LMDB itself copies the store as of one
- * moment: every write acknowledged before is in it. The files of workspaces are copied after it. The keyring is never
- * part of a backup, because both together give the credentials.
+ * Makes backups of a data directory, with or without a server that serves from it. LMDB itself
+ * copies the store as of one moment, with every write that was acknowledged before. The files of
+ * workspaces are copied after it. The keyring is never part of a backup, because both together
+ * reveal the credentials.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -21,9 +22,14 @@ export interface BackupOptions {
   readonly dataDir: string;
   /** The path of the backup, which must not exist. */
   readonly to: string;
-  /** Leaves out free space within the store: smaller, and slower to make. */
+  /**
+   * Leaves out free space within the store. The backup is then smaller, and takes longer to make.
+   */
   readonly compact?: boolean;
-  /** Copies the store into a directory. A server copies its own open store; everybody else opens it for reading. */
+  /**
+   * Copies the store into a directory. A server copies its own open store; any other process opens
+   * the store for reading.
+   */
   readonly copyStore?: (directory: string, compact: boolean) => Promise<void>;
   /** The mark that was written into the store, so that increments can be added to the backup. */
   readonly mark?: string;
@@ -32,7 +38,7 @@ export interface BackupOptions {
 /** The name of the draft that an interrupted backup leaves next to its target. */
 const DRAFT = /\.partial-\d+$/;
 
-/** Returns the directory in which a backup is made that is to be at `to`. */
+/** Returns the directory in which the backup for `to` is made. */
 export function draftOf(to: string): string {
   return `${to}.partial-${process.pid}`;
 }
@@ -115,7 +121,7 @@ function copierOf(path: string) {
   };
 }
 
-/** Returns the ids of the keys that the store needs, also of those whose check is damaged. */
+/** Returns the ids of the keys that the store needs, including those whose check is damaged. */
 export function keyIdsOf(store: Pick<StoreReader, 'listKeys'>): string[] {
   return [...store.listKeys(keyChecks, SYSTEM, [], Number.POSITIVE_INFINITY)].map(([id = '']) => id);
 }

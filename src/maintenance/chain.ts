@@ -1,7 +1,8 @@
 /**
- * A backup with the increments that a server has added to it, in `increments/000001` and so on: each has the pages of
- * the store and the files of workspaces that have changed since its predecessor. Each names the manifest of its
- * predecessor by its checksum, so an increment that is missing, or belongs to another backup, is noticed.
+ * A backup with the increments that a server has added to it, in `increments/000001` and so on.
+ * Each increment has the pages of the store and the files of workspaces that have changed since its
+ * predecessor, and names its predecessor's manifest by checksum. So an increment that is missing,
+ * or belongs to another backup, is noticed.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -20,7 +21,7 @@ export interface IncrementManifest {
   readonly version: 1;
   readonly createdAt: string;
   readonly release: string;
-  /** The SHA-256 of the manifest before. */
+  /** The SHA-256 of the preceding manifest. */
   readonly follows: string;
   readonly lineage: Lineage;
   readonly keyIds: readonly string[];
@@ -31,7 +32,7 @@ export interface IncrementManifest {
   readonly files: readonly CopiedFile[];
   readonly links: readonly CopiedLink[];
   readonly folders: readonly string[];
-  /** Files, links and folders that are gone, or have become something else. */
+  /** Files, links and folders that were removed, or have become entries of another kind. */
   readonly removed: readonly string[];
   readonly skipped: readonly string[];
 }
@@ -79,13 +80,13 @@ export function readChain(directory: string, until = Number.POSITIVE_INFINITY): 
   const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d{6,}$/.test(name)) : [];
   for (const [n, name] of names.sort().entries()) {
     const last = increments.at(-1)?.manifest.createdAt ?? base.createdAt;
-    if (Date.parse(last) >= until) break; // the next one may be damaged
+    if (Date.parse(last) >= until) break; // the next increment may be damaged
     const place = join(folder, name);
     const manifest = readIncrement(place);
     const isNext = name === incrementName(n + 1) && manifest?.follows === lastManifest;
     if (manifest === undefined || !isNext) {
       throw new OperatorError(
-        `The increment ${place} is damaged, or is not the one that was made after the one before it.`,
+        `The increment ${place} is damaged, or does not continue the increment before it.`,
         `Records stored until ${last} can be restored: troupe restore --until ${last}`,
       );
     }

@@ -1,6 +1,7 @@
 /**
- * Reduces the store of a data directory to its contents: LMDB reuses the space of deleted records, but returns none to
- * the disk. No server may run. The compacted copy is read before it takes the place of the store.
+ * Reduces the store of a data directory to its contents. LMDB reuses the space of deleted records,
+ * but returns none to the disk. No server may run. The compacted copy is checked before it replaces
+ * the store.
  */
 import { statSync } from 'node:fs';
 import { chown, mkdir, rename, rm } from 'node:fs/promises';
@@ -18,8 +19,9 @@ export interface Compacted {
 }
 
 /**
- * Resolves once the smaller store is on disk. The disk needs space for both; an interrupted call leaves the store as it was.
- * Rejects with `OperatorError`, also while a server uses the directory, and when a record is damaged.
+ * Resolves once the smaller store is on disk. The disk needs space for both; an interrupted call
+ * leaves the store as it was. Rejects with `OperatorError` while a server uses the directory, when
+ * a record is damaged, and on other problems.
  */
 export async function compact(dataDir: string): Promise<Compacted> {
   using directory = await DataDirectory.claim(dataDir, requireStoreIn);
@@ -30,7 +32,7 @@ export async function compact(dataDir: string): Promise<Compacted> {
     await mkdir(draft, { mode: 0o700 });
     const records = await copyChecked(storePath, draft);
     const copy = join(draft, 'data.mdb');
-    // When root makes it, it must still be open to the server's user.
+    // When root makes the copy, the server's user must still be able to open it.
     if (uid !== statSync(copy).uid) await chown(copy, uid, gid);
     await flush(copy);
     await rename(copy, file);
@@ -45,7 +47,10 @@ export async function compact(dataDir: string): Promise<Compacted> {
   }
 }
 
-/** Returns how many records the copy has: as many as the original, and none of them damaged. */
+/**
+ * Returns the number of records in the copy. Throws unless there are as many as in the original,
+ * none of them damaged.
+ */
 async function copyChecked(from: string, to: string): Promise<number> {
   await using original = await openStoreReader(from);
   await original.copyTo(to, true);

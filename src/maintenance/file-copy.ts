@@ -1,6 +1,7 @@
 /**
- * Copies files of workspaces, which notebook code writes meanwhile and which are not trusted: no symbolic link is followed,
- * neither as a file nor on the way to one, so that nothing from outside of the tree gets into the copy.
+ * Copies files of workspaces. They are not trusted, because notebook code may change them during
+ * the copy. No symbolic link is followed, neither as a file nor on the way to one, so nothing from
+ * outside of the tree gets into the copy.
  */
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
@@ -21,7 +22,7 @@ const MAX_DEPTH = 256;
  */
 const MAX_HOLE_BYTES = 64 * 1024 ** 3;
 const MAX_HOLE_SHARE = 16;
-const BLOCK_BYTES = 512; // of `stat`, whatever the file system's are
+const BLOCK_BYTES = 512; // `stat` counts blocks of this size on every file system
 
 /** File systems distinguish times that differ by more than this; network file systems count whole seconds. */
 const SETTLED_MS = 2_000;
@@ -31,7 +32,7 @@ export interface CopiedFile {
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The permissions of the owner that matter: whether it can be executed. */
+  /** The permission of the owner that matters: whether the file can be executed. */
   readonly executable: boolean;
   /** The time of its last change of content, in milliseconds since 1970. Backups of earlier releases lack it. */
   readonly modifiedMs?: number;
@@ -64,7 +65,7 @@ export interface CopiedTree {
   readonly skipped: string[];
 }
 
-/** The files that a backup has already, by path. */
+/** The files that a backup already has, by path. */
 export type KnownFiles = ReadonlyMap<string, CopiedFile>;
 
 /** The copy of a file with several names (hard links), under its first name. */
@@ -83,8 +84,9 @@ interface Tree extends CopiedTree {
 }
 
 /**
- * Copies the directory `from` to `to`, which is created. Resolves with the tree; the copies are on disk then. With `known`, only
- * changed files are copied: a file that is in `known` and has not changed since keeps its entry from there.
+ * Copies the directory `from` to `to`, which is created. Resolves with the tree once the copies are
+ * on disk. With `known`, only changed files are copied: a file that is in `known` and has not
+ * changed since keeps its entry from there.
  */
 export async function copyTree(
   from: string,
@@ -120,7 +122,7 @@ async function copyDirectory(directory: FileHandle, to: string, path: string, tr
       const child = await openDirectory(source);
       if (child === undefined) tree.skipped.push(shown);
       else {
-        // An increment has the folders of changed files only.
+        // An increment contains only the folders of changed files.
         if (tree.known === undefined) await mkdir(target, { mode: 0o700 });
         tree.folders.push(shown);
         await copyDirectory(child, target, shown, tree);
@@ -169,7 +171,8 @@ async function copyFile(source: string, target: string, shown: string, tree: Tre
   }
   const isSettled = Date.now() - status.ctimeMs > SETTLED_MS && status.ctimeMs <= Date.now();
   const times = { modifiedMs: status.mtimeMs, ...(isSettled ? { changedMs: status.ctimeMs } : {}) };
-  // A growing file is copied up to its size at the start: a continuous writer must not keep the copy from ending.
+  // A growing file is copied up to its initial size, so that a continuous writer cannot keep the
+  // copy from ending.
   const written = await writeCopy(from, target, { executable, maxBytes: status.size });
   const file = { path: shown, ...written, executable, ...times };
   tree.files.push(file);
@@ -177,7 +180,7 @@ async function copyFile(source: string, target: string, shown: string, tree: Tre
   return true;
 }
 
-/** Returns whether a file may be read with all its holes, and counts it then. */
+/** Returns whether a file may be read with all its holes; if so, counts the holes. */
 function mayRead({ size, blocks }: Stats, path: string, { read, maxHoleBytes }: Tree): boolean {
   const [workspace = ''] = path.split('/', 1);
   const { holeBytes, blockBytes } = read.get(workspace) ?? { holeBytes: 0, blockBytes: 0 };
@@ -217,7 +220,7 @@ export async function hasLinked(path: string, target: string): Promise<boolean> 
   }
 }
 
-/** Returns the bytes of files in a copy, of each file with several names once. */
+/** Returns the bytes of the files in a copy. A file with several names counts once. */
 export function sizeOf(files: readonly CopiedFile[]): number {
   return files.reduce((sum, { bytes, sameAs }) => (sameAs === undefined ? sum + bytes : sum), 0);
 }
@@ -248,7 +251,7 @@ async function writeCopy(
 ): Promise<{ bytes: number; sha256: string }> {
   await using to = await open(target, 'wx', executable ? 0o700 : 0o600);
   const written = await pour(from, maxBytes, (part, at) => writeAll(to, part, at));
-  await to.truncate(written.bytes); // an unwritten end is a hole
+  await to.truncate(written.bytes); // a hole at the end of the file was not written
   await to.sync();
   return written;
 }

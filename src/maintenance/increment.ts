@@ -1,4 +1,7 @@
-/** Adds increments to a backup that a server makes of itself, and puts their pages over a copy of the store. */
+/**
+ * Adds increments to a backup that a server makes of itself, and applies their pages to a copy of
+ * the store.
+ */
 
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
@@ -24,9 +27,11 @@ import {
 import { type CopiedTree, copyTree, flush, sizeOf } from './file-copy.ts';
 import { continues, type Lineage, lineageOf, markStore } from './lineage.ts';
 
-/** Before each run of pages: the number of the first and how many there are, in eight and four bytes. */
+/** The head of each run of pages: the number of its first page (eight bytes) and their count (four bytes). */
 export const RUN_HEAD_BYTES = 12;
-/** Beyond this many, or beyond the size of the backup itself, another backup is due. */
+/**
+ * With more increments than this, or with more bytes than the backup itself, another backup is due.
+ */
 const MAX_INCREMENTS = 2_000;
 const MIN_ROOM_BYTES = 64 * 1024 * 1024;
 
@@ -46,8 +51,8 @@ export interface AddedIncrement {
 }
 
 /**
- * Knows the end of one backup's chain, and adds to it. The chain has one writer; concurrent additions of a second one
- * are discarded.
+ * Adds increments to one backup's chain, whose end it knows. The chain has one writer; concurrent additions by a second writer are
+ * discarded.
  */
 export class ChainWriter {
   readonly #options: ChainWriterOptions;
@@ -87,7 +92,10 @@ export class ChainWriter {
     return this.#count < MAX_INCREMENTS && this.#addedBytes <= room && this.isContinued;
   }
 
-  /** Whether the store continues the last increment: it was neither replaced nor set back. */
+  /**
+   * Whether the store continues the last increment, which means that it was neither replaced nor
+   * set back.
+   */
   get isContinued(): boolean {
     const { store, dataDir } = this.#options;
     return continues(store, join(dataDir, 'store'), this.#lineage);
@@ -161,7 +169,7 @@ export class ChainWriter {
 
 type FileChanges = Pick<IncrementManifest, 'files' | 'links' | 'folders' | 'removed' | 'skipped'>;
 
-/** Returns the changes that turn the state before into the tree. */
+/** Returns the changes that turn the earlier state into the tree. */
 function changesOf(before: FileState, tree: CopiedTree): FileChanges {
   const files = tree.files.filter((file) => before.files.get(file.path) !== file);
   const links = tree.links.filter(({ path, target }) => before.links.get(path) !== target);
@@ -216,8 +224,9 @@ async function writePages(
 const WRITE_BYTES = 256 * 1024;
 
 /**
- * Puts the pages of the increments over the copy of the store in the file `path`, and flushes it. Rejects with `OperatorError` when the
- * result is not a sound store in the state of the last increment.
+ * Applies the pages of the increments to the copy of the store in the file `path`, and flushes it.
+ * Rejects with `OperatorError` when the result is not a sound store in the state of the last
+ * increment.
  */
 export async function applyPages(path: string, increments: readonly Increment[]): Promise<void> {
   const last = increments.at(-1);
@@ -264,5 +273,5 @@ async function* readPages(path: string, length: number): AsyncGenerator<PageRun>
   }
 }
 
-/** Longer than any run of pages that is written. */
+/** Longer than any written run of pages. */
 const MAX_RUN_BYTES = 1024 * 1024;

@@ -26,7 +26,10 @@ export interface Lineage {
 
 interface MarkRecord {
   readonly mark: string;
-  /** The mark of the state to which an increment was to be added when this one was written; null for a new backup. */
+  /**
+   * The mark of the backup or increment that comes before this one in the chain; null when this mark begins a new
+   * backup.
+   */
   readonly follows: string | null;
 }
 

@@ -12,9 +12,12 @@ export interface Manifest {
   /** The release that made it. */
   readonly release: string;
   readonly store: { readonly format: number; readonly bytes: number; readonly sha256: string };
-  /** The ids of the keys that a keyring must have to open it. The keys themselves are in no backup. */
+  /**
+   * The ids of the keys that a keyring must have to open the backup. The keys themselves are in no
+   * backup.
+   */
   readonly keyIds: readonly string[];
-  /** Below `workspaces`. */
+  /** The copied files, with their paths below `workspaces`. */
   readonly files: readonly CopiedFile[];
   readonly links: readonly CopiedLink[];
   readonly folders: readonly string[];
@@ -25,7 +28,10 @@ export interface Manifest {
 
 export const MANIFEST_FILE = 'manifest.json';
 
-/** Returns the manifest of the backup in `directory`. Throws `OperatorError` when it has none, or one of a newer release. */
+/**
+ * Returns the manifest of the backup in `directory`. Throws `OperatorError` when there is no
+ * manifest, or one of a newer release.
+ */
 export function readManifest(directory: string): Manifest {
   const path = join(directory, MANIFEST_FILE);
   let content: unknown;
@@ -43,7 +49,7 @@ export function readManifest(directory: string): Manifest {
   return { ...content, folders: content.folders ?? [] };
 }
 
-/** A manifest as it is in a backup: earlier releases wrote none of the folders. */
+/** A manifest as it is stored in a backup. Earlier releases wrote no folders into it. */
 type StoredManifest = Omit<Manifest, 'folders'> & { readonly folders?: readonly string[] };
 
 function isManifest(content: unknown): content is StoredManifest {

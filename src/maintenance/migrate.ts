@@ -14,7 +14,7 @@ export interface MigrateOptions {
 }
 
 export interface Migrated {
-  /** The format of the store before, and that of this release. */
+  /** The earlier format of the store, and the format of this release. */
   readonly from: number;
   readonly to: number;
   readonly records: number;
@@ -33,9 +33,9 @@ export async function migrate({ dataDir, onProgress }: MigrateOptions): Promise<
 }
 
 /**
- * Converts a copy of the store, which a server of an earlier release may be using, and removes the copy. The copy is
- * made within the data directory, or in `copyIn`: the disk needs space for it, and for the additions of the conversion.
- * Rejects with `OperatorError`.
+ * Rehearses the conversion on a copy of the store, and removes the copy. A server of an earlier
+ * release may be using the store. The copy is made within the data directory, or in `copyIn`. The
+ * disk needs space for it, and for the additions of the conversion. Rejects with `OperatorError`.
  */
 export async function rehearse({
   dataDir,
@@ -48,7 +48,7 @@ export async function rehearse({
   const place = join(copyIn, 'rehearsal');
   try {
     using copy = await DataDirectory.claim(place);
-    await rm(copy.storePath, { recursive: true, force: true }); // of a rehearsal that was interrupted
+    await rm(copy.storePath, { recursive: true, force: true }); // left by an interrupted rehearsal
     await mkdir(copy.storePath, { mode: 0o700 });
     const startedAt = performance.now();
     {

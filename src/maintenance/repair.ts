@@ -1,6 +1,7 @@
 /**
- * Takes damaged records out of a store, one by one, so that one bad sector does not cost everything since the last backup. Each
- * record is replaced by that of a backup, if one is given and has it, or dropped. The damaged bytes are kept.
+ * Takes damaged records out of a store one by one, so that one bad sector does not cost all changes
+ * since the last backup. Each record is replaced by the record in a backup, if one is given and has
+ * it, or dropped. The damaged bytes are kept.
  */
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -16,7 +17,7 @@ import { flush } from './file-copy.ts';
 
 export interface RepairOptions {
   readonly dataDir: string;
-  /** Only these records, as `troupe verify` names them. Absent: all that are damaged. */
+  /** Only these records, as `troupe verify` names them. When absent, all damaged records. */
   readonly records?: readonly string[] | undefined;
   /** A backup, from which records are taken as they were then. */
   readonly from?: string | undefined;
@@ -24,12 +25,12 @@ export interface RepairOptions {
 
 /** A record that was damaged. */
 export interface RepairedRecord {
-  /** Its key, as `troupe verify` names it. */
+  /** The key of the record, as `troupe verify` names it. */
   readonly record: string;
-  /** Its kind, ids and workspace in words. */
+  /** The kind, ids and workspace of the record in words. */
   readonly name: string;
   readonly problem: string;
-  /** Whether it was taken from the backup. Otherwise it is lost. */
+  /** Whether the record was taken from the backup. Otherwise it is lost. */
   readonly outcome: 'restored' | 'dropped';
   /** The file that has the damaged bytes. */
   readonly copy: string;
@@ -48,8 +49,9 @@ interface DamagedEntry {
 }
 
 /**
- * Resolves once the repaired store is on disk; the copies of the damaged bytes are there before. Rejects with `OperatorError`, and
- * changes nothing, also while a server uses the directory, when pages of the file are damaged, and when a named record is not.
+ * Resolves once the repaired store is on disk; the copies of the damaged bytes are on disk before.
+ * Rejects with `OperatorError`, and changes nothing, while a server uses the directory, when pages
+ * of the file are damaged, and when a named record is not damaged.
  */
 export async function repair({ dataDir, records, from }: RepairOptions): Promise<Repaired> {
   using directory = await DataDirectory.claim(dataDir, requireStoreIn);

@@ -20,7 +20,7 @@ export interface RestoreOptions {
 
 /** The result of a restore. */
 export interface Restored {
-  /** The time of the last increment, or of the backup when there is none. */
+  /** The time of the last increment; the time of the backup when it has no increments. */
   readonly createdAt: string;
   readonly keyIds: readonly string[];
   readonly increments: number;
@@ -33,9 +33,10 @@ interface Owner {
 }
 
 /**
- * Resolves with the result once everything is on disk. The backup and its increments are checked first, and the written
- * files after. No server starts on the remains of an interrupted restore; the next restore removes them. Rejects with
- * `OperatorError`, also while a server uses the data directory.
+ * Resolves with the result once everything is on disk. The backup and its increments are checked
+ * before, and the written files after. No server starts on the remains of an interrupted restore;
+ * the next restore removes them. Rejects with `OperatorError`, for example while a server uses the
+ * data directory.
  */
 export async function restore({ from, dataDir, until }: RestoreOptions): Promise<Restored> {
   const chain = readChain(from, until);
@@ -74,8 +75,9 @@ function requireEmpty(root: string): void {
 }
 
 /**
- * Creates an empty draft of the store first: no server starts next to it. It becomes the store when everything else is
- * on disk. Files next to a draft are those of an interrupted restore.
+ * Creates an empty draft of the store first, because no server starts next to a draft. The draft
+ * becomes the store when everything else is on disk. Files next to a draft are those of an
+ * interrupted restore.
  */
 async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promise<void> {
   const { base, directory: from, increments } = chain;
@@ -104,7 +106,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
     const place = placeOf(path);
     await makeParent(place);
     const first = sameAs === undefined ? undefined : state.files.get(sameAs);
-    // A later increment may have a file of either name.
+    // A later increment may have replaced the file under one of the two names.
     const isOtherName = first?.from === source && first.sha256 === sha256 && written.has(first.path);
     if (isOtherName && (await hasLinked(join(root, placeOf(first.path)), join(root, place)))) continue;
     const copy = await copyStill(join(source, place), join(root, place), executable);
@@ -131,7 +133,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
   await flush(storePath);
 }
 
-/** Throws when the file written to `path` differs from the backup's. */
+/** Throws when the file at `path` differs from the file in the backup. */
 function requireSame(written: string, expected: string, path: string): void {
   if (written !== expected)
     throw new OperatorError(`${path} was not written as it is in the backup.`, 'Check the disk.');
@@ -145,7 +147,10 @@ function giverOf({ uid, gid }: Owner): (path: string) => Promise<void> {
   };
 }
 
-/** Returns the path of a file below the data directory. Throws when a manifest names one that lies elsewhere. */
+/**
+ * Returns the path of a file below the data directory. Throws when a manifest names a file
+ * elsewhere.
+ */
 function placeOf(path: string): string {
   const place = normalize(join('workspaces', path));
   if (place.startsWith('workspaces/') && !place.split('/').includes('..')) return place;

@@ -10,7 +10,7 @@ import { MANIFEST_FILE } from './manifest.ts';
 import { checkOverlaid } from './page-overlay.ts';
 
 export interface Verified {
-  /** Whether it is a backup, whose files have checksums. */
+  /** Whether the directory is a backup, whose files have checksums. */
   readonly isBackup: boolean;
   readonly records: number;
   readonly files: number;
@@ -53,7 +53,8 @@ export async function verify(directory: string): Promise<Verified> {
   }
   const path = join(directory, 'store');
   await using store = await openStoreReader(path);
-  // A server may write meanwhile: its pages are compared only when nothing has changed before and after.
+  // A server may write during the check, so its pages are compared only when nothing changed
+  // between the beginning and the end.
   using file = StoreFile.open(join(path, 'data.mdb'));
   const before = file.meta()?.transaction;
   const { damage: pages } = file.walk();

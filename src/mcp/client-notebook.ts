@@ -9,6 +9,7 @@ import type {
 import { ApiError } from '#src/client/api-error.ts';
 import { valueOfAsset } from '#src/outputs/asset-value.ts';
 import { preferred } from '#src/outputs/representation.ts';
+import type { CellChange, ChangedCells } from '#src/wire/cell-changes.ts';
 import type { RegisteredCell } from '#src/wire/events.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { NotebookRun } from '#src/wire/run.ts';
@@ -62,11 +63,11 @@ export class ClientNotebook implements OpenNotebook {
         const cell = cells.get(cellId);
         const { status = 'stale', output = null, console: entries = [] } = states.get(cellId) ?? {};
         if (cell === undefined) continue;
-        const { name, code } = cell;
+        const { name, code, version } = cell;
         const console: NotebookOutput[] = [];
         for (const entry of entries) console.push(await this.#whole(entry));
         const shown = output === null ? null : await this.#whole(output);
-        found.push({ cellId, name: name ?? '', code, status, output: shown, console });
+        found.push({ cellId, name: name ?? '', code, version, status, output: shown, console });
       }
       return found;
     });
@@ -85,11 +86,19 @@ export class ClientNotebook implements OpenNotebook {
     }
   }
 
+  /** Changes cells: all changes, or none. It does not wait for other work on the notebook. Rejects with the refusals of the API. */
+  change(changes: CellChange[]): Promise<ChangedCells> {
+    const { client, notebookId, signal } = this.#call;
+    return inOpenSession(this.#call, notebookId, () =>
+      client.notebookSessions.change(notebookId, { changes }, { signal }),
+    );
+  }
+
   /** Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. */
   runPython(code: string): Promise<PythonResult> {
     const { client, notebookId, callId, timeoutS } = this.#call;
     return this.#inLine(async () => {
-      // The server interrupts the code and then says what it has printed; this deadline is for everything else.
+      // The server interrupts the code and returns the text printed so far; this deadline is for everything else.
       using deadline = new Deadline(this.#call.signal, timeoutS + MAX_OTHER_S);
       const { signal } = deadline;
       const options = { toolCallId: callId, keep: true, timeoutS, signal };
@@ -106,7 +115,10 @@ export class ClientNotebook implements OpenNotebook {
     });
   }
 
-  /** Runs cells as a run of the notebook. The run is cancelled with the call, and goes on when the call has taken too long. */
+  /**
+   * Runs cells as a run of the notebook. When the call is cancelled, the run is cancelled too. When
+   * the call has taken too long, the run continues.
+   */
   runCells(cellIds: readonly string[]): Promise<CellsResult> {
     const { client, notebookId, timeoutS, signal } = this.#call;
     return this.#inLine(async () => {
@@ -136,7 +148,10 @@ interface CellState {
   console: readonly Output[];
 }
 
-/** Resolves with the output of the cells of a run: when the run has ended, or the output so far when the time is over. */
+/**
+ * Resolves with the output of the cells of a run: with the whole output when the run has ended, or
+ * with the output so far when the time is over.
+ */
 export async function awaitRun(call: McpCall, runId: string, seconds: number): Promise<CellsResult> {
   const { client, signal } = call;
   using deadline = new Deadline(signal, seconds);

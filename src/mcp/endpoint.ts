@@ -30,7 +30,10 @@ export interface McpHttpRequest {
 }
 
 const SESSION_HEADER = 'mcp-session-id';
-/** A host name in place of this server: the protocol ignores it, and requests to the API stay within the process. */
+/**
+ * A host name to use for this server. The protocol ignores it, and requests to the API stay within
+ * the process.
+ */
 const HERE = 'http://troupe.invalid';
 
 export class McpEndpoint {

@@ -14,7 +14,7 @@ export async function withProgress<T>(call: McpCall, work: () => Promise<T>): Pr
     TICK_MS,
   );
   const over = new AbortController();
-  if (call.notebookId !== '') void follow(call, over.signal).catch(() => {}); // without events the ticks go on
+  if (call.notebookId !== '') void follow(call, over.signal).catch(() => {}); // without events the ticks continue
   try {
     return await work();
   } finally {

@@ -28,7 +28,7 @@ import { DEFAULT_TIMEOUT_S, LIMITS, TARGET, workspaceTools } from './workspace-t
 
 /** The context of a client's message. */
 export interface McpRequest extends McpCaller {
-  /** Its `Mcp-Session-Id`; empty when it has none. */
+  /** The client's `Mcp-Session-Id`; empty when it has none. */
   readonly clientId: string;
   readonly trace: TraceContext | undefined;
 }

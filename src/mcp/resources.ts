@@ -63,7 +63,9 @@ export async function readResource(
   throw notThere(uri);
 }
 
-/** Resolves or rejects as the request, whose refusal becomes an error of the protocol. */
+/**
+ * Resolves or rejects with the request. A refusal of the request becomes an error of the protocol.
+ */
 async function refusing<T>(request: () => Promise<T>, uri?: string): Promise<T> {
   try {
     return await request();

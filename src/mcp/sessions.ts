@@ -1,4 +1,7 @@
-/** Opens and closes notebooks through the API: a tool works on an open notebook, and opens it first when it is not. */
+/**
+ * Opens and closes notebooks through the API. A tool works on an open notebook; if the notebook is
+ * not open, the tool opens it first.
+ */
 import { ApiError } from '#src/client/api-error.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
@@ -6,7 +9,7 @@ import type { McpCall } from './mcp-call.ts';
 
 type SessionCall = Pick<McpCall, 'client' | 'signal' | 'report'>;
 
-/** How often a session that is busy or starting is asked again, at first and at most. */
+/** The pause before a busy or starting session is asked again: the first one, and the longest. */
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 
@@ -33,7 +36,7 @@ export async function openSession(
   throw new AppError('session_failed', session.error?.message ?? 'The kernel of the notebook did not start.');
 }
 
-/** Closes the notebook and its environment, unless conversations are open in that. */
+/** Closes the notebook and its environment, unless conversations are open in the environment. */
 export async function closeSession(
   { client, signal }: SessionCall,
   notebookId: string,

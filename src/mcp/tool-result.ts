@@ -1,4 +1,7 @@
-/** Results of tools as MCP has them: text and pictures for the model, and the same as data for clients that show it nothing else. */
+/**
+ * Results of tools in the form of MCP: text and pictures for the model, and the same as data for
+ * clients that show only data to the model.
+ */
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { asData } from '#src/agent/tools/as-data.ts';
 import { MAX_OUTPUT_IMAGES, shortened, type ToolOutcome } from '#src/agent/tools/tool.ts';
@@ -58,7 +61,7 @@ export function refusal(text: string): CallToolResult {
   };
 }
 
-/** Returns the data, without its tables when it is too long with them. */
+/** Returns the data. Leaves out the tables when the data are too long with them. */
 function fitting(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const text = JSON.stringify(data);
   if (text.length <= MAX_DATA_CHARS) return data;

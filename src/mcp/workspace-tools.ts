@@ -2,8 +2,10 @@
 import Type from 'typebox';
 import { cellsOutcome } from '#src/agent/tools/notebook-tools.ts';
 import { completed, cut, defineTool, failed, type Tool, type ToolOutcome } from '#src/agent/tools/tool.ts';
+import { ApiError } from '#src/client/api-error.ts';
+import type { ChangedCells } from '#src/wire/cell-changes.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
-import { type CellEdit, codeOfEdits } from './cell-edits.ts';
+import { type CellEdit, changeOf } from './cell-edits.ts';
 import { awaitRun, ClientNotebook } from './client-notebook.ts';
 import { Deadline } from './deadline.ts';
 import type { McpCall } from './mcp-call.ts';
@@ -18,6 +20,12 @@ const code = Type.String({ maxLength: 200_000 });
 export const TARGET = {
   notebookId: id('The id of the notebook, as list_notebooks and open_notebook return it.'),
 };
+
+const VERSION = Type.Integer({
+  minimum: 0,
+  description:
+    'The version of the cell as you have read it: read_cells and read_notebook show it with the whole code, and edit_cells after an edit.',
+});
 
 /** The time that code may take, in seconds. */
 export const DEFAULT_TIMEOUT_S = 60;
@@ -39,7 +47,7 @@ const FILE_PIECE_BYTES = 64 * 1024;
 /** How long a notebook may take to open, in seconds: packages may have to be installed. */
 const OPENING_S = 300;
 
-/** Returns the tools. Calls that need a notebook to themselves wait in its line. */
+/** Returns the tools. Calls that need a notebook to themselves wait in the notebook's line. */
 export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
   return [
     defineTool({
@@ -127,8 +135,9 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
     defineTool({
       name: 'edit_cells',
       description:
-        'Create, replace, delete and move cells of an open notebook, in this order; all of it or nothing. Created and ' +
-        'replaced cells run at the end, unless run is false.',
+        'Create, replace, delete and move cells of an open notebook, in this order; all of it or nothing. Read a cell before ' +
+        'you replace or delete it: the edit names the version that you have read, and is refused if somebody has changed the ' +
+        'cell since. Created and replaced cells run at the end, unless run is false.',
       schema: Type.Object(
         {
           ...TARGET,
@@ -143,8 +152,14 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
                 },
                 closed,
               ),
-              Type.Object({ type: Type.Literal('replace'), cellId: id('The cell.'), code }, closed),
-              Type.Object({ type: Type.Literal('delete'), cellId: id('The cell.') }, closed),
+              Type.Object(
+                { type: Type.Literal('replace'), cellId: id('The cell.'), version: VERSION, code },
+                closed,
+              ),
+              Type.Object(
+                { type: Type.Literal('delete'), cellId: id('The cell.'), version: VERSION },
+                closed,
+              ),
               Type.Object(
                 { type: Type.Literal('move'), cellId: id('The cell.'), after: id('The cell before it.') },
                 closed,
@@ -186,7 +201,7 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
           prefix: Type.Optional(
             Type.String({
               maxLength: 1024,
-              description: 'What the paths begin with, such as `data/` for a folder.',
+              description: 'The beginning of the paths, such as `data/` for a folder.',
             }),
           ),
           after: Type.Optional(
@@ -219,7 +234,7 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
     }),
     defineTool({
       name: 'write_file',
-      description: 'Write a file of the workspace, and replace the one that has this path.',
+      description: 'Write a file of the workspace, and replace an existing file with this path.',
       schema: Type.Object(
         {
           path: Type.String({ minLength: 1, maxLength: 1024 }),
@@ -267,7 +282,7 @@ function openedOutcome({ notebookId, status, cells }: NotebookSession): ToolOutc
   return completed(text.join('\n'), { notebookId, status, cells: listed });
 }
 
-/** Edits cells with marimo's code mode, in one call, so that a refused edit leaves the notebook as it was. */
+/** Edits cells in one request, so that a refused edit does not change the notebook, and then runs those that it has made or replaced. */
 async function editCells(
   edits: readonly CellEdit[],
   run: boolean,
@@ -275,36 +290,76 @@ async function editCells(
   lines: NotebookLines,
 ): Promise<ToolOutcome> {
   const notebook = new ClientNotebook(call, lines);
-  const before = new Set((await notebook.cells()).map(({ cellId }) => cellId));
-  const { success, errors, stdout, isTimedOut = false } = await notebook.runPython(codeOfEdits(edits, run));
-  const touched = new Set(
-    edits.flatMap((edit) => (edit.type === 'create' || edit.type === 'delete' ? [] : [edit.cellId])),
+  let changed: ChangedCells['cells'];
+  try {
+    changed = (await notebook.change(edits.map(changeOf))).cells;
+  } catch (error) {
+    if (error instanceof ApiError && EDIT_REFUSALS.has(error.code)) return refusedEdit(error);
+    throw error;
+  }
+  const versions = new Map(
+    changed.flatMap(({ cellId, version }) => (version === null ? [] : [[cellId, version] as const])),
   );
-  const cells = (await notebook.cells()).filter(({ cellId }) => touched.has(cellId) || !before.has(cellId));
+  const newCode = changed.flatMap(({ cellId }, i) => (/create|replace/.test(edits[i]!.type) ? cellId : []));
+  const toRun = [...new Set(newCode)].filter((cellId) => versions.has(cellId));
+  const ran = run && toRun.length > 0 ? await ranOutcome(notebook, toRun) : DONE;
+  const cells = (await notebook.cells()).filter(({ cellId }) => versions.has(cellId));
   const listed = cells.map(({ cellId, name, status, code: source }) => ({
     cellId,
     name,
     status,
+    version: versions.get(cellId), // that of this edit: the model has not read a later one
     code: cut(source, 800),
   }));
-  const text = [
-    ...listed.map(({ cellId, status }) => `${cellId}: ${status}`),
-    ...errors.map(
-      ({ type, message, cellId }) =>
-        `${type}: ${message}${cellId === null ? '' : ` (in the cell ${cellId})`}`,
-    ),
-  ];
+  const text = listed.map(({ cellId, status, version }) => `${cellId}: ${status}, version ${version}`);
   return {
-    status: success ? 'completed' : 'failed',
-    text: text.join('\n') || 'Done.',
-    data: {
-      success,
-      status: isTimedOut ? 'timed_out' : success ? 'completed' : 'failed',
-      cells: listed,
-      stdout: cut(stdout, 4_000),
-      errors,
-    },
+    ...ran,
+    text: [text.join('\n'), ran.text].filter(Boolean).join('\n\n') || 'Done.',
+    data: { ...ran.data, cells: listed.map((cell) => ({ ...resultIn(ran, cell.cellId), ...cell })) },
   };
+}
+
+/** The outcome of edits that run nothing. */
+const DONE: ToolOutcome = { status: 'completed', text: '', data: { success: true, status: 'completed' } };
+
+/** Refusals that depend on the present cells: a model that reads them again can correct its edit. */
+const EDIT_REFUSALS: ReadonlySet<string> = new Set([
+  'stale_update',
+  'unknown_cell',
+  'duplicate_cell',
+  'invalid_request',
+]);
+
+function refusedEdit({ code: type, message }: ApiError): ToolOutcome {
+  const advice =
+    type === 'stale_update'
+      ? ' Call read_cells, and base the edit on the code and the version that they have now.'
+      : '';
+  const text = `${type}: ${message} Nothing was changed.${advice}`;
+  const error = { code: type, message: text };
+  return { status: 'failed', text, data: { success: false, status: 'refused', cells: [], error } };
+}
+
+/** Runs edited cells. The edit stays when their run is refused. */
+async function ranOutcome(notebook: ClientNotebook, cellIds: readonly string[]): Promise<ToolOutcome> {
+  try {
+    return await cellsOutcome(await notebook.runCells(cellIds));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const { code: type, message } = error;
+    const text = `The cells are edited, but have not run. ${type}: ${message}`;
+    return {
+      status: 'failed',
+      text,
+      data: { success: false, status: 'failed', error: { code: type, message } },
+    };
+  }
+}
+
+/** Returns the printed text and the result of a cell that has run. */
+function resultIn({ data }: ToolOutcome, cellId: string): object {
+  const results = (data?.cells ?? []) as readonly { readonly cellId: string }[];
+  return results.find((one) => one.cellId === cellId) ?? {};
 }
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;

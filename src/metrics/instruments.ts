@@ -12,14 +12,16 @@ export class Counter {
   }
 }
 
-/** How often values were at most each of some bounds, and their sum. */
+/** How many values were at most each of some bounds, and the sum of all values. */
 export class Histogram {
   readonly bounds: readonly number[];
-  /** One count more than there are bounds: the last counts the values above all bounds. */
+  /**
+   * There is one count more than there are bounds: the last one counts the values above all bounds.
+   */
   readonly counts: Float64Array;
   sum = 0;
 
-  /** `bounds` grow from one to the next. */
+  /** `bounds` are in ascending order. */
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
     this.counts = new Float64Array(bounds.length + 1);
@@ -55,7 +57,7 @@ export class Family<Instrument, const Names extends readonly string[]> {
     this.#make = make;
   }
 
-  /** Returns the instrument of these label values; the same one each time. */
+  /** Returns the instrument for these label values; for equal values always the same one. */
   of(...labels: LabelValues<Names>): Instrument {
     const key = labels.join('\0');
     const known = this.#series.get(key);
@@ -81,5 +83,5 @@ export class Family<Instrument, const Names extends readonly string[]> {
   }
 }
 
-/** The most series of one metric, in addition to the one for all others. */
+/** The most series of one metric, in addition to the series for all others. */
 export const MAX_SERIES = 2_000;

@@ -6,15 +6,16 @@ export interface WorkerMetrics {
   readonly text: string;
 }
 
-/** The lines of a family of metrics: those that describe it, and those of its series. */
+/** The lines of a family of metrics: its description, and its series. */
 interface FamilyText {
   readonly described: string[];
   readonly series: string[];
 }
 
 /**
- * Returns the metrics of all workers: each family once, and in it the series of each worker, which have the label `worker`.
- * `silent` workers have not answered; that is a metric, too.
+ * Returns the metrics of all workers. Each family appears once, with the series of each worker,
+ * which have the label `worker`. `silent` is the number of workers that have not answered, which is
+ * a metric too.
  */
 export function mergeMetrics(parts: readonly WorkerMetrics[], silent: number): string {
   const families = new Map<string, FamilyText>();

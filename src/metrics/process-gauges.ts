@@ -86,7 +86,7 @@ export function addProcessGauges(registry: Registry): Disposable {
 const QUANTILES: readonly (readonly [name: string, read: (delay: IntervalHistogram) => number])[] = [
   ['p50', (delay) => delay.percentile(50)],
   ['p99', (delay) => delay.percentile(99)],
-  // Read last: it begins the next interval.
+  // Read last, because reading it begins the next interval.
   [
     'max',
     (delay) => {
@@ -97,7 +97,7 @@ const QUANTILES: readonly (readonly [name: string, read: (delay: IntervalHistogr
   ],
 ];
 
-/** Returns how many descriptors are open; undefined when none is left to read the list with. */
+/** Returns how many descriptors are open; undefined when none is left for reading the list. */
 function openDescriptors(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length;

@@ -3,11 +3,14 @@ import { Counter, Family, Histogram } from './instruments.ts';
 
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-/** A value that is read when the metrics are: its label values, and the number. */
+/** A value that is read when the metrics are read: its label values, and the number. */
 export type Sample = readonly [labels: readonly string[], value: number];
 
 interface Described {
-  /** Ends with its unit, if it has one: `_seconds`, `_bytes`. Counters have no `_total` here; the text adds it. */
+  /**
+   * The name ends with the unit, if there is one: `_seconds`, `_bytes`. Counters have no `_total`
+   * here; the text adds it.
+   */
   readonly name: string;
   readonly help: string;
 }
@@ -44,12 +47,12 @@ export class Registry {
     this.#addObserved('gauge', '', metric, labelNames, collect);
   }
 
-  /** As `observedGauge`, for a number that only grows and that something else counts. */
+  /** Like `observedGauge`, for a number that only grows and is counted elsewhere. */
   observedCounter(metric: Described, labelNames: readonly string[], collect: () => Iterable<Sample>): void {
     this.#addObserved('counter', '_total', metric, labelNames, collect);
   }
 
-  /** Returns the name of every metric, as queries spell it. */
+  /** Returns the name of every metric, in the spelling of queries. */
   names(): string[] {
     return [...this.#metrics.values()].map(({ name, type }) => (type === 'counter' ? `${name}_total` : name));
   }

@@ -1,7 +1,8 @@
 /**
- * The metrics that the parts of a server count themselves, in one table. Names follow the OpenTelemetry conventions in
- * Prometheus' spelling where there is one (HTTP 1.27; generative AI 1.36, which are experimental), else they begin with
- * `troupe_`. `src/operators/server-gauges.ts` adds those that are only read when somebody asks.
+ * The metrics that the parts of a server count themselves, in one table. Names follow the
+ * OpenTelemetry conventions in the spelling of Prometheus where there are conventions (HTTP 1.27;
+ * generative AI 1.36, which are experimental). Other names begin with `troupe_`.
+ * `src/operators/server-gauges.ts` adds the metrics that are read only on request.
  */
 
 import type { Histogram } from './instruments.ts';
@@ -11,7 +12,7 @@ const REQUEST_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 const COMMIT_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const KERNEL_START_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const LONG_S = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
-/** Bounds that the conventions recommend. */
+/** The bounds that the conventions recommend. */
 const MODEL_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
@@ -21,7 +22,7 @@ export class ServerMetrics {
   readonly requests = this.registry.histograms(
     {
       name: 'http_server_request_duration_seconds',
-      help: 'Time from the arrival of a whole request until its reply was handed over; of a stream, until it began.',
+      help: 'Time from the arrival of a whole request until its reply was handed over, or until its stream began.',
     },
     REQUEST_S,
     'http_request_method',

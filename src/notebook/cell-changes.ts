@@ -53,7 +53,7 @@ export class CellChanges {
     if (op.status === null && op.staleInputs === null && op.output === null && !clearsConsole) return;
     const pending = this.#pendingOp(op.cellId, op.status, clearsConsole);
     if (op.status !== null) pending.activity = op.status;
-    // The view keeps a note in place of an output that there is no room for.
+    // If there is no room for an output, the view keeps a note in its place.
     if (op.output !== null) pending.output = cell?.output ?? op.output;
     if (clearsConsole) pending.clearsConsole = true;
     if (cell !== undefined) setState(pending, cell);
@@ -66,7 +66,10 @@ export class CellChanges {
     setState(this.#pendingOp(cell.id, null, false), cell);
   }
 
-  /** Notes that a cell has an output from before, so that subscribers learn when it loses it. */
+  /**
+   * Notes that a cell has an output from an earlier time, so that subscribers learn when the cell
+   * loses it.
+   */
   hasOutput(cellId: string): void {
     this.#told.set(cellId, { status: undefined, stale: undefined, hasOutput: true });
   }
@@ -123,7 +126,10 @@ export class CellChanges {
   #pendingOp(cellId: string, activity: CellOp['status'], clearsConsole: boolean): PendingOp {
     const last = this.#last.get(cellId);
     const isSame = last?.type === 'cell-op' && !(clearsConsole && last.console.length > 0);
-    if (isSame && (activity === null || last.activity === null || activity === last.activity)) return last;
+    // Another cell may have begun to wait since this change: it is told before this cell begins to run.
+    const isLatest = last === this.#pending.at(-1);
+    if (isSame && (activity === null || activity === last.activity || (last.activity === null && isLatest)))
+      return last;
     return this.#push({
       type: 'cell-op',
       cellId,

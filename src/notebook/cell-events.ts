@@ -1,13 +1,14 @@
 /** Builds the events about cells. */
 
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import { piecesOfText } from '#src/sessions/event-size.ts';
 import type { Envelope, EventData, EventType, RegisteredCell } from '#src/wire/events.ts';
 import type { VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';
-import { piecesOfText, streamedOps } from './streamed-outputs.ts';
+import { streamedOps } from './streamed-outputs.ts';
 import { type NotebookView, shownStatus, type ViewCell } from './view.ts';
 
-/** An event that does not know its session yet. */
+/** An event without the id of its session, which is added later. */
 export type NotebookEvent = {
   [T in EventType]: { readonly type: T; readonly data: EventData<T> };
 }[EventType];
@@ -31,7 +32,10 @@ export function textEvents(cellId: string, channel: 'stdout' | 'stderr', text: s
   }));
 }
 
-/** Returns the printed text of a cell as events: one for each text, and cell operations for the rest. */
+/**
+ * Returns the printed text of a cell as events: one event for each text, and cell operations for
+ * other entries.
+ */
 function consoleEvents(cellId: string, entries: readonly CellOutput[]): NotebookEvent[] {
   return entries.flatMap((entry) =>
     isConsoleText(entry)
@@ -51,10 +55,10 @@ export function isConsoleText(
   );
 }
 
-/** The most characters of code in one event. A cell with more has its event to itself. */
+/** The most characters of code in one event. A cell with more code has an event to itself. */
 const MAX_CODE_CHARS = 256 * 1024;
 
-/** Returns events with new or changed cells, and the order of all. */
+/** Returns events with new or changed cells, and the order of all cells. */
 export function registeredEvents(cells: readonly ViewCell[], all: readonly ViewCell[]): NotebookEvent[] {
   const order = all.map(({ id }) => id);
   const lists: RegisteredCell[][] = [[]];

@@ -9,7 +9,9 @@ import { deadlineOf, type SessionWork } from './work/session-work.ts';
 
 export interface CodeCall {
   readonly code: string;
-  /** Whether the names that the code makes stay for later calls that say so, too. */
+  /** The user who makes the call, or whose agent makes it. */
+  readonly by: string;
+  /** Whether the names that the code defines are kept for later calls with `keep`. */
   readonly keep: boolean;
   /** How many seconds the code may run. No deadline when absent. */
   readonly timeoutS?: number | undefined;
@@ -49,7 +51,7 @@ export class CodeCalls {
   }
 
   #execute(
-    ...[workspaceId, sessionId, { code, keep, timeoutS, toolCallId, runId, trace }, signal]: CallArguments
+    ...[workspaceId, sessionId, { code, by, keep, timeoutS, toolCallId, runId, trace }, signal]: CallArguments
   ): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
@@ -64,7 +66,7 @@ export class CodeCalls {
     return work
       .call<CodeEnd>(
         session,
-        { kind: 'code', edits: true, signal, ...deadlineOf({ timeoutS }) },
+        { kind: 'code', by, edits: true, signal, ...deadlineOf({ timeoutS }) },
         (id, resolve) => codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),
       )
       .then(publish);

@@ -4,7 +4,10 @@ import { charsOf } from './held-chars.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */
 export const MAX_CONSOLE_END_CHARS = 32 * 1024;
-/** How many entries are kept at each end: texts that alternate between channels are entries of their own, however short. */
+/**
+ * How many entries are kept at each end. Even short texts are separate entries when they alternate
+ * between channels.
+ */
 const MAX_END_ENTRIES = 1000;
 /** The memory of an entry in addition to its text: most of it is a MIME type, which may have 255 characters. */
 const ENTRY_CHARS = 256;
@@ -25,7 +28,10 @@ const MAX_MEDIA_CHARS = 16 * 2 ** 20;
 export class ConsoleTail {
   readonly #head: CellOutput[] = [];
   #tail: CellOutput[] = [];
-  /** Entries of the tail that are gone already; they are cut off a half at a time. */
+  /**
+   * Entries at the beginning of the tail that are dropped already. They are removed when they are
+   * half of the tail.
+   */
   #gone = 0;
   #headSize = 0;
   #tailSize = 0;
@@ -55,7 +61,7 @@ export class ConsoleTail {
     return this.#omittedMedia;
   }
 
-  /** How many characters of memory everything that is held counts as. */
+  /** The number of characters that the held entries count as. */
   get heldChars(): number {
     const entries = this.#head.length + this.#tailCount;
     return this.#headSize + this.#tailSize + this.#mediaSize + entries * ENTRY_CHARS;
@@ -66,7 +72,10 @@ export class ConsoleTail {
     return this.#mediaCount === 0 ? [] : [...this.#head, ...this.#tail.slice(this.#gone)].filter(isMedia);
   }
 
-  /** `room`: how many more characters may be held. An entry that does not fit is left out. */
+  /**
+   * `room` is the number of further characters that may be held. An entry that does not fit is left
+   * out.
+   */
   add(entry: CellOutput, room = Number.POSITIVE_INFINITY): void {
     if (isMedia(entry)) {
       this.#addMedia(entry, room);
@@ -115,7 +124,8 @@ export class ConsoleTail {
   }
 
   /**
-   * Returns the entry with its text from `start` on; of a text that is longer than the tail may be, with its end only.
+   * Returns the entry with its text from `start` on. If that is longer than the tail may be,
+   * returns only its end.
    */
   #endOf(entry: TextEntry, start: number): TextEntry {
     const omitted = Math.max(0, entry.data.length - start - this.#endLimit);
@@ -139,8 +149,8 @@ export class ConsoleTail {
   #keepLast(entry: CellOutput): void {
     append(this.#tail, entry, MIN_JOINED_CHARS, this.#gone);
     this.#tailSize += charsOf(entry);
-    // Trimming copies the first entry, so it is not done for every text that is printed: a little more than the limit
-    // is held until then.
+    // Trimming copies the first entry, so it is not done for every printed text. Until it is done,
+    // a little more than the limit is held.
     if (this.#tailSize > this.#endLimit + MIN_JOINED_CHARS || this.#tailCount > MAX_END_ENTRIES) this.#trim();
   }
 
@@ -153,8 +163,8 @@ export class ConsoleTail {
   }
 
   /**
-   * Drops the first entry of the tail, or as much of its text as there is too much. A figure moves to the head
-   * instead.
+   * Drops the first entry of the tail, or only as much of its text as necessary. A figure moves to
+   * the head instead.
    */
   #dropFirst(): void {
     const first = this.#tail[this.#gone]!;
@@ -178,7 +188,7 @@ export class ConsoleTail {
   }
 }
 
-/** Anything shown that is not text: its channel is `media`. Notebook code can give it any MIME type. */
+/** An entry that is not text; its channel is `media`. Notebook code can give it any MIME type. */
 function isMedia(entry: CellOutput): boolean {
   return entry.channel === 'media';
 }

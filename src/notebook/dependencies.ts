@@ -4,9 +4,10 @@ export type VariableGraph = Variables['variables'];
 type Variable = VariableGraph[number];
 
 /**
- * Which cells need which, by the variables that the kernel knows of. No pairs of a cell that uses a variable and one that declares
- * it are stored: a variable may name any number of both, and all pairs would fill the memory of the server. Each search looks at
- * every variable once at most.
+ * Which cells need which, by the variables that the kernel knows of. Pairs of a cell that uses a
+ * variable and a cell that declares it are not stored: there may be so many cells for one variable
+ * that the pairs would fill the memory of the server. Each search looks at every variable at most
+ * once.
  */
 export class Dependencies {
   readonly #variables: VariableGraph;
@@ -20,7 +21,7 @@ export class Dependencies {
     this.#hasCell = hasCell;
   }
 
-  /** Returns these cells and all that they need, directly or through others. */
+  /** Returns these cells and all cells that they need, directly or through others. */
   ancestors(cellIds: Iterable<string>): Set<string> {
     this.#used ??= this.#group(({ usedBy }) => usedBy);
     const found = new Set<string>();
@@ -38,7 +39,10 @@ export class Dependencies {
     return found;
   }
 
-  /** Returns, for each cell that needs one of these, directly or through others, the first of those that it needs. */
+  /**
+   * Returns, for each cell that needs one of these directly or through others, the first cell among
+   * these that it needs.
+   */
   firstNeeded(cellIds: Iterable<string>): Map<string, string> {
     this.#declared ??= this.#group(({ declaredBy }) => declaredBy);
     const needed = new Map<string, string>();

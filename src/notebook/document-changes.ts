@@ -9,20 +9,31 @@ export interface AppliedChanges {
   readonly registered: readonly ViewCell[];
   readonly deleted: readonly string[];
   readonly reordered: boolean;
+  /**
+   * The changes that took effect. The place of each new or moved cell is given by a neighbour that
+   * exists.
+   */
+  readonly changes: readonly DocumentChange[];
 }
 
 /**
- * Applies one document transaction of the kernel to the view, as a whole. Changes of missing cells, new cells with ids
+ * Applies one document transaction of the kernel, or of a user (`isOfUser`), to the view, as a whole. Changes of missing cells, new cells with ids
  * that no client could give, and cells for which the notebook has no room are skipped, because the kernel's process is
  * not trusted.
  */
-export function applyTransaction(view: NotebookView, changes: readonly DocumentChange[]): AppliedChanges {
+export function applyTransaction(
+  view: NotebookView,
+  changes: readonly DocumentChange[],
+  isOfUser = false,
+): AppliedChanges {
   const registered = new Map<string, ViewCell>();
   const deleted: string[] = [];
+  const effective: DocumentChange[] = [];
   const order = new CellOrder(view);
   for (const change of changes) {
     if (change.type === 'reorder-cells') {
       order.moveToFront(change.cellIds);
+      effective.push(change);
       continue;
     }
     if (change.type === 'create-cell') {
@@ -30,8 +41,9 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
       if (!isFree || !isCellId(change.cellId) || change.name.length > MAX_NAME_CHARS) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
       order.append(change.cellId);
-      registered.set(change.cellId, view.add(change.cellId, change.code, options));
+      registered.set(change.cellId, view.add(change.cellId, change.code, options, !isOfUser));
       order.place(change.cellId, change);
+      effective.push({ ...change, ...order.placeOf(change.cellId) });
       continue;
     }
     const cell = view.get(change.cellId);
@@ -45,24 +57,26 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
         break;
       case 'move-cell':
         order.place(change.cellId, change);
-        break;
+        effective.push({ ...change, ...order.placeOf(change.cellId) });
+        continue;
       case 'set-code':
-        if (!view.hasRoomFor(change.code.length - cell.code.length, false)) break;
+        if (!view.hasRoomFor(change.code.length - cell.code.length, false)) continue;
         view.setCode(cell, change.code);
         registered.set(cell.id, cell);
         break;
       case 'set-name':
-        if (change.name.length > MAX_NAME_CHARS) break;
-        cell.options = withConfig(cell.options, { name: change.name });
+        if (change.name.length > MAX_NAME_CHARS) continue;
+        view.setOptions(cell, withConfig(cell.options, { name: change.name }));
         registered.set(cell.id, cell);
         break;
       case 'set-config':
-        cell.options = withConfig(cell.options, change.config);
+        view.setOptions(cell, withConfig(cell.options, change.config));
         registered.set(cell.id, cell);
         break;
     }
+    effective.push(change);
   }
-  return { registered: [...registered.values()], deleted, reordered: order.apply() };
+  return { registered: [...registered.values()], deleted, reordered: order.apply(), changes: effective };
 }
 
 /** A cell between its neighbours. */
@@ -81,7 +95,7 @@ class CellOrder {
   readonly #view: NotebookView;
   #before: readonly string[] | undefined;
   readonly #links = new Map<string, Link>();
-  /** The link that is before the first cell and after the last one. */
+  /** The link before the first cell and after the last one, which closes the ring. */
   readonly #ends: Link;
 
   constructor(view: NotebookView) {
@@ -119,6 +133,15 @@ class CellOrder {
     if (link === undefined || anchor === undefined || anchor === link) return;
     takeOut(link);
     insertAfter(before === null ? anchor : anchor.previous, link);
+  }
+
+  /** Returns the place of a cell by its neighbour, which every copy of the notebook has. */
+  placeOf(id: string): { readonly before: string | null; readonly after: string | null } {
+    const link = this.#links.get(id);
+    if (link === undefined) return { before: null, after: null };
+    const { previous, next } = link;
+    if (previous !== this.#ends) return { before: null, after: previous.id };
+    return { before: next === this.#ends ? null : next.id, after: null };
   }
 
   /** Puts these cells first. Unknown ids are ignored; the other cells keep their order. */

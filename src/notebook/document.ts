@@ -1,14 +1,14 @@
-/** A notebook as it is saved and served, and the pure edits on it. */
+/** A notebook in its stored form and in the API, and the pure edits on it. */
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookId } from '#src/core/ids.ts';
 import type { Cell, Notebook, Serialization, SerializationInput } from '#src/wire/notebook.ts';
 import type { CellChanges } from '#src/wire/run.ts';
 
-export interface NotebookDocument extends Omit<Notebook, 'id' | 'title'> {
+export interface NotebookDocument extends Omit<Notebook, 'id' | 'title' | 'url'> {
   readonly id: NotebookId;
 }
 
-/** Whether a cell may be called this; the kernel's name for code that is in no cell is taken. */
+/** Returns whether a cell may have this id. The kernel's own name for code outside of cells is reserved. */
 export function isCellId(text: string): boolean {
   return /^(?!__scratch__$)\P{Cc}{1,128}$/u.test(text);
 }
@@ -62,7 +62,7 @@ const DEFAULT_OF: Readonly<Record<keyof CellConfig, unknown>> = {
   expandOutput: false,
 };
 
-/** Options with `config` laid over them; a setting at its default is not stored. */
+/** Returns the options with `config` applied; a setting at its default is not stored. */
 export function withConfig(
   options: Readonly<Record<string, unknown>>,
   config: CellConfig,
@@ -88,14 +88,14 @@ export function configOf(options: Readonly<Record<string, unknown>>): Required<C
   };
 }
 
-/** Returns the serialization with another title; undefined leaves it as it is, null removes it. */
+/** Returns the serialization with another title; undefined does not change the title, null removes it. */
 export function withTitle(serialization: Serialization, title: string | null | undefined): Serialization {
   if (title === undefined) return serialization;
   const { app_title: _, ...options } = serialization.app.options;
   return { ...serialization, app: { options: title === null ? options : { ...options, app_title: title } } };
 }
 
-/** The title that the notebook's app options give it. */
+/** Returns the title in the notebook's app options. */
 export function titleOf(serialization: Serialization): string | null {
   const title = serialization.app.options.app_title;
   return typeof title === 'string' ? title : null;

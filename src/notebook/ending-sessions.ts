@@ -1,9 +1,11 @@
 /**
- * Ends sessions whose lifetime is over, or that were not used for long enough, and closes their environments. A sweep each second reads
- * only the sessions that are due. Owns a timer, which `dispose` ends.
+ * Ends sessions whose lifetime is over, or that were not used for long enough, and closes their
+ * environments. A sweep each second reads only the sessions that are due. Owns a timer, which
+ * `dispose` ends.
  *
- * A session in memory knows its last use. One that has left memory in order has it noted (`isExact`). A crash, a restart or a move to
- * another worker loses it: such a session is given its whole time once more, because it must never end too early.
+ * A session in memory knows its last use. When it leaves memory in order, its last use is stored
+ * (`isExact`). A crash, a restart or a move to another worker loses it. Such a session is given its
+ * whole time once more, because it must never end too early.
  */
 import type { ActorId } from '#src/actors/address.ts';
 import { AppError } from '#src/core/errors.ts';
@@ -22,7 +24,7 @@ export interface EndingSessionsOptions {
   readonly actors: Pick<NotebookSessionActors, 'peek' | 'tell'>;
   readonly liveNotebooks: Pick<LiveNotebooks, 'peek' | 'streamOf'>;
   readonly ends: SessionEnds;
-  /** Returns whether this worker decides everything of a session. */
+  /** Returns whether this worker makes all decisions about a session. */
   readonly owns: (workspaceId: string, sessionId: string) => boolean;
   /** Closes an environment, in a shared turn. Throws the refusal of one that others are attached to, or that is closed. */
   readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
@@ -30,7 +32,10 @@ export interface EndingSessionsOptions {
 }
 
 const SWEEP_MS = 1000;
-/** How many sessions one sweep ends, each of which may first need a kernel; the others are due at the next. */
+/**
+ * How many sessions one sweep ends. Each may first need a kernel; the others are due at the next
+ * sweep.
+ */
 const MAX_PER_SWEEP = 20;
 /** How many places one sweep reads, including places of other workers. */
 const MAX_READ = 1000;
@@ -79,7 +84,7 @@ export class EndingSessions implements Disposable {
     else if (end.endingIn === undefined && this.#isOver(session, end)) this.#end(session);
   }
 
-  /** Returns whether a session is to end now; when it was used meanwhile, it is looked at later. */
+  /** Returns whether a session must end now. If it was used recently, it is checked again later. */
   #isOver(session: ActorId, end: SessionEnd): boolean {
     const { actors, liveNotebooks, ends } = this.#options;
     const nowMs = Date.now();
@@ -108,7 +113,7 @@ export class EndingSessions implements Disposable {
     log.info({ sessionId: session.id }, 'a session has ended by itself: its time is over');
   }
 
-  /** Closes the environment of a session that was closed, if that ended by itself. */
+  /** Closes the environment of a session that ended by itself and was closed. */
   #finish(session: ActorId, { endingIn }: SessionEnd): void {
     const { store, ends, closeEnvironment } = this.#options;
     store.write((tx) => ends.erase(tx, session));
@@ -117,7 +122,7 @@ export class EndingSessions implements Disposable {
       try {
         closeEnvironment(session.workspaceId, endingIn);
       } catch (error) {
-        // Others are attached to it, or somebody has closed it: then it is left as it is.
+        // If other sessions are attached to the environment, or somebody has closed it, nothing is done.
         if (!(error instanceof AppError)) throw error;
       }
     });

@@ -1,7 +1,6 @@
 import type { ActorId } from '#src/actors/address.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { preparedJson } from '#src/core/json/json-write.ts';
 import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -13,7 +12,7 @@ import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
 import type { Permit } from '#storage/workspace-permits.ts';
 import { labelsOf } from './cell-label.ts';
-import { jsonBytesOf } from './cells-json.ts';
+import { sizeWith } from './code-memory.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
@@ -21,6 +20,7 @@ import {
   type ExecutionRequest as ExecutionOrder,
   executionOf,
   newCodes,
+  refuseStale,
   refuseStructuralErrors,
   requestedCells,
 } from './work/execution-request.ts';
@@ -58,7 +58,7 @@ interface Order {
   readonly caller: Submitter;
   readonly sessionId: string;
   readonly request: ExecutionOrder;
-  /** Whether it changes the notebook. */
+  /** Whether the request changes the notebook. */
   readonly edits: boolean;
   readonly context: ExecutionContext;
 }
@@ -97,7 +97,7 @@ export class Executions {
    * Submits a run: at once, or in a promise when the kernel first checks new code, during which the session is busy, or when other
    * workers have to be asked for a permit. The check is interrupted when the client leaves, and after a minute. Throws or rejects
    * with `not_found`, a refusal of the session's state (`session_busy`, `session_not_ready`, `session_not_editable`, …),
-   * `unknown_cell`, `duplicate_cell`, `structural_error` or `quota_exceeded`; nothing has changed then.
+   * `unknown_cell`, `duplicate_cell`, `stale_update`, `structural_error` or `quota_exceeded`; nothing has changed then.
    */
   submit(
     caller: Submitter,
@@ -116,16 +116,12 @@ export class Executions {
     const { workspaceId } = caller;
     const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
     using _prepared = await prepareStrings(codes);
-    using _memory = await this.#reserve({ workspaceId, id: sessionId }, codes);
+    const { codeBytes, cellBytes } = sizeWith(
+      this.#options.liveNotebooks.peek({ workspaceId, id: sessionId }),
+      request.type === 'cells' ? request.cells : [],
+    );
+    using _memory = await reserveMemory(codeBytes, codeBytes, cellBytes); // the record and the answer of the run, and the notebook
     return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#submit(order));
-  }
-
-  /** Reserves memory for the records of a run with long code, and of a large notebook that it changes. */
-  #reserve(session: ActorId, codes: readonly string[]): Promise<Disposable> {
-    const codeBytes = codes.reduce((sum, code) => sum + (preparedJson.get(code)?.byteLength ?? 0), 0);
-    const live = this.#options.liveNotebooks.peek(session);
-    const cellBytes = live === undefined ? 0 : jsonBytesOf(live.document.serialization.cells);
-    return reserveMemory(codeBytes, cellBytes + codeBytes);
   }
 
   #submit(order: Order): Submission | Promise<Submission> {
@@ -150,6 +146,7 @@ export class Executions {
     work.check(session, 'run', edits);
     const live = known ?? liveNotebooks.of(session);
     const { view } = live;
+    refuseStale(request, live);
     const cellIds = requestedCells(request, view);
     // With `skip` the kernel runs the cells that can run, and reports for each other cell why it cannot.
     if (request.structuralErrors !== 'skip') {
@@ -175,7 +172,7 @@ export class Executions {
     const { signal } = context;
     const found = await work.call<StructuralErrors | UnfinishedCheck>(
       session,
-      { kind: 'check', edits, timeoutMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
+      { kind: 'check', by: caller.userId, edits, timeoutMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
       (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
     );
     if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
@@ -186,10 +183,14 @@ export class Executions {
     work.check(session, 'run', edits);
     if (found === 'lost' || liveNotebooks.of(session) !== live)
       return await sessions.whenReadable(caller.workspaceId, sessionId, () => this.#begin(order));
+    refuseStale(request, live); // another request may have changed the notebook in the meantime
     return this.#start(order, { ...target, cellIds: requestedCells(request, live.view) });
   }
 
-  /** Changes the notebook, begins the run and gives it to the session, which takes it: its state was just checked. */
+  /**
+   * Changes the notebook, begins the run and gives the run to the session. The session takes the
+   * run, because its state was just checked.
+   */
   #start(order: Order, { session, live, environmentId, cellIds }: Target): Submission {
     const { caller, sessionId, request, edits, context } = order;
     const { work, runs, store, hint, log } = this.#options;
@@ -198,7 +199,7 @@ export class Executions {
     const { metadata, ...input } = request;
     runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
-    if (edits) live.override(changes);
+    if (edits) live.override(changes, userId);
     const { lastEventId } = live.stream;
     const { runId, json } = runs.begin(
       workspaceId,
@@ -224,7 +225,8 @@ export class Executions {
       hint: (...error) => hint(workspaceId, ...error),
       log,
     });
-    work.start(session, live, { kind: 'run', id: runId, ...deadlineOf(request) }, edits, plan);
+    const ordered = { kind: 'run', id: runId, by: userId, ...deadlineOf(request) } as const;
+    work.start(session, live, ordered, edits, plan);
     return { runId, lastEventId, json };
   }
 

@@ -1,6 +1,9 @@
 const LIMIT_BYTES = 120;
 
-/** A file name, without its ending, that says `title` on any system; undefined when nothing of it can be used. */
+/**
+ * Returns a file name without its ending that shows `title` and is valid on any system; undefined
+ * when no part of the title can be used.
+ */
 export function fileStem(title: string | null): string | undefined {
   const plain = (title ?? '')
     .normalize('NFC')

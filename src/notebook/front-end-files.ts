@@ -73,7 +73,10 @@ export class FrontEndFiles {
   }
 }
 
-/** The files of the folder and of its `assets`; an installer may have made links of them. Empty when there is none. */
+/**
+ * Returns the files of the folder and of its `assets`, which an installer may have made links; none
+ * when there is no folder.
+ */
 async function list(root: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const prefix of ['', 'assets/']) {

@@ -9,12 +9,15 @@ export const MAX_HELD_CHARS = 256 * 2 ** 20;
 /** The least memory of an object or a list, however short its JSON is. */
 const CHARS_PER_OBJECT = 40;
 
-/** Counts how much is held under each key. A key is a text, or the object that holds the characters. */
+/**
+ * Counts how many characters are held under each key. A key is a text, or the object that holds the
+ * characters.
+ */
 export class HeldChars {
   readonly #chars = new Map<string | object, number>();
   #total = 0;
 
-  /** How many more characters may be held. */
+  /** How many further characters may be held. */
   get room(): number {
     return MAX_HELD_CHARS - this.#total;
   }
@@ -38,7 +41,7 @@ export class HeldChars {
   }
 }
 
-/** Returns how many characters an output counts as: those of its data, of its text form and of its table. */
+/** Returns the number of characters that an output counts as: its data, its text form and its table. */
 export function charsOf({ data, text, table }: CellOutput): number {
   return charsOfValue(data) + (text?.length ?? 0) + (table === undefined ? 0 : charsOfValue(table));
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
-import type { KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import { prepareMessage } from './large-messages.ts';
@@ -41,7 +41,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const memoryShare = randomBytes(16).toString('hex');
     const rpcHandler = ports.rpcHandlerOf(input, live, memoryShare);
     const startedAt = performance.now();
-    /** Whether the session has given up its kernel, which may still send messages until its process has ended. */
+    /** Whether the session has released its kernel, which may still send messages until its process has ended. */
     let isReleased = false;
 
     /** The session learns only that its kernel could not be driven; the log has the reason. */
@@ -71,12 +71,42 @@ export function kernelDriver(ports: KernelDriverPorts) {
         report({ type: 'kernel.done', workId: concluded.workId, ...concluded.end });
     };
 
+    /** The edits that the kernel is carrying out; undefined when there are none. */
+    let editing: { readonly seq: number; readonly waiting: (() => void)[] } | undefined;
+    let isUp = false;
+
+    /**
+     * Gives the kernel the edits that it has not got yet, unless it works. If it works, it gets
+     * them afterwards.
+     */
+    const giveEdits = (): void => {
+      if (isReleased || !isUp || kernel.inFlight !== null) return;
+      const edits = live.takeEdits();
+      if (edits !== undefined) editing = { seq: kernel.edit(edits), waiting: [] };
+    };
+
     const begin = (work: Work): void => {
       const goOn = () =>
         orKill(() => {
-          if (!isReleased) conclude(live.work.goOn(work, kernel));
+          if (isReleased) return;
+          giveEdits();
+          if (editing === undefined) conclude(live.work.goOn(work, kernel));
+          else editing.waiting.push(goOn);
         });
-      live.work.begin(work, kernel)?.then(goOn, () => undefined); // the store reports a failed commit
+      if (live.hasEdits) giveEdits();
+      const { waiting } = editing ?? {};
+      const edited = waiting && new Promise<void>((resolve) => waiting.push(resolve));
+      live.work.begin(work, kernel, edited)?.then(goOn, () => undefined); // the store reports a failed commit
+    };
+
+    /** Takes the end of a command. */
+    const done = (message: BridgeDone): void => {
+      if (message.seq !== null && message.seq === editing?.seq) {
+        const { waiting } = editing;
+        editing = undefined;
+        for (const goOn of waiting) goOn();
+        if (live.work.current === undefined) giveEdits();
+      } else conclude(live.work.advance(message, kernel));
     };
 
     const answer = ({ id, method, fields }: KernelCall): void => {
@@ -103,6 +133,9 @@ export function kernelDriver(ports: KernelDriverPorts) {
               faultPoint('kernel.ready');
               live.takeVerdicts(done);
               const totalMs = roundMs(performance.now() - startedAt);
+              isUp = true;
+              live.kernelReady(kernel);
+              giveEdits();
               report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
             }),
           prepare: prepareMessage,
@@ -111,7 +144,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
               if (isReleased) return;
               live.apply(batch);
               for (const message of batch) {
-                if (message.op === 'bridge-done') conclude(live.work.advance(message, kernel));
+                if (message.op === 'bridge-done') done(message);
                 else if (message.op === 'kernel-call') answer(message);
               }
             }),
@@ -128,6 +161,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       ),
     );
     live.attachKernel(kernel, input.mode);
+    live.onEdits = () => orKill(giveEdits);
 
     const release = (): void => {
       isReleased = true;
@@ -144,7 +178,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
           case 'interrupt':
             live.work.requestCancel();
             live.letKernelSpeak();
-            kernel.interrupt();
+            if (editing === undefined) kernel.interrupt(); // an interrupt is never meant for the edits, and the work waits for them
             return;
           case 'kill':
             kernel.kill();

@@ -5,8 +5,8 @@
  * chart.
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CellEdits, Kernel } from '#src/confined/kernel/kernel.ts';
+import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { holdContent } from '#src/runs/output-content.ts';
@@ -16,15 +16,45 @@ import { CellChanges } from './cell-changes.ts';
 import { type NotebookEvent, registeredEvents, replayOf, variablesEvent } from './cell-events.ts';
 import { savedAgain } from './cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
-import { applyTransaction } from './document-changes.ts';
+import { type AppliedChanges, applyTransaction } from './document-changes.ts';
+import { KernelAnswers } from './kernel-answers.ts';
 import { PausableKernel } from './pausable-kernel.ts';
+import { PendingEdits } from './pending-edits.ts';
+import type { LiveChange } from './saved-notebooks.ts';
 import { type SavedState, savedView } from './saved-view.ts';
+import { UiValues } from './ui-values.ts';
 import { type NotebookView, SCRATCH, type ViewCell } from './view.ts';
 import { WorkSlot } from './work/work-slot.ts';
 
-const MAX_APP_OPTIONS_CHARS = 64 * 1024;
+export const MAX_APP_OPTIONS_CHARS = 64 * 1024;
 /** How many ended runs are sent to a new subscriber. */
 const MAX_ENDED_RUNS = 20;
+
+/** The author of changes of a document. */
+export interface ChangeAuthor {
+  readonly userId: string;
+  /** Whether the agent of the notebook made the changes for the user. */
+  readonly isAgent: boolean;
+}
+
+/** Follows an open notebook for its pages in browsers. There is none while no page is open, and then nothing is done for it. */
+export interface NotebookFollower {
+  /** Takes a message of the kernel, which the view has applied. */
+  message(message: KernelMessage): void;
+  /** Takes values of UI elements that a program has set by the API. */
+  valuesSet(values: Readonly<Record<string, unknown>>): void;
+  /**
+   * Takes changes of the document. `origin` is the page that made them; null when no page did. `author` is null for changes that the
+   * kernel makes by itself.
+   */
+  changed(changes: readonly DocumentChange[], origin: object | null, author: ChangeAuthor | null): void;
+  /** Takes cells whose state has changed other than by a message. */
+  settled(cells: readonly ViewCell[]): void;
+  /** The kernel takes commands from now on; with undefined, it is gone. */
+  kernelChanged(kernel: Kernel | undefined): void;
+  /** The notebook leaves memory. */
+  left(): void;
+}
 
 export interface LiveNotebookOptions {
   readonly workspaceId: WorkspaceId;
@@ -32,7 +62,7 @@ export interface LiveNotebookOptions {
   readonly saved: SavedState;
   readonly stream: SessionStream;
   /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
-  readonly save: (document: NotebookDocument) => NotebookDocument;
+  readonly save: (change: LiveChange) => NotebookDocument;
   /** Resolves when the writes of this turn are committed. */
   readonly committed: () => Promise<void> | undefined;
 }
@@ -43,7 +73,15 @@ export class LiveNotebook {
   readonly view: NotebookView;
   readonly stream: SessionStream;
   readonly work = new WorkSlot();
-  readonly #save: (document: NotebookDocument) => NotebookDocument;
+  readonly uiValues = new UiValues();
+  readonly answers = new KernelAnswers();
+  follower: NotebookFollower | undefined;
+  /** Called when there may be edits for the kernel; set by the driver of the kernel. */
+  onEdits: () => void = () => {};
+  readonly #edits = new PendingEdits();
+  /** Whether there are edits that the kernel has not got. */
+  hasEdits = false;
+  readonly #save: (change: LiveChange) => NotebookDocument;
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
   readonly #kernel: PausableKernel;
@@ -69,6 +107,7 @@ export class LiveNotebook {
   }
 
   [Symbol.dispose](): void {
+    this.follower?.left();
     this.#kernel[Symbol.dispose]();
   }
 
@@ -88,7 +127,7 @@ export class LiveNotebook {
     return this.#committed();
   }
 
-  /** The time of its last use, by the clock of `performance.now()`. */
+  /** The time of the notebook's last use, by the clock of `performance.now()`. */
   get usedAtMs(): number {
     return this.#usedAtMs;
   }
@@ -98,7 +137,8 @@ export class LiveNotebook {
   }
 
   /**
-   * The step for which the start of the kernel waits; null when there is none to show. `tellStartup` also publishes it.
+   * The step that the start of the kernel waits for; null when there is none to show. `tellStartup`
+   * also publishes it.
    */
   get startup(): Startup | null {
     return this.#startup;
@@ -116,10 +156,19 @@ export class LiveNotebook {
     this.#notes = [...this.#notes, difference];
   }
 
-  /** Takes a kernel that has begun to start. In the mode `run`, nothing that it says changes the saved notebook. */
+  /**
+   * Takes a kernel that has begun to start. In the mode `run`, its reports do not change the saved
+   * notebook.
+   */
   attachKernel(kernel: Kernel, mode: SessionMode): void {
     this.#mode = mode;
+    this.takeEdits(); // the kernel starts with the present cells
     this.#kernel.attach(kernel);
+  }
+
+  /** The present kernel takes commands from now on. */
+  kernelReady(kernel: Kernel): void {
+    this.follower?.kernelChanged(kernel);
   }
 
   /** Called when the kernel is gone or is being stopped: the variables of the notebook are lost. */
@@ -130,7 +179,10 @@ export class LiveNotebook {
     this.#notes = [];
     this.work.leave();
     this.#rest();
+    this.uiValues.clear();
+    this.answers.lose();
     this.view.kernelLost();
+    this.follower?.kernelChanged(undefined);
     this.#tellVariables();
     this.#tellCells(this.view.cells);
   }
@@ -139,6 +191,7 @@ export class LiveNotebook {
   endWork(work: Work, end: WorkEnd): void {
     this.#rest();
     this.work.end(work, end);
+    if (this.hasEdits) this.onEdits();
   }
 
   /** The kernel has nothing to do any more, and may be paused again. */
@@ -156,7 +209,9 @@ export class LiveNotebook {
   apply(messages: readonly KernelMessage[]): void {
     for (const message of messages) {
       this.work.follow(message);
+      if (message.op === 'completion-result' && this.answers.take(message)) continue;
       this.#applyOne(message);
+      this.follower?.message(message);
     }
     this.#changes.flush();
   }
@@ -167,6 +222,7 @@ export class LiveNotebook {
         if (message.output !== null) holdContent(message.output);
         if (message.cellId === SCRATCH) this.view.applyScratchOp(message);
         else if (this.view.applyCellOp(message) === undefined) return;
+        if (message.status === 'running') this.uiValues.forgetCell(message.cellId);
         this.#changes.take(message, this.view.get(message.cellId));
         return;
       }
@@ -175,10 +231,13 @@ export class LiveNotebook {
         this.#tellVariables();
         return;
       case 'notebook-document-transaction':
-        if (message.source !== 'kernel' && this.#mode === 'edit') this.#edit(message.changes);
+        if (message.source !== 'kernel' && this.#mode === 'edit') this.#edit(message.changes, null);
         return;
       case 'bridge-app-options':
-        if (this.#mode === 'edit') this.#setAppOptions(message.options);
+        if (this.#mode === 'edit') this.setAppOptions(message.options);
+        return;
+      case 'bridge-widgets':
+        this.view.setWidgets(message.widgets);
         return;
       case 'bridge-done':
         this.takeVerdicts(message);
@@ -188,50 +247,103 @@ export class LiveNotebook {
   }
 
   takeVerdicts(done: BridgeDone): void {
-    this.#tellCells(this.view.applyVerdicts(done));
+    const changed = this.view.applyVerdicts(done);
+    this.#tellCells(changed);
+    this.follower?.settled(changed);
     if (this.#mode === 'edit' && this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
   }
 
-  /** Applies the code and settings of an execution request and saves them in this turn's commit. */
-  override(changes: readonly { cellId: string; code?: string; config?: CellConfig }[]): void {
+  /** Applies the code and settings of a user's execution request and saves them in this turn's commit. */
+  override(changes: readonly { cellId: string; code?: string; config?: CellConfig }[], by: string): void {
     for (const { cellId, code, config } of changes) {
       const cell = this.view.get(cellId);
       if (cell === undefined) throw new Error(`An override names the unknown cell ${cellId}.`);
       if (code !== undefined) this.view.setCode(cell, code);
-      if (config !== undefined) cell.options = withConfig(cell.options, config);
+      if (config !== undefined) this.view.setOptions(cell, withConfig(cell.options, config));
     }
-    this.#saveCells();
+    this.#saveCells(by);
     const touched = changes.flatMap(({ cellId }) => this.view.get(cellId) ?? []);
     this.#publishRegistered(touched);
     this.#tellCells(touched);
+    this.follower?.changed(touched.flatMap(changesTo), null, { userId: by, isAgent: false });
   }
 
-  #edit(changes: Parameters<typeof applyTransaction>[1]): void {
-    const { registered, deleted, reordered } = applyTransaction(this.view, changes);
-    if (registered.length === 0 && deleted.length === 0 && !reordered) return;
+  /**
+   * Applies changes of a user and saves them in this turn's commit. The kernel gets them before it does anything else. Returns the
+   * changes that took effect. Those of missing cells, and those for which the notebook has no room, do not.
+   */
+  edit(changes: readonly DocumentChange[], by: string, origin: object | null): readonly DocumentChange[] {
+    if (this.#mode !== 'edit') throw new Error('A notebook cannot be edited while its session runs it.');
+    const effective = this.#edit(changes, origin, by).changes;
+    if (this.#kernel.present !== undefined) {
+      this.#edits.add(effective);
+      this.hasEdits = true;
+      this.onEdits();
+    }
+    return effective;
+  }
+
+  /** Notes values of UI elements that no page has set, which the kernel gets now. */
+  setUiValues(values: Readonly<Record<string, unknown>>): void {
+    for (const [id, value] of Object.entries(values)) this.uiValues.set(id, value);
+    this.follower?.valuesSet(values);
+  }
+
+  /** Returns the edits that the kernel has not got yet, once; undefined when there are none. */
+  takeEdits(): CellEdits | undefined {
+    this.hasEdits = false;
+    return this.#edits.take();
+  }
+
+  #edit(changes: readonly DocumentChange[], origin: object | null, by?: string): AppliedChanges {
+    const applied = applyTransaction(this.view, changes, by !== undefined);
+    const { registered, deleted, reordered } = applied;
+    if (registered.length === 0 && deleted.length === 0 && !reordered) return applied;
     this.#changes.flush();
-    this.#saveCells();
+    this.#saveCells(by);
+    this.follower?.changed(applied.changes, origin, this.#author(by));
     const after = this.#committed();
     for (const cellId of deleted) this.#changes.forget(cellId);
     if (deleted.length > 0) this.#publish({ type: 'cells-deleted', data: { cellIds: deleted } }, after);
     if (registered.length > 0 || reordered) this.#publishRegistered(registered);
     for (const cell of registered) this.#changes.changed(cell);
+    if (by !== undefined) this.#changes.flush();
+    return applied;
   }
 
-  #setAppOptions(options: Readonly<Record<string, unknown>>): void {
+  /**
+   * Returns the author of changes: the given user, or otherwise the user whose work the kernel
+   * does.
+   */
+  #author(by: string | undefined): ChangeAuthor | null {
+    if (by !== undefined) return { userId: by, isAgent: false };
+    const { current, runId } = this.work;
+    if (current?.by === undefined) return null;
+    // Code has a run only if an agent called it.
+    return { userId: current.by, isAgent: current.kind === 'code' && runId !== null };
+  }
+
+  /**
+   * Sets options of the notebook's app; null removes one. Returns false, and changes nothing, when all options together would take more
+   * than `MAX_APP_OPTIONS_CHARS` as JSON.
+   */
+  setAppOptions(options: Readonly<Record<string, unknown>>, by?: string): boolean {
     const { serialization } = this.#document;
-    const app = { options: { ...serialization.app.options, ...options } };
-    if (JSON.stringify(app).length > MAX_APP_OPTIONS_CHARS) return; // a kernel of ours never sends that much
-    this.#replace({ ...this.#document, serialization: { ...serialization, app } });
+    const merged = Object.entries({ ...serialization.app.options, ...options });
+    const app = { options: Object.fromEntries(merged.filter(([, value]) => value !== null)) };
+    if (JSON.stringify(app).length > MAX_APP_OPTIONS_CHARS) return false; // a kernel of ours never sends that much
+    this.#replace({ ...this.#document, serialization: { ...serialization, app } }, by);
+    return true;
   }
 
-  #saveCells(): void {
+  /** Saves the cells in the name of the given user, or of the user whose work the kernel does. */
+  #saveCells(by?: string): void {
     const before = new Map(this.#document.serialization.cells.map((cell) => [cell.cell_id, cell]));
     const cells = this.view.cells.map(({ id, code, options }) =>
       savedAgain({ cell_id: id, code, options }, before.get(id)),
     );
     const serialization = { ...this.#document.serialization, cells, valid: this.#isValid() };
-    this.#replace({ ...this.#document, serialization });
+    this.#replace({ ...this.#document, serialization }, by);
   }
 
   /** Whether no cell has a syntax error that the kernel has reported; new code counts as valid until it is checked. */
@@ -239,8 +351,9 @@ export class LiveNotebook {
     return this.view.cells.every((cell) => cell.structural.every((error) => error.type !== 'syntax'));
   }
 
-  #replace(document: NotebookDocument): void {
-    this.#document = this.#save(document);
+  #replace(after: NotebookDocument, by = this.work.current?.by ?? this.#document.updatedBy): void {
+    this.#document = this.#save({ before: this.#document, after, by });
+    this.view.saved(this.#document.updatedAt);
     this.#revision++;
     this.#publish(
       { type: 'notebook.saved', data: { updatedAt: this.#document.updatedAt } },
@@ -279,7 +392,10 @@ export class LiveNotebook {
     this.stream.publish(event, committed);
   }
 
-  /** Returns how the last runs ended, oldest first: one may have ended while a subscriber was away. */
+  /**
+   * Returns how the last runs ended, oldest first, because one may have ended while a subscriber
+   * was away.
+   */
   get ends(): readonly Envelope<'run-status'>[] {
     return this.#ends;
   }
@@ -293,4 +409,14 @@ export class LiveNotebook {
   launchCells(): { cellId: string; code: string; config: CellConfig }[] {
     return this.view.cells.map(({ id, code, options }) => ({ cellId: id, code, config: configOf(options) }));
   }
+}
+
+/** Returns the changes after which a page shows the present state of a cell. */
+function changesTo({ id: cellId, code, options }: ViewCell): DocumentChange[] {
+  const { name, ...config } = configOf(options);
+  return [
+    { type: 'set-code', cellId, code },
+    { type: 'set-name', cellId, name },
+    { type: 'set-config', cellId, config },
+  ];
 }

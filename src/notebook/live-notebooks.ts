@@ -21,11 +21,11 @@ export interface LiveNotebooksOptions {
 
 interface ReadOutputs {
   readonly session: ActorId;
-  /** Undefined while they are read. */
+  /** Undefined while the outputs are read. */
   outputs: SavedState['outputs'] | undefined;
 }
 
-/** Long enough for a decision that waits for its turn among several workers. */
+/** Long enough for a decision that has to wait for its turn among several workers. */
 const PREPARED_MS = 1000;
 
 /** The open notebooks in memory: one for each session that is not closed and was used since the server started. */
@@ -72,7 +72,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
 
   protected override load({ workspaceId, id }: ActorId, stream: SessionStream): LiveNotebook {
     const saved = this.#saved({ workspaceId, id });
-    // Its view can change from now on.
+    // The view can change from now on.
     this.#read.delete(keyOf({ workspaceId, id }));
     this.#onLoad({ workspaceId, id });
     return new LiveNotebook({
@@ -80,7 +80,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
       sessionId: id as SessionId,
       saved,
       stream,
-      save: (document) => this.#notebooks.save(workspaceId, document),
+      save: (change) => this.#notebooks.save(workspaceId, change),
       committed: () => this.#store.durable(),
     });
   }

@@ -7,15 +7,18 @@ import { atOnce, inSlices } from '#src/core/slices.ts';
 import type { NotebookDocument } from './document.ts';
 import { type EncodedNotebook, encodeNotebook } from './notebook-encoding.ts';
 
-/** How often a large notebook is written anew with another id, because others were created meanwhile, before it is written at once. */
+/**
+ * How often a large notebook is encoded again with another id because other notebooks were created
+ * in between. After that it is written at once.
+ */
 const MAX_TRIES = 3;
 
 export class NewNotebooks {
   readonly #inSlices = new Set<{ workspaceId: WorkspaceId; id: string; isOvertaken: boolean }>();
 
   /**
-   * Encodes the result of `make`, which has a new id each time, and calls `put`. When it is put, no notebook of the workspace with
-   * a greater id has been stored.
+   * Encodes the result of `make`, which has a new id each time, and calls `put`. At that time no
+   * notebook of the workspace with a greater id has been stored.
    */
   async create(
     workspaceId: WorkspaceId,
@@ -26,7 +29,7 @@ export class NewNotebooks {
     for (let tries = 1; ; tries++) {
       const document = make();
       const isAtOnce = isSmall || tries === MAX_TRIES;
-      const encoded = isAtOnce ? atOnce(encodeNotebook(document)) : await this.#encode(workspaceId, document);
+      const encoded = isAtOnce ? atOnce(encodeNew(document)) : await this.#encode(workspaceId, document);
       if (encoded === undefined) continue;
       put(encoded);
       for (const other of this.#inSlices)
@@ -35,15 +38,20 @@ export class NewNotebooks {
     }
   }
 
-  /** Resolves with undefined when a notebook with a greater id was stored meanwhile. */
+  /** Resolves with undefined when a notebook with a greater id was stored in the meantime. */
   async #encode(workspaceId: WorkspaceId, document: NotebookDocument): Promise<EncodedNotebook | undefined> {
     const creation = { workspaceId, id: document.id, isOvertaken: false };
     this.#inSlices.add(creation);
     try {
-      const encoded = await inSlices(encodeNotebook(document));
+      const encoded = await inSlices(encodeNew(document));
       return creation.isOvertaken ? undefined : encoded;
     } finally {
       this.#inSlices.delete(creation);
     }
   }
+}
+
+/** The first version of a notebook begins together with the notebook. */
+function encodeNew(document: NotebookDocument): Generator<undefined, EncodedNotebook> {
+  return encodeNotebook(document, Date.parse(document.createdAt));
 }

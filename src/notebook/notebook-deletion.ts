@@ -1,6 +1,7 @@
 /**
- * Deletes notebooks. The commit of a deletion removes the notebook, its session and its conversation, so that nobody finds
- * them or a run of theirs any more. The saved outputs of its cells and its runs with their assets follow in bounded steps.
+ * Deletes notebooks. The commit of a deletion removes the notebook, its session and its
+ * conversation, so that these and their runs can no longer be found. The saved outputs of its
+ * cells, its earlier versions and its runs with their assets follow in bounded steps.
  */
 
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -11,11 +12,14 @@ import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { NotebookSecrets } from './notebook-secrets.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
+import { removeSomeVersions } from './notebook-versions.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { removeOutput } from './saved-outputs.ts';
 
 /** Outputs that are removed in one commit at most. */
 const MAX_OUTPUTS = 200;
+/** Versions that are removed in one commit at most. */
+const MAX_VERSIONS_AT_ONCE = 20;
 
 /** The kind of the removals. */
 export const NOTEBOOK = 'notebook';
@@ -60,7 +64,8 @@ export class NotebookDeletion {
   #removeSome(workspaceId: WorkspaceId, id: string): boolean {
     const { store, removeRuns } = this.#options;
     const outputs = [...store.listKeys(cellOutputRecords, workspaceId, [id], MAX_OUTPUTS)];
-    if (outputs.length === 0) return removeRuns(workspaceId, id);
+    if (outputs.length === 0)
+      return removeSomeVersions(store, workspaceId, id, MAX_VERSIONS_AT_ONCE) && removeRuns(workspaceId, id);
     store.write((tx) => {
       for (const [notebookId = '', cellId = ''] of outputs) removeOutput(tx, workspaceId, notebookId, cellId);
     });

@@ -20,7 +20,8 @@ const NO_BYTES = new Uint8Array();
 /** A notebook, and how it is stored and served. */
 export interface EncodedNotebook {
   readonly document: NotebookDocument;
-  /** Its JSON, which is a part of the record. */
+  readonly versionSince: number;
+  /** The notebook's JSON, which is a part of the record. */
   readonly json: Uint8Array;
   readonly record: EncodedRecord<NotebookRecord>;
 }
@@ -28,13 +29,17 @@ export interface EncodedNotebook {
 export function putNotebook(
   tx: Transaction,
   workspaceId: WorkspaceId,
-  { document, record }: EncodedNotebook,
+  { document, versionSince, record }: EncodedNotebook,
 ): void {
   tx.putEncoded(record, workspaceId, document.id);
-  tx.put(notebookSummaries, summaryOf(document), workspaceId, document.id);
+  tx.put(notebookSummaries, { ...summaryOf(document), versionSince }, workspaceId, document.id);
 }
 
-export function* encodeNotebook(document: NotebookDocument): Generator<undefined, EncodedNotebook> {
+/** `versionSince` is when the version of the notebook began, in milliseconds since 1970. */
+export function* encodeNotebook(
+  document: NotebookDocument,
+  versionSince: number,
+): Generator<undefined, EncodedNotebook> {
   const { serialization, updatedAt } = document;
   const title = titleOf(serialization);
   const parts = isShortJson(document, MAX_SIZE_AT_ONCE)
@@ -45,11 +50,11 @@ export function* encodeNotebook(document: NotebookDocument): Generator<undefined
         title,
       });
   yield;
-  const fields = { updatedAt, document: NO_BYTES };
+  const fields = { updatedAt, versionSince, document: NO_BYTES };
   const bytes = yield* encodeRecordOfParts(notebookRecords, fields, 'document', parts);
   const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const json = bytes.subarray(bytes.byteLength - length);
-  return { document, json, record: { kind: notebookRecords, bytes } };
+  return { document, versionSince, json, record: { kind: notebookRecords, bytes } };
 }
 
 export function* decodeNotebook(json: Uint8Array): Generator<undefined, NotebookDocument> {
@@ -68,10 +73,12 @@ export function* decodePrepared(json: Uint8Array): Generator<undefined, Notebook
 
 /** Returns a notebook's entry in lists. */
 function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
-  const { id, createdBy, createdAt, updatedAt, serialization, datasourceSlugs, metadata } = notebook;
+  const { id, createdBy, createdAt, updatedBy, updatedAt, serialization, datasourceSlugs, metadata } =
+    notebook;
   const shown = shownMetadata(metadata);
   const title = titleOf(serialization);
   const cellCount = serialization.cells.length;
-  const summary = { id, title, cellCount, datasourceSlugs, ...shown, createdBy, createdAt, updatedAt };
+  const people = { createdBy, createdAt, updatedBy, updatedAt };
+  const summary = { id, title, cellCount, datasourceSlugs, ...shown, ...people };
   return { title, ...shown, summary: Buffer.from(JSON.stringify(summary)) };
 }

@@ -3,17 +3,25 @@
  * input and the meaning of its failures for the caller.
  */
 
-import type { ConversionFailure, ConvertRequest, ConvertResult } from '#src/confined/children/convert.ts';
+import type {
+  ConversionFailure,
+  ConvertRequest,
+  ConvertResult,
+  PipRequirements,
+} from '#src/confined/children/convert.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { Semaphore } from '#src/core/semaphore.ts';
 import { inSlices } from '#src/core/slices.ts';
 import { encodeUtf8 } from '#src/core/utf8.ts';
+import type { ImportWarning } from '#src/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
-import { type NotebookDocument, titleOf } from './document.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import { titleOf } from './document.ts';
 import { resultsOf } from './file-results.ts';
 import { fileStem } from './file-stem.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
+import { widgetsOf } from './saved-outputs.ts';
 
 export type ReadableFormat = 'py' | 'ipynb' | 'md';
 export type WritableFormat = ReadableFormat | 'html';
@@ -22,18 +30,40 @@ export interface Converter {
   /** Whether a conversion can begin now. */
   isUp(): boolean;
   /** Never rejects. */
-  convert(request: ConvertRequest): Promise<ConvertResult>;
+  convert(request: ConvertRequest, workspaceId: WorkspaceId): Promise<ConvertResult>;
 }
 
 /** A notebook file to import. */
 export interface NotebookText {
   readonly format: ReadableFormat;
   readonly content: string;
-  /** The title to use in place of the one in the file. */
+  /** A title that replaces the title in the file. */
   readonly title?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether packages that the cells of a Jupyter notebook ask pip for become the notebook's
+   * dependencies.
+   */
+  readonly install?: boolean | undefined;
 }
 
-/** A notebook, as it was last read. */
+/** An imported notebook in the form that the API returns, with warnings about the parts that were not imported unchanged. */
+export interface ImportedNotebook {
+  readonly id: string;
+  readonly json: Uint8Array;
+  readonly warnings: readonly ImportWarning[];
+}
+
+/** A notebook file that becomes a new notebook. */
+export interface NewNotebookText extends NotebookText {
+  /** The notebook whose datasources, variables, metadata and secrets the new one gets. */
+  readonly settingsFrom?: string | undefined;
+}
+
+/** Gives a notebook the secrets of another one. */
+export type CopySecrets = (tx: Transaction, workspaceId: WorkspaceId, from: string, to: string) => void;
+
+/** A notebook, in the state of the caller's last read. */
 export interface ReplacedNotebook {
   readonly notebookId: string;
   readonly expectedUpdatedAt: string;
@@ -48,93 +78,195 @@ export interface ExportRequest {
   readonly format: WritableFormat;
   /** The address of a page's front end; without it, a public one. */
   readonly assetUrl: string | undefined;
+  /** Whether an HTML page has the code of the cells; true by default. */
+  readonly includeCode?: boolean;
+  /** Whether the file has the outputs of the cells, if its format has a place for them; true by default. */
+  readonly includeOutputs?: boolean;
+}
+
+/** marimo's snippets of code, as its page reads them. */
+export interface Snippets {
+  readonly snippets: readonly {
+    readonly title: string;
+    readonly sections: readonly {
+      readonly id: string;
+      readonly html: string | null;
+      readonly code: string | null;
+    }[];
+  }[];
 }
 
 /** The limits of the schema of a notebook. */
 const MAX_CELLS = 10_000;
-const AT_ONCE = 4;
-const MAX_WAITING = 16;
+/** The processes of one worker that read or write a file, or check the syntax of long code. */
+const PARSERS = { width: 4, widthOfKey: 2, queueOfKey: 16 };
 const MAX_MESSAGE_CHARS = 500;
+
+/** Returns the places for processes that parse users' input. Workspaces that wait for one take turns. */
+export function parserPlaces(): FairSemaphore {
+  return new FairSemaphore(PARSERS);
+}
 
 export class NotebookFiles {
   readonly #store: Store;
   readonly #notebooks: SavedNotebooks;
+  readonly #copySecrets: CopySecrets;
   readonly #converter: Converter;
-  readonly #semaphore = new Semaphore(AT_ONCE, MAX_WAITING);
+  readonly #places: FairSemaphore;
+  #snippets: Promise<Snippets> | undefined;
 
-  constructor(store: Store, notebooks: SavedNotebooks, converter: Converter) {
+  constructor(
+    store: Store,
+    notebooks: SavedNotebooks,
+    copySecrets: CopySecrets,
+    converter: Converter,
+    places = parserPlaces(),
+  ) {
     this.#store = store;
     this.#notebooks = notebooks;
+    this.#copySecrets = copySecrets;
     this.#converter = converter;
-  }
-
-  /** A new notebook from the text of a file. Throws `unreadable_notebook`, which says where the file is broken. */
-  async import(
-    workspaceId: WorkspaceId,
-    file: NotebookText,
-    createdBy?: string,
-  ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
-    return this.#notebooks.create(workspaceId, await this.#read(file), createdBy);
+    this.#places = places;
   }
 
   /**
-   * Replaces the cells of a notebook by those of a file, and resolves with the notebook as it is served. Throws as `import`
-   * and as changing a notebook do.
+   * A new notebook from the text of a file. Throws `unreadable_notebook`, which says where the file is broken, and `not_found` when
+   * the notebook of `settingsFrom` is missing.
+   */
+  async import(
+    workspaceId: WorkspaceId,
+    { settingsFrom, ...file }: NewNotebookText,
+    createdBy?: string,
+  ): Promise<ImportedNotebook> {
+    if (settingsFrom === undefined) {
+      const { fields, warnings } = await this.#read(workspaceId, file);
+      const { document, json } = await this.#notebooks.create(workspaceId, fields, createdBy);
+      return { id: document.id, json, warnings };
+    }
+    if (!this.#notebooks.exists(workspaceId, settingsFrom)) throw notFound(); // before anything is read
+    const { fields, warnings } = await this.#read(workspaceId, file);
+    this.#store.refreshShared();
+    const from = await this.#notebooks.readInSlices(workspaceId, settingsFrom);
+    const { datasourceSlugs, variables, metadata = {} } = from;
+    const copied = { datasourceSlugs, variables, metadata, ...fields };
+    const copySecrets = (tx: Transaction, id: string) => this.#copySecrets(tx, workspaceId, settingsFrom, id);
+    const { document, json } = await this.#notebooks.create(workspaceId, copied, createdBy, copySecrets);
+    return { id: document.id, json, warnings };
+  }
+
+  /**
+   * Replaces the cells of a notebook by those of a file, and resolves with the notebook in the form that the API returns. Throws
+   * the errors of `import` and of changing a notebook.
    */
   async replace(
     workspaceId: WorkspaceId,
     replaced: ReplacedNotebook,
     file: NotebookText,
-  ): Promise<Uint8Array> {
+    by: string,
+  ): Promise<ImportedNotebook> {
     const { notebookId, expectedUpdatedAt } = replaced;
     if (!this.#notebooks.exists(workspaceId, notebookId)) throw notFound(); // before anything is read
-    const fields = await this.#read(file);
-    return (await this.#notebooks.patch(workspaceId, notebookId, expectedUpdatedAt, fields)).json;
+    const { fields, warnings } = await this.#read(workspaceId, file);
+    const change = { expectedUpdatedAt, by, isReplacement: true };
+    const { json } = await this.#notebooks.patch(workspaceId, notebookId, fields, change);
+    return { id: notebookId, json, warnings };
   }
 
-  async #read({ format, content, title }: NotebookText) {
-    const result = await this.#convert({ direction: 'read', format, content });
+  async #read(workspaceId: WorkspaceId, file: NotebookText) {
+    const { format, content, title, metadata, install = false } = file;
+    const request = { direction: 'read', format, content, installs: install } as const;
+    const result = await this.#convert(workspaceId, request);
     if (!result.ok) throw unreadable(format, result.error.message);
     const { serialization } = result;
     if (serialization === null) throw new Error('The converter wrote a file when it was to read one.');
     if (serialization.cells.length > MAX_CELLS)
       throw unreadable(format, `it has more than ${MAX_CELLS} cells`);
-    return { serialization, ...(title === undefined ? {} : { title }) };
+    const fields = {
+      serialization,
+      ...(title === undefined ? {} : { title }),
+      ...(metadata === undefined ? {} : { metadata }),
+    };
+    return { fields, warnings: pipWarnings(result.pip, install) };
   }
 
-  /** The saved notebook as a file, with the last outputs of its cells where the format has a place for them. */
+  /**
+   * Returns the saved notebook as a file, with the last outputs of its cells where the format has a
+   * place for them.
+   */
   async export(
     workspaceId: WorkspaceId,
     notebookId: string,
-    { format, assetUrl }: ExportRequest,
+    { format, assetUrl, includeCode = true, includeOutputs = true }: ExportRequest,
   ): Promise<NotebookFile> {
     const { id, serialization } = await this.#notebooks.readInSlices(workspaceId, notebookId);
     const stem = fileStem(titleOf(serialization)) ?? id;
     const results =
-      format === 'ipynb' || format === 'html'
+      includeOutputs && (format === 'ipynb' || format === 'html')
         ? await inSlices(resultsOf(this.#store, workspaceId, id, serialization.cells))
         : undefined;
-    const result = await this.#convert({
+    const widgets = includeOutputs && format === 'html' ? widgetsOf(this.#store, workspaceId, id) : undefined;
+    const result = await this.#convert(workspaceId, {
       direction: 'write',
       format,
       serialization: { ...serialization },
       title: stem,
       ...(results === undefined ? {} : { results }),
+      ...(widgets === undefined ? {} : { widgets }),
       ...(assetUrl === undefined ? {} : { assetUrl }),
+      ...(includeCode ? {} : { includeCode }),
     });
     if (!result.ok) throw new AppError('unwritable_notebook', sentence(result.error.message));
     if (result.content === null) throw new Error('The converter read a file when it was to write one.');
     return { name: `${stem}.${format}`, content: await inSlices(encodeUtf8(result.content)) };
   }
 
-  async #convert(request: ConvertRequest): Promise<ConvertResult> {
-    const result = await this.#semaphore.pass(async () => {
+  /** Resolves with the snippets of marimo's package. Rejects with `unavailable`. */
+  snippets(workspaceId: WorkspaceId): Promise<Snippets> {
+    // They are files of an installed package, so the answer to the first reader is everybody's.
+    this.#snippets ??= this.#readSnippets(workspaceId).catch((error: unknown) => {
+      this.#snippets = undefined;
+      throw error;
+    });
+    return this.#snippets;
+  }
+
+  async #readSnippets(workspaceId: WorkspaceId): Promise<Snippets> {
+    const result = await this.#convert(workspaceId, { direction: 'list', format: 'snippets' });
+    if (!result.ok) throw new Error(`The snippets of marimo were not read: ${result.error.message}`);
+    return JSON.parse(result.content ?? '') as Snippets;
+  }
+
+  async #convert(workspaceId: WorkspaceId, request: ConvertRequest): Promise<ConvertResult> {
+    const result = await this.#places.pass(workspaceId, async () => {
       if (!this.#converter.isUp()) throw hostGone();
-      return this.#converter.convert(request);
+      return this.#converter.convert(request, workspaceId);
     });
     if (!result.ok && isOfHost(result.error, this.#converter)) throw hostGone();
     return result;
   }
+}
+
+/** Returns warnings for packages that cells ask pip for, which an import does not install. */
+function pipWarnings(pip: PipRequirements | null, isInstalled: boolean): ImportWarning[] {
+  const { requirements = [], others = [] } = pip ?? {};
+  return [
+    ...(requirements.length === 0 || isInstalled
+      ? []
+      : [
+          {
+            code: 'packages_not_installed' as const,
+            message: `Cells ask pip for ${requirements.join(', ')}. An import installs nothing unless \`install\` is true.`,
+          },
+        ]),
+    ...(others.length === 0
+      ? []
+      : [
+          {
+            code: 'pip_not_understood' as const,
+            message: `These parts of the pip commands in cells name no package and have no effect: ${others.join(', ')}.`,
+          },
+        ]),
+  ];
 }
 
 /** A conversion that broke off while its host went down is not the file's fault. */

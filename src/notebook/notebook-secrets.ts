@@ -1,6 +1,7 @@
 /**
- * Secret environment variables of notebooks. Their values are sealed, and opened only to start a kernel: no answer, event,
- * file or log has them. A copy of a notebook has none of them.
+ * Secret environment variables of notebooks. Their values are sealed, and opened only to start a
+ * kernel. They never appear in an answer, event, file or log. A notebook that is made with the
+ * settings of another one gets that one's secrets.
  */
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
@@ -22,7 +23,7 @@ export interface SecretVault {
   open(workspaceId: string, name: string): string;
 }
 
-/** In one notebook. */
+/** The most secrets of one notebook. */
 const MAX_SECRETS = 100;
 
 export interface NotebookSecretsOptions {
@@ -79,12 +80,24 @@ export class NotebookSecrets {
     });
   }
 
-  /** Returns the values by name, for the environment of a kernel and nothing else. Throws `UnsealError`. */
+  /**
+   * Returns the values by name, which may only be used for the environment of a kernel. Throws
+   * `UnsealError`.
+   */
   open(workspaceId: WorkspaceId, notebookId: string): Record<string, string> {
     const names = Object.keys(this.#stored(workspaceId, notebookId));
     return Object.fromEntries(
       names.map((name) => [name, this.#options.vault.open(workspaceId, sealedSecretName(notebookId, name))]),
     );
+  }
+
+  /** Gives a new notebook the secrets of another one, with their setters and times. Throws `UnsealError`. */
+  copy(tx: Transaction, workspaceId: WorkspaceId, from: string, to: string): void {
+    const byName = this.#stored(workspaceId, from);
+    if (Object.keys(byName).length === 0) return;
+    for (const [name, value] of Object.entries(this.open(workspaceId, from)))
+      this.#options.vault.seal(tx, workspaceId, sealedSecretName(to, name), value);
+    tx.put(notebookSecretRecords, { byName }, workspaceId, to);
   }
 
   /** Removes the secrets of a notebook that is deleted. */

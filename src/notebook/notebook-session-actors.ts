@@ -12,6 +12,7 @@ import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { Store } from '#storage/store.ts';
 import { titleOf } from './document.ts';
@@ -41,7 +42,7 @@ export interface SessionActorsOptions {
   /** Returns the handler of requests from a session's notebook code to the server. */
   readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
   /** Called when a session begins to close, to close its bound conversation in the same turn. Idempotent. */
-  readonly onClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
+  readonly onClosing: (workspaceId: WorkspaceId, sessionId: string, by: string | undefined) => void;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -59,6 +60,7 @@ export class SessionActors {
       restored: { type: 'restored' },
       homeOf: ({ notebookId }) => notebookId,
       isCounted: true,
+      refused: (code, context) => refusalFacts(code, occupationOf(context), context),
       shown: ({ environmentId, work, mode, openedAt, openedBy, phases, failure, earlyDeaths }) => ({
         links: [
           ...(environmentId === null ? [] : [{ kind: 'environment', id: environmentId }]),
@@ -103,7 +105,8 @@ export class SessionActors {
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
           store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
         },
-        closeBound: ({ context: { workspaceId, notebookId } }) => onClosing(workspaceId, notebookId),
+        closeBound: ({ context: { workspaceId, notebookId, closedBy } }) =>
+          onClosing(workspaceId, notebookId, closedBy ?? undefined),
       },
     });
   }
@@ -121,9 +124,20 @@ export class SessionActors {
       appOptions: serialization.app.options,
       script: headerOf(serialization.app.options),
       requirements: this.#options.requirementsOf(workspaceId),
+      workspaceId,
       uiValues: serialization.ui_values,
     };
   }
+}
+
+/**
+ * Returns the work of a session in the form that others see. Code calls show no run, because their
+ * run may belong to a private conversation.
+ */
+function occupationOf({ work }: SessionContext): Occupation | undefined {
+  if (work === null) return undefined;
+  const { kind, id, by } = work;
+  return { kind, runId: kind === 'run' ? id : undefined, by };
 }
 
 /** Returns the header of the notebook's file, where it has one. */

@@ -1,6 +1,10 @@
-/** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
+/**
+ * Lists notebook sessions by the time at which they were last opened. Listing neither restores nor
+ * wakes a session.
+ */
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
+import type { NotebookUrl } from '#src/core/notebook-url.ts';
 import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/wire/lists.ts';
 import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
@@ -12,13 +16,14 @@ import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { statusOf } from './notebook-session-record.ts';
 import { titleFilter } from './title-filter.ts';
 
-/** Which sessions of a workspace to list. Absent members filter nothing. */
+/** The filters of a list of notebook sessions. Absent members filter nothing. */
 export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
 
 export interface NotebookSessionListOptions {
   readonly store: Store;
   readonly actors: NotebookSessionActors;
   readonly titleOf: (workspaceId: WorkspaceId, notebookId: string) => string | null;
+  readonly urlOf: NotebookUrl;
 }
 
 export class NotebookSessionList {
@@ -68,6 +73,7 @@ export class NotebookSessionList {
       currentRunId: work?.kind === 'run' && !wasLost ? work.id : null,
       createdAt: openedAt ?? peek.createdAt,
       updatedAt: peek.updatedAt,
+      url: this.#options.urlOf(id),
     };
   }
 }

@@ -18,12 +18,15 @@ export class NotebookSessionPlaces {
     this.#times = new PlaceTimes(store, sessionPlaces);
   }
 
-  /** Returns the time of an opening, by which the session is listed. */
+  /** Returns the time of an opening, by which the list is sorted. */
   timeOfOpening(workspaceId: WorkspaceId): Timestamp {
     return this.#times.next(workspaceId);
   }
 
-  /** Notes that a session is opened. `before` is when it was opened the last time; null for a new one. */
+  /**
+   * Notes that a session is opened. `before` is the time of its previous opening; null for a new
+   * one.
+   */
   open(workspaceId: WorkspaceId, id: string, at: string, before: string | null): void {
     this.#store.write((tx) => {
       if (before !== null) tx.remove(sessionPlaces, workspaceId, placeOf(before, id));

@@ -1,4 +1,4 @@
-/** A notebook session as it is served, and the events that rebuild it for a new subscriber. */
+/** A notebook session in the form that the API returns, and the events that rebuild it for a new subscriber. */
 
 import {
   type Lifetime,
@@ -24,7 +24,7 @@ function expiryOf({ openedAt, lifetime }: Pick<SessionContext, 'openedAt' | 'lif
   return ttlS === null || openedAt === null ? null : timestamp(Date.parse(openedAt) + ttlS * 1000);
 }
 
-type SessionPeek = Peek<typeof notebookSessionMachine>;
+export type SessionPeek = Peek<typeof notebookSessionMachine>;
 
 export function statusOf({ snapshot }: SessionPeek): SessionStatus {
   const known = statuses.get(snapshot);
@@ -46,9 +46,10 @@ export function sessionRecord(
   peek: SessionPeek,
   { view: { cells }, startup, notes }: Shown,
   kernelFacts: Readonly<Record<string, unknown>>,
+  url: string,
 ): NotebookSession {
   const { context } = peek.snapshot;
-  // As with a sleeping session, the next use of a lost one starts a kernel.
+  // The next use of a lost session starts a kernel, as with a sleeping session.
   const wasLost = peek.isLost;
   const { ttlS, idleTimeoutS } = context.lifetime ?? NO_LIFETIME;
   const status = wasLost ? 'ready' : statusOf(peek);
@@ -72,10 +73,13 @@ export function sessionRecord(
       name: configOf(cell.options).name,
       status: shownStatus(cell),
       stale: cell.stale,
+      version: cell.version,
     })),
     kernel: hasKernel ? { ...kernelFacts, notes } : null,
     error: context.failure,
+    ...(status === 'closed' && context.closedBy != null ? { closedBy: context.closedBy } : {}),
     createdAt: context.openedAt ?? peek.createdAt,
     updatedAt: peek.updatedAt,
+    url,
   };
 }

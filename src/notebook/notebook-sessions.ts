@@ -13,6 +13,7 @@ import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import type { NotebookUrl } from '#src/core/notebook-url.ts';
 import { countOf, type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
@@ -29,6 +30,7 @@ import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 import { sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import type { SessionEnds } from './session-ends.ts';
+import { SessionJson } from './session-json.ts';
 import { referencedOutput } from './streamed-outputs.ts';
 import { NotebookView } from './view.ts';
 
@@ -50,15 +52,19 @@ export interface NotebookSessionsOptions {
   readonly plane: SessionPlane<LiveNotebook>;
   readonly places: NotebookSessionPlaces;
   readonly ends: SessionEnds;
+  readonly urlOf: NotebookUrl;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
-  /** How many sessions may have a kernel at once, in the server, in a workspace, and of each user in it; 0 means no limit. */
+  /**
+   * How many sessions may have a kernel at once: in the server, in a workspace, and of each user in
+   * a workspace. 0 means no limit.
+   */
   readonly maxSessions: number;
   readonly workspaceMaxSessions: LimitOf;
   readonly userMaxSessions: LimitOf;
 }
 
-/** A session that is used, as it was found: awake, being woken, or closed. */
+/** A session in use, with the state in which it was found: awake, being woken, or closed. */
 export interface SessionInUse {
   readonly session: ActorId;
   /** The open notebook; undefined when it was not in memory. */
@@ -78,6 +84,7 @@ const USER_SESSION_LIMIT: NamedLimit = {
 
 export class NotebookSessions {
   readonly #options: NotebookSessionsOptions;
+  readonly #json = new SessionJson();
 
   constructor(options: NotebookSessionsOptions) {
     this.#options = options;
@@ -108,14 +115,30 @@ export class NotebookSessions {
     return this.#record(session);
   }
 
-  /** Returns the session as it is served. Wakes one that is not closed. Throws `not_found`. */
+  /** Returns the session in the form that the API returns. Wakes it unless it is closed. Throws `not_found`. */
   record(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     return this.#record(this.ensureAwake(workspaceId, sessionId));
   }
 
+  /** Returns the result of `record` as JSON, unless its JSON is so long that it has to be written in slices. */
+  recordJson(workspaceId: WorkspaceId, sessionId: string): Uint8Array | NotebookSession {
+    const session = this.ensureAwake(workspaceId, sessionId);
+    const live = this.#options.liveNotebooks.peek(session);
+    if (live === undefined) return this.#record(session);
+    const { kernelFacts, urlOf } = this.#options;
+    const peek = this.#peek(session);
+    return this.#json.of(live, {
+      sessionId,
+      peek,
+      shown: live,
+      kernelFacts: kernelFacts(),
+      url: urlOf(sessionId),
+    });
+  }
+
   /**
-   * Reads a large notebook that is not in memory, in slices, so that its session can be used, or opened, at once when the promise
-   * has resolved. Returns undefined when there is nothing to wait for.
+   * Reads a large notebook that is not in memory, in slices. When the promise has resolved, its
+   * session can be used, or opened, at once. Returns undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string, isOpened = false): Promise<void> | undefined {
     const { liveNotebooks, notebooks, actors } = this.#options;
@@ -130,7 +153,7 @@ export class NotebookSessions {
     return Promise.all([document, outputs]).then(() => undefined);
   }
 
-  /** Calls `use`, which uses a session, once it is prepared, and returns its result. */
+  /** Prepares a session, and then returns the result of `use`, which uses the session. */
   whenReadable<T>(workspaceId: WorkspaceId, sessionId: string, use: () => T): T | Promise<T> {
     const prepared = this.prepare(workspaceId, sessionId);
     return prepared === undefined ? use() : prepared.then(use);
@@ -146,12 +169,35 @@ export class NotebookSessions {
     return statusOf(this.#peek({ workspaceId, id: sessionId })) === 'closed';
   }
 
+  /** Returns the mode of a session, and wakes nothing; undefined when it is closed. Throws `not_found`. */
+  modeOf(workspaceId: WorkspaceId, sessionId: string): NotebookSession['mode'] | undefined {
+    const peek = this.#peek({ workspaceId, id: sessionId });
+    return statusOf(peek) === 'closed' ? undefined : peek.snapshot.context.mode;
+  }
+
   /**
-   * Wakes a session that is not closed and returns its id. Throws `not_found`, and the refusal of `open` when there are
-   * too many.
+   * Wakes a session that is not closed and returns its id. Throws `not_found`, and the refusal of
+   * `open` when there are too many sessions.
    */
   ensureAwake(workspaceId: WorkspaceId, sessionId: string): ActorId {
     return this.use(workspaceId, sessionId).session;
+  }
+
+  /**
+   * Wakes a session whose notebook is to be changed, also while it is busy, and returns its id. Throws the errors of `ensureAwake`,
+   * `session_closed`, and `session_not_editable` for a session that runs its notebook as an app.
+   */
+  toEdit(workspaceId: WorkspaceId, sessionId: string): ActorId {
+    const peek = this.#peek({ workspaceId, id: sessionId });
+    const status = statusOf(peek);
+    if (status === 'closed' || status === 'closing')
+      throw new AppError('session_closed', `The session ${sessionId} is closed. To use it, open it again.`);
+    if (peek.snapshot.context.mode === 'run')
+      throw new AppError(
+        'session_not_editable',
+        `The session ${sessionId} is in run mode. To change the notebook, open it in edit mode.`,
+      );
+    return this.ensureAwake(workspaceId, sessionId);
   }
 
   /** Wakes a session as `ensureAwake` does, and returns its state. */
@@ -234,7 +280,7 @@ export class NotebookSessions {
   hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const { actors, liveNotebooks, ends } = this.#options;
     const session = { workspaceId, id: sessionId };
-    // Its kernel ended with its server, and asking the actor would start another one.
+    // The kernel ended with its server, and asking the actor would start another kernel.
     if (this.#peek(session).isLost) return this.#record(session);
     actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
     const record = this.#record(session);
@@ -244,8 +290,11 @@ export class NotebookSessions {
     return record;
   }
 
-  /** Closes the session; resolves with its final record once the kernel is gone. Throws `session_closed` when it is. */
-  async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSession> {
+  /**
+   * Closes the session in the name of the user `by`; resolves with its final record once the kernel
+   * is gone. Throws `session_closed` when the session is already closed.
+   */
+  async close(workspaceId: WorkspaceId, sessionId: string, by: string): Promise<NotebookSession> {
     const { actors } = this.#options;
     const session = { workspaceId, id: sessionId };
     this.#peek(session);
@@ -257,7 +306,7 @@ export class NotebookSessions {
         resolve();
       });
     });
-    actors.ask(session, { type: 'close' });
+    actors.ask(session, { type: 'close', by });
     await closed;
     return this.whenReadable(workspaceId, sessionId, () => this.#record(session));
   }
@@ -277,7 +326,10 @@ export class NotebookSessions {
     return this.#options.plane.follow(session, { lastEventId, observes, replay });
   }
 
-  /** Returns an output that events of the session name as an asset. Wakes nothing. Throws `not_found` when it is shown no more. */
+  /**
+   * Returns an output that events of the session name as an asset. Wakes nothing. Throws `not_found` when the notebook no longer
+   * shows it.
+   */
   asset(workspaceId: WorkspaceId, sessionId: string, assetId: string): CellOutput {
     const session = { workspaceId, id: sessionId };
     if (this.isClosed(workspaceId, sessionId)) throw notFound();
@@ -286,7 +338,10 @@ export class NotebookSessions {
     return output;
   }
 
-  /** Removes the closed session of a notebook that is deleted, if there was one, and its places in lists. */
+  /**
+   * Removes the closed session of a notebook that is deleted, if there was one, with its places in
+   * lists.
+   */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
     const { actors, places, ends } = this.#options;
     const session = { workspaceId, id: notebookId };
@@ -301,7 +356,7 @@ export class NotebookSessions {
     this.#options.actors.checkStored({ workspaceId, id: notebookId }, { type: 'changeSaved' });
   }
 
-  /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
+  /** Throws `at_capacity` or `quota_exceeded` when a limit allows no further session with a kernel. */
   #admit(workspaceId: WorkspaceId, userId: string | undefined): void {
     const { actors, maxSessions, workspaceMaxSessions, userMaxSessions } = this.#options;
     if (maxSessions > 0 && actors.residentsOfAll().length >= maxSessions) {
@@ -327,15 +382,15 @@ export class NotebookSessions {
 
   /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
   #record(session: ActorId): NotebookSession {
-    const { liveNotebooks, notebooks, kernelFacts } = this.#options;
+    const { liveNotebooks, notebooks, kernelFacts, urlOf } = this.#options;
     const { workspaceId, id } = session;
-    const saved = () => ({
-      view: new NotebookView(notebooks.cells(workspaceId, id)),
-      startup: null,
-      notes: [],
-    });
+    const saved = () => {
+      const document = notebooks.find(workspaceId, id); // none when it was deleted
+      const view = new NotebookView(document?.serialization.cells ?? [], document?.updatedAt);
+      return { view, startup: null, notes: [] };
+    };
     const shown = liveNotebooks.peek(session) ?? saved();
-    return sessionRecord(id, this.#peek(session), shown, kernelFacts());
+    return sessionRecord(id, this.#peek(session), shown, kernelFacts(), urlOf(id));
   }
 
   #replay(session: ActorId): Envelope[] {

@@ -22,6 +22,8 @@ import type { SessionWork } from './work/session-work.ts';
 
 export interface AgentCall {
   readonly callId: string;
+  /** The user whose prompt the agent answers. */
+  readonly by: string;
   /** The agent's run: the events of the call's work carry it. */
   readonly runId: string;
   readonly signal: AbortSignal;
@@ -71,7 +73,9 @@ export class NotebooksForAgents {
     return this.#options.sessions.prepare(workspaceId, sessionId);
   }
 
-  /** As `Notebooks.prepareBinding` says. Rejects when the signal aborts. */
+  /**
+   * Prepares a binding as described at `Notebooks.prepareBinding`. Rejects when the signal aborts.
+   */
   prepareBinding(
     workspaceId: WorkspaceId,
     sessionId: string,
@@ -127,12 +131,13 @@ export class NotebooksForAgents {
     workspaceId: WorkspaceId,
     sessionId: string,
     code: string,
-    { callId, runId, signal, trace }: AgentCall,
+    { callId, by, runId, signal, trace }: AgentCall,
   ): Promise<CodeResult & { readonly touchedCells: readonly string[] }> {
     await this.#whenFree(workspaceId, sessionId, signal);
-    const call = { code, keep: true, toolCallId: callId, runId, trace };
+    const call = { code, by, keep: true, toolCallId: callId, runId, trace };
     const { result } = await this.#options.codeCalls.begin(workspaceId, sessionId, call, signal);
-    // The call has the session to itself until it ends, so every change meanwhile is its work.
+    // The call has the session to itself until it ends, so every change until then is made by the
+    // call.
     const before = statesOf(this.#live(workspaceId, sessionId));
     const ended = await result;
     return { ...ended, touchedCells: touchedSince(before, this.#live(workspaceId, sessionId)) };
@@ -143,7 +148,7 @@ export class NotebooksForAgents {
     workspaceId: WorkspaceId,
     sessionId: string,
     asked: readonly string[],
-    { runId, signal, trace }: AgentCall,
+    { by, runId, signal, trace }: AgentCall,
   ): Promise<RanCells> {
     const { work, store } = this.#options;
     const session = await this.#whenFree(workspaceId, sessionId, signal);
@@ -152,7 +157,7 @@ export class NotebooksForAgents {
     const cellIds = live.view.cells.map(({ id }) => id).filter((id) => asked.includes(id));
     refuseStructuralErrors(live.view.ancestors(cellIds), (cellId) => live.view.get(cellId)?.structural ?? []);
     const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
-    const end = await work.call<CellsEnd>(session, { kind: 'code', edits: false, signal }, (_, resolve) =>
+    const end = await work.call<CellsEnd>(session, { kind: 'code', by, edits: false, signal }, (_, resolve) =>
       cellWork({ runId, trace, cellIds, live, keep, resolve }),
     );
     return ranCells(end, live);
@@ -163,7 +168,7 @@ export class NotebooksForAgents {
     return this.#options.liveNotebooks.of(session);
   }
 
-  /** Resolves when the session is in a state that does not end by itself, or after 30 s; the chart then decides. */
+  /** Resolves when the session is in a state that it does not leave by itself, or after 30 s; the chart then decides. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
     const { sessions, actors } = this.#options;
     await this.prepare(workspaceId, sessionId);
@@ -181,8 +186,8 @@ export class NotebooksForAgents {
 }
 
 /**
- * The members that change with each edit of a cell: the version of its code, and its settings, which are replaced as a
- * whole.
+ * The members that change with each edit of a cell: the version of its code, and its settings,
+ * which are replaced as a whole.
  */
 type CellStates = ReadonlyMap<string, { readonly version: number; readonly options: object }>;
 
@@ -190,7 +195,7 @@ function statesOf({ view }: LiveNotebook): CellStates {
   return new Map(view.cells.map(({ id, version, options }) => [id, { version, options }]));
 }
 
-/** Returns the ids of cells that are new or changed, then of those that are gone. */
+/** Returns the ids of new or changed cells, and then the ids of deleted cells. */
 function touchedSince(before: CellStates, live: LiveNotebook): string[] {
   const now = statesOf(live);
   const touched = [...now].flatMap(([id, { version, options }]) => {

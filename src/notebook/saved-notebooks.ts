@@ -5,14 +5,22 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
+import { type NotebookUrl, withUrl } from '#src/core/notebook-url.ts';
 import type { StateCheck } from '#src/core/refusals.ts';
 import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { NotebookFilters } from '#src/wire/lists.ts';
-import type { Cell, NotebookFields } from '#src/wire/notebook.ts';
+import type { NotebookFields, NotebookSummary, NotebookVersion } from '#src/wire/notebook.ts';
 import { checkCursor, idBounds, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
+import { RecordCache } from '#storage/record-cache.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
-import { notebookRecords, notebookSummaries } from '#storage/records/notebooks.ts';
+import {
+  type NotebookRecord,
+  notebookRecords,
+  notebookSummaries,
+  notebookVersionContents,
+  notebookVersions,
+} from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { type NotebookDocument, normalizeSerialization, withTitle } from './document.ts';
@@ -24,20 +32,56 @@ import {
   encodeNotebook,
   putNotebook,
 } from './notebook-encoding.ts';
+import {
+  beginsVersion,
+  type ChangeOrigin,
+  differs,
+  type EncodedVersion,
+  earlierVersions,
+  encodeVersion,
+  putVersion,
+} from './notebook-versions.ts';
 import { titleFilter } from './title-filter.ts';
 
-/** Which notebooks of a workspace to list. Absent members filter nothing. */
+/** The filters of a list of notebooks. Absent members filter nothing. */
 export type NotebookQuery = PageRequest & NotebookFilters;
 
 /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
 export type RefuseWhileOpen = (workspaceId: WorkspaceId, notebookId: string) => void;
 
-/** Whether all of some code parses; at once when that is known. */
-export type AllParse = (codes: readonly string[]) => boolean | Promise<boolean>;
+/** Returns whether all of some code parses. Returns no promise when that is known. */
+export type AllParse = (codes: readonly string[], workspaceId: WorkspaceId) => boolean | Promise<boolean>;
 
 export interface ServedNotebook {
   readonly json: Uint8Array;
   readonly updatedAt: string;
+}
+
+/** A notebook that is to be changed. */
+interface StoredNotebook extends ServedNotebook {
+  readonly versionSince: number | undefined;
+}
+
+/** A changed notebook, and the version that its change ends. */
+interface EncodedChange {
+  readonly notebook: EncodedNotebook;
+  readonly version: EncodedVersion | undefined;
+}
+
+/** The author of a change of a notebook, and the state that the caller expects. */
+export interface NotebookChangeOptions extends ChangeOrigin {
+  /** The `updatedAt` of the caller's last read. */
+  readonly expectedUpdatedAt: string;
+  readonly checkState?: StateCheck<string> | undefined;
+}
+
+/** A live session's change of its document. */
+export interface LiveChange {
+  /** The earlier state, which is the saved one. */
+  readonly before: NotebookDocument;
+  readonly after: NotebookDocument;
+  /** The author; undefined when it is not known. */
+  readonly by: string | undefined;
 }
 
 export interface SavedNotebooksOptions {
@@ -60,33 +104,65 @@ export class SavedNotebooks {
     this.#allParse = allParse;
   }
 
-  /** Creates a notebook, in the name of a user. Throws `duplicate_cell`, and `not_found` when the workspace has been deleted meanwhile. */
+  /**
+   * Creates a notebook in the name of a user. `also` writes into the same commit. Throws
+   * `duplicate_cell`, and `not_found` when the workspace has been deleted in the meantime.
+   */
   async create(
     workspaceId: WorkspaceId,
     fields: NotebookFields,
     createdBy?: string,
+    also: (tx: Transaction, notebookId: string) => void = () => {},
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
-    const valid = await this.#parses(fields);
+    const valid = await this.#parses(workspaceId, fields);
     const make = () => newDocument(fields, valid, createdBy);
     const { document, json } = await this.#new.create(workspaceId, isSmall(fields), make, (encoded) => {
       if (!workspaceExists(this.#store, workspaceId)) throw notFound();
-      this.#store.write((tx) => putNotebook(tx, workspaceId, encoded));
+      this.#store.write((tx) => {
+        putNotebook(tx, workspaceId, encoded);
+        also(tx, encoded.document.id);
+      });
     });
     return { document, json };
   }
 
-  /** Returns whether there is such a notebook. A workspace that was deleted has none, though they may be there still. */
+  /** Returns whether the notebook exists. A deleted workspace has no notebooks, even if their records are still stored. */
   exists(workspaceId: WorkspaceId, notebookId: string): boolean {
     return (
       this.#store.has(notebookSummaries, workspaceId, notebookId) && workspaceExists(this.#store, workspaceId)
     );
   }
 
-  /** The notebook as it is served, and when it last changed. Throws `not_found`. */
+  /** Returns the notebook in the form that the API returns, and the time of its last change. Throws `not_found`. */
   served(workspaceId: WorkspaceId, notebookId: string): ServedNotebook {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
     if (record === undefined) throw notFound();
     return { json: record.document, updatedAt: record.updatedAt };
+  }
+
+  /**
+   * Returns a function that reads a notebook and returns the result of `show`; it throws
+   * `not_found`. Results for small notebooks are kept until the notebook changes, so they must
+   * depend on nothing else.
+   */
+  createReader<V extends object>(
+    show: (notebook: ServedNotebook, notebookId: string) => V,
+  ): (workspaceId: WorkspaceId, notebookId: string) => V {
+    const shown = new RecordCache<NotebookRecord, V>(notebookRecords, ({ document: json, updatedAt }, id) =>
+      show({ json, updatedAt }, id),
+    );
+    return (workspaceId, notebookId) => {
+      const found = this.#store.compute(shown, workspaceId, notebookId);
+      if (found === undefined) throw notFound();
+      return found;
+    };
+  }
+
+  #stored(workspaceId: WorkspaceId, notebookId: string): StoredNotebook {
+    const record = this.#store.get(notebookRecords, workspaceId, notebookId);
+    if (record === undefined) throw notFound();
+    const { document: json, updatedAt, versionSince } = record;
+    return { json, updatedAt, versionSince };
   }
 
   json(workspaceId: WorkspaceId, notebookId: string): Uint8Array {
@@ -94,7 +170,7 @@ export class SavedNotebooks {
   }
 
   read(workspaceId: WorkspaceId, notebookId: string): NotebookDocument {
-    const document = this.#find(workspaceId, notebookId);
+    const document = this.find(workspaceId, notebookId);
     if (document === undefined) throw notFound();
     return document;
   }
@@ -121,12 +197,8 @@ export class SavedNotebooks {
     return inSlices(decodePrepared(this.json(workspaceId, notebookId)));
   }
 
-  /** The cells of a notebook; none when it was deleted. */
-  cells(workspaceId: WorkspaceId, notebookId: string): readonly Cell[] {
-    return this.#find(workspaceId, notebookId)?.serialization.cells ?? [];
-  }
-
-  #find(workspaceId: WorkspaceId, notebookId: string): NotebookDocument | undefined {
+  /** Returns a notebook; undefined when it was deleted. */
+  find(workspaceId: WorkspaceId, notebookId: string): NotebookDocument | undefined {
     const prepared = this.#prepared.get(placeOf(workspaceId, notebookId));
     if (prepared !== undefined && prepared.updatedAt === this.#updatedAt(workspaceId, notebookId))
       return prepared;
@@ -135,7 +207,7 @@ export class SavedNotebooks {
   }
 
   /** Resolves with a page of summaries in the order in which the notebooks were created. Rejects with `invalid_cursor`. */
-  async list(workspaceId: WorkspaceId, query: NotebookQuery): Promise<JsonPage> {
+  async list(workspaceId: WorkspaceId, query: NotebookQuery, urlOf: NotebookUrl): Promise<JsonPage> {
     checkCursor(query.after, (text) => isIdOf('notebook', text));
     const bounds = idBounds('notebook', query);
     const isWanted = titleFilter(query.title);
@@ -144,7 +216,8 @@ export class SavedNotebooks {
       page: query,
       entriesAfter: (after) =>
         this.#store.list(notebookSummaries, workspaceId, [], pageOf({ ...query, after }, bounds)),
-      itemOf: ({ title, metadata, summary }) => (isWanted(title) && hasPair(metadata) ? summary : undefined),
+      itemOf: ({ title, metadata, summary }, id) =>
+        isWanted(title) && hasPair(metadata) ? withUrl(summary, urlOf(id)) : undefined,
     });
   }
 
@@ -154,18 +227,18 @@ export class SavedNotebooks {
   }
 
   /**
-   * Replaces the given parts, when the notebook is still the one that was read and no session is open on it: then the
-   * live session owns the document.
+   * Replaces the given parts, if the notebook is still the one that was read and no session is open
+   * on it. While a session is open, it owns the document. The earlier state becomes a version, as
+   * `notebook-versions.ts` says.
    */
   async patch(
     workspaceId: WorkspaceId,
     notebookId: string,
-    expectedUpdatedAt: string,
     fields: NotebookFields,
-    checkState: StateCheck<string> = () => {},
+    { expectedUpdatedAt, checkState = () => {}, ...origin }: NotebookChangeOptions,
   ): Promise<ServedNotebook> {
-    const valid = await this.#parses(fields);
-    const before = this.served(workspaceId, notebookId);
+    const valid = await this.#parses(workspaceId, fields);
+    const before = this.#stored(workspaceId, notebookId);
     const check = (updatedAt: string) => {
       if (!workspaceExists(this.#store, workspaceId)) throw notFound();
       this.#refuseWhileOpen(workspaceId, notebookId);
@@ -173,9 +246,9 @@ export class SavedNotebooks {
       if (!isSameInstant(updatedAt, expectedUpdatedAt)) throw staleUpdate(updatedAt);
     };
     check(before.updatedAt);
-    const steps = changed(before, fields, valid);
+    const steps = changed(before, fields, { valid, origin });
     const isSmallChange = isSmall(fields) && before.json.byteLength <= MAX_SIZE_AT_ONCE;
-    const encoded = isSmallChange ? atOnce(steps) : await inSlices(steps);
+    const { notebook, version } = isSmallChange ? atOnce(steps) : await inSlices(steps);
     return this.#store.write((tx) => {
       if (!isSmallChange) {
         const updatedAt = this.#updatedAt(workspaceId, notebookId);
@@ -183,16 +256,64 @@ export class SavedNotebooks {
         check(updatedAt);
         if (updatedAt !== before.updatedAt) throw staleUpdate(updatedAt);
       }
-      putNotebook(tx, workspaceId, encoded);
-      return { json: encoded.json, updatedAt: encoded.document.updatedAt };
+      if (version !== undefined) putVersion(tx, workspaceId, notebookId, version);
+      putNotebook(tx, workspaceId, notebook);
+      return { json: notebook.json, updatedAt: notebook.document.updatedAt };
     });
   }
 
-  /** Saves the document of a live session. */
-  save(workspaceId: WorkspaceId, document: NotebookDocument): NotebookDocument {
+  /** Returns the present version of a notebook, and then the earlier ones, newest first. Throws `not_found`. */
+  versions(workspaceId: WorkspaceId, notebookId: string): NotebookVersion[] {
+    const record = this.#store.get(notebookSummaries, workspaceId, notebookId);
+    if (record === undefined) throw notFound();
+    const { title, cellCount, updatedBy, updatedAt } = JSON.parse(
+      Buffer.from(record.summary).toString('utf8'),
+    ) as NotebookSummary;
+    const people = updatedBy === undefined ? {} : { updatedBy };
+    const present = { updatedAt, ...people, title, cellCount, isCurrent: true };
+    return [present, ...earlierVersions(this.#store, workspaceId, notebookId)];
+  }
+
+  /** Returns the JSON of a version, the present one included. Throws `not_found`. */
+  version(workspaceId: WorkspaceId, notebookId: string, updatedAt: string): Uint8Array {
+    const present = this.served(workspaceId, notebookId);
+    if (present.updatedAt === updatedAt) return present.json;
+    const earlier = this.#store.get(notebookVersionContents, workspaceId, notebookId, updatedAt);
+    if (earlier === undefined) throw notFound();
+    return earlier;
+  }
+
+  /** Gives a notebook the content of an earlier version. Rejects with `not_found`, and as `patch` does. */
+  async restore(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    version: string,
+    change: NotebookChangeOptions,
+  ): Promise<ServedNotebook> {
+    const content = this.version(workspaceId, notebookId, version);
+    const { serialization, datasourceSlugs, variables, metadata } = await inSlices(decodeNotebook(content));
+    const fields = { serialization, datasourceSlugs, variables, metadata: metadata ?? {} };
+    return this.patch(workspaceId, notebookId, fields, { ...change, isReplacement: true });
+  }
+
+  /**
+   * Saves the document of a live session. The earlier state becomes a version, as
+   * `notebook-versions.ts` says.
+   */
+  save(workspaceId: WorkspaceId, { before, after, by }: LiveChange): NotebookDocument {
+    const { id } = after;
     return this.#store.write((tx) => {
-      const saved = { ...document, updatedAt: timestampAfter(this.#updatedAt(workspaceId, document.id)) };
-      putNotebook(tx, workspaceId, atOnce(encodeNotebook(saved)));
+      const stored = this.#timesOf(workspaceId, id);
+      const saved = authored(after, by, timestampAfter(stored?.updatedAt));
+      const nowMs = Date.parse(saved.updatedAt);
+      const replaced = { document: before, versionSince: stored?.versionSince };
+      const begins = stored !== undefined && beginsVersion(replaced, { by }, nowMs);
+      if (begins) {
+        const json = this.json(workspaceId, id);
+        putVersion(tx, workspaceId, id, atOnce(encodeVersion(before, json, saved.updatedAt)));
+      }
+      const versionSince = begins ? nowMs : (stored?.versionSince ?? nowMs);
+      putNotebook(tx, workspaceId, atOnce(encodeNotebook(saved, versionSince)));
       return saved;
     });
   }
@@ -205,26 +326,38 @@ export class SavedNotebooks {
     checkState(updatedAt);
   }
 
-  /** Returns when the notebook last changed, from its small part; undefined when it is deleted. */
+  /**
+   * Returns when the notebook last changed, from the small part of its record; undefined when it is
+   * deleted.
+   */
   #updatedAt(workspaceId: WorkspaceId, notebookId: string): string | undefined {
+    return this.#timesOf(workspaceId, notebookId)?.updatedAt;
+  }
+
+  #timesOf(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+  ): Pick<StoredNotebook, 'updatedAt' | 'versionSince'> | undefined {
     const record = this.#store.get(notebookSummaries, workspaceId, notebookId);
     if (record === undefined) return undefined;
     const { updatedAt } = JSON.parse(Buffer.from(record.summary).toString('utf8')) as { updatedAt: string };
-    return updatedAt;
+    return { updatedAt, versionSince: record.versionSince };
   }
 
-  /** Removes the notebook itself, so that nobody finds it any more. */
+  /** Removes the notebook itself, so that it can no longer be found. */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
     tx.remove(notebookRecords, workspaceId, notebookId);
     tx.remove(notebookSummaries, workspaceId, notebookId);
+    tx.remove(notebookVersions, workspaceId, notebookId);
   }
 
-  #parses({ serialization }: NotebookFields): boolean | Promise<boolean> {
-    return this.#allParse((serialization?.cells ?? []).map((cell) => cell.code));
+  #parses(workspaceId: WorkspaceId, { serialization }: NotebookFields): boolean | Promise<boolean> {
+    const codes = (serialization?.cells ?? []).map((cell) => cell.code);
+    return this.#allParse(codes, workspaceId);
   }
 }
 
-/** Long enough for a decision that waits for its turn among several workers. */
+/** Long enough for a decision that has to wait for its turn among several workers. */
 const PREPARED_MS = 1000;
 
 function isSmall(fields: NotebookFields): boolean {
@@ -243,11 +376,12 @@ function newDocument(
   createdBy: string | undefined,
 ): NotebookDocument {
   const id = newId<NotebookId>('notebook');
-  const now = timestamp(timeOfId(id)); // so that the order of ids is the order of times
+  const now = timestamp(timeOfId(id)); // taken from the id, so that notebooks have one order by id and by time
   return {
     id,
     ...(createdBy === undefined ? {} : { createdBy }),
     createdAt: now,
+    ...(createdBy === undefined ? {} : { updatedBy: createdBy }),
     updatedAt: now,
     serialization: withTitle(normalizeSerialization(fields.serialization ?? {}, valid), fields.title),
     datasourceSlugs: fields.datasourceSlugs ?? [],
@@ -256,18 +390,31 @@ function newDocument(
   };
 }
 
-/** Returns the notebook with the given parts replaced, and its JSON. */
+/**
+ * Returns the notebook in the state after its author's last change. If the author is unknown, the
+ * member is left out.
+ */
+function authored(
+  { updatedBy: _, ...document }: NotebookDocument,
+  by: string | undefined,
+  updatedAt: string,
+): NotebookDocument {
+  return { ...document, ...(by === undefined ? {} : { updatedBy: by }), updatedAt };
+}
+
+/** Returns the notebook with the given parts replaced, and the version that ends with the change. */
 function* changed(
-  before: ServedNotebook,
+  before: StoredNotebook,
   fields: NotebookFields,
-  valid: boolean,
-): Generator<undefined, EncodedNotebook> {
+  { valid, origin }: { readonly valid: boolean; readonly origin: ChangeOrigin },
+): Generator<undefined, EncodedChange> {
   const current = yield* decodeNotebook(before.json);
   const { serialization, datasourceSlugs, variables, title } = fields;
   const { metadata, ...others } = current;
-  const document = {
+  const updatedAt = timestampAfter(before.updatedAt);
+  const document: NotebookDocument = {
     ...others,
-    updatedAt: timestampAfter(before.updatedAt),
+    updatedAt,
     serialization: withTitle(
       serialization === undefined ? current.serialization : normalizeSerialization(serialization, valid),
       title,
@@ -276,7 +423,14 @@ function* changed(
     variables: variables ?? current.variables,
     ...shownMetadata(fields.metadata ?? metadata),
   };
-  return yield* encodeNotebook(document);
+  const nowMs = Date.parse(updatedAt);
+  const replaced = { document: current, versionSince: before.versionSince };
+  const isOther = beginsVersion(replaced, origin, nowMs) && differs(current, document);
+  const version = isOther ? yield* encodeVersion(current, before.json, updatedAt) : undefined;
+  const versionSince = isOther ? nowMs : (before.versionSince ?? nowMs);
+  // Equal content keeps its author, so that it is not counted among the next author's version.
+  const author = isOther ? origin.by : current.updatedBy;
+  return { notebook: yield* encodeNotebook(authored(document, author, updatedAt), versionSince), version };
 }
 
 function placeOf(workspaceId: WorkspaceId, notebookId: string): string {

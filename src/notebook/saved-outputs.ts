@@ -1,6 +1,6 @@
 /**
- * The last outputs of a notebook's cells, which are stored apart from the notebook. A large output is a blob, which the
- * asset of its run shares.
+ * The last outputs of a notebook's cells. They are stored apart from the notebook. A large output
+ * is a blob, which it shares with the asset of its run.
  */
 
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
@@ -19,6 +19,8 @@ import type { NotebookDocument } from './document.ts';
 import type { NotebookView } from './view.ts';
 
 const MAX_OUTPUTS_AT_ONCE = 100;
+/** The state of all widgets is saved like the output of a cell with this id. No cell has it, because of the control character. */
+const WIDGETS = '\u0001widgets';
 
 /** The output of a cell, and the mark of the code that produced it. */
 export interface SavedOutput {
@@ -59,6 +61,11 @@ export function keepOutputs(
         cell.id,
       );
     }
+    const widgets = view.takeWidgets();
+    if (widgets === undefined) return;
+    const data = { channel: 'output', mimetype: 'application/json', data: widgets, timestamp: 0 } as const;
+    const output = widgets === '[]' ? null : data;
+    putOutput(tx, { output, console: [], code: '' }, contents, workspaceId, sessionId, WIDGETS);
   });
 }
 
@@ -131,7 +138,10 @@ function readOutput(store: Pick<Store, 'get'>, record: CellOutputRecord, ...scop
   return { output, console: console.flatMap((entry) => entry ?? []), code };
 }
 
-/** The saved outputs of `cells`, read one by one: the caller stops when it has enough. Outputs of other code are left out. */
+/**
+ * Yields the saved outputs of `cells`, reading them one by one, so that the caller can stop when it
+ * has enough. Outputs of other code are left out.
+ */
 export function* outputsOf(
   store: Store,
   workspaceId: WorkspaceId,
@@ -144,6 +154,15 @@ export function* outputsOf(
     const isOfThisCode = record !== undefined && (record.code === code || record.code === codeMark(cell));
     if (isOfThisCode) yield [cell_id, readOutput(store, record, workspaceId, notebookId)];
   }
+}
+
+/** Returns the saved state of the widgets of a notebook, as its kernel has sent it; undefined when there is none or it is damaged. */
+export function widgetsOf(store: Store, workspaceId: WorkspaceId, notebookId: string): string | undefined {
+  const data = unlessDamaged(() => {
+    const record = store.get(cellOutputRecords, workspaceId, notebookId, WIDGETS);
+    return record && readOutput(store, record, workspaceId, notebookId).output?.data;
+  });
+  return typeof data === 'string' ? data : undefined;
 }
 
 /**
@@ -164,6 +183,7 @@ export function* readOutputs(
     for (const { id, value } of store.list(cellOutputRecords, workspaceId, [notebookId], page)) {
       count++;
       after = id;
+      if (id === WIDGETS) continue;
       const output = unlessDamaged(() => readOutput(store, value, workspaceId, notebookId));
       if (output !== undefined) outputs.set(id, output);
       isLarge = (value.held ?? []).length > 0;

@@ -11,7 +11,7 @@ export interface SavedState {
 
 /** Returns the view of a notebook without a kernel: its cells are stale and have their last outputs. */
 export function savedView({ document, outputs }: SavedState): NotebookView {
-  const view = new NotebookView(document.serialization.cells);
+  const view = new NotebookView(document.serialization.cells, document.updatedAt);
   for (const [cellId, saved] of outputs) {
     const cell = view.get(cellId);
     if (cell === undefined) continue;

@@ -1,6 +1,7 @@
 /**
- * The index of sessions that end by themselves, by the time at which each is to be looked at next. It is written in the home of a
- * session: when that is opened or closed, when it leaves memory, and when `EndingSessions` finds it in use. A use itself writes nothing.
+ * The index of sessions that end by themselves, by the time at which each must be checked next. It
+ * is written in the home of a session: when the session is opened or closed, when it leaves memory,
+ * and when `EndingSessions` finds it in use. A use itself writes nothing.
  */
 import type { Lifetime } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
@@ -33,8 +34,9 @@ export class SessionEnds {
   }
 
   /**
-   * Notes that a session was last used at `usedMs`, in milliseconds since 1970, and has it looked at again when it may have to end.
-   * `isExact` says that it is not used any more without coming back into memory.
+   * Notes that a session was last used at `usedMs`, in milliseconds since 1970, and has it checked
+   * again when it may have to end. `isExact` says that it cannot be used again without coming back
+   * into memory.
    */
   used(session: ActorId, usedMs: number, isExact: boolean): void {
     const end = this.of(session);
@@ -53,13 +55,19 @@ export class SessionEnds {
     this.used({ workspaceId, id }, lastUseOf(live), true);
   }
 
-  /** Notes that a session is being ended, so that its environment is closed after it, even when the server dies in between. */
+  /**
+   * Notes that a session is about to be ended, so that its environment is closed afterwards, even
+   * if the server dies in between.
+   */
   ending(session: ActorId, environmentId: string): void {
     const end = this.of(session);
     if (end !== undefined) this.#put(session, { ...end, endingIn: environmentId });
   }
 
-  /** Notes that a session was closed: it has no end any more, unless its environment is still to be closed. */
+  /**
+   * Notes that a session was closed. Its entry is removed, unless its environment is still to be
+   * closed.
+   */
   closed(session: ActorId): void {
     const end = this.of(session);
     if (end !== undefined && end.endingIn === undefined) this.#store.write((tx) => this.erase(tx, session));

@@ -1,4 +1,4 @@
-/** Ends what runs in a notebook session, whatever it is: a run, a code call, or the check of new code. */
+/** Ends the work of a notebook session: a run, a code call, or the check of new code. */
 import type { RunId, WorkspaceId } from '#src/core/ids.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { SessionInterruption } from '#src/wire/session.ts';
@@ -21,8 +21,9 @@ export class SessionInterruptions {
   }
 
   /**
-   * Interrupts the present work of a session. A run is cancelled; the caller of code gets a result. Returns that nothing ran when the
-   * session has no work, and wakes nothing. Throws `not_found` and `session_closed`.
+   * Interrupts the present work of a session. A run is cancelled; the caller of code gets a result.
+   * When the session has no work, returns that nothing ran. Wakes nothing. Throws `not_found` and
+   * `session_closed`.
    */
   interrupt(workspaceId: WorkspaceId, sessionId: string): SessionInterruption {
     const { actors, sessions, runs, work } = this.#options;

@@ -1,34 +1,31 @@
 /**
- * Outputs as events carry them. A large value is a reference in its event; the session serves the value as long as the notebook
- * shows it. So no frame with outputs or printed text has more than 1 MiB, the lowest limit that clients are known to have. The limits
- * here are chosen for that: a value within `MAX_INLINE_BYTES` has up to 384 KiB as JSON, and its text up to 120 KiB.
+ * Outputs as events carry them. A large value is a reference in its event; the session serves the
+ * value as long as the notebook shows it. So no frame with outputs or printed text has more than 1
+ * MiB, the lowest limit that clients are known to have. The limits here are chosen for that: a
+ * value within `MAX_INLINE_BYTES` has up to 384 KiB as JSON, and its text up to 120 KiB.
  */
 import { createHash } from 'node:crypto';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { AssetId } from '#src/core/ids.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
-import { isHighSurrogate } from '#src/core/utf8.ts';
 import { MAX_INLINE_BYTES, unbundle } from '#src/runs/run-output.ts';
+import { beginning, bytesOfJson, end, fits, MAX_PIECE_CHARS } from '#src/sessions/event-size.ts';
 import type { EventData } from '#src/wire/events.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { CodeResult } from '#src/wire/session.ts';
 
-/** A byte of a text has up to six bytes in JSON: `\u001b`. */
-const MAX_ESCAPED_BYTES = 6;
-/** The most characters of one piece of printed text: 768 KiB as JSON. */
-const MAX_PIECE_CHARS = 128 * 1024;
-/** The most bytes of a table as JSON. An output with a larger one has none. */
+/** The most bytes of a table as JSON. An output with a larger table has no table. */
 const MAX_TABLE_BYTES = 256 * 1024;
-/** The most bytes of the entries of a console in one event. A single entry may have more, and then has its event to itself. */
+/**
+ * The most bytes of the entries of a console in one event. A single entry may have more; it then
+ * has an event to itself.
+ */
 const MAX_ENTRIES_BYTES = 128 * 1024;
 /** The most bytes of each text printed in the event of a code call. Events `console-output` have all of it. */
 const MAX_PRINTED_BYTES = 64 * 1024;
 /** The most bytes of the figures, and of the errors, in the event of a code call. */
 const MAX_FIGURES_BYTES = 64 * 1024;
 const MAX_ERRORS_BYTES = 48 * 1024;
-
-/** `isShortJson` charges each value so many characters; the JSON of a value has at least one. */
-const CHARGED_CHARS = 8;
 
 /** The outputs that a notebook shows, each with the cell that shows it. */
 export type ShownOutputs = Iterable<readonly [cellId: string, CellOutput]>;
@@ -50,7 +47,10 @@ function referenceTo(cellId: string, output: CellOutput): AssetId {
   return id;
 }
 
-/** Returns the large output with this id among those that a notebook shows; undefined when none of them has it. */
+/**
+ * Returns the large output with this id among the outputs that a notebook shows; undefined when it
+ * shows none with this id.
+ */
 export function referencedOutput(shown: ShownOutputs, assetId: string): CellOutput | undefined {
   for (const [cellId, output] of shown)
     if (isLarge(output.data) && referenceTo(cellId, output) === assetId) return output;
@@ -115,21 +115,6 @@ function entryLists(entries: readonly Output[]): Output[][] {
   return lists;
 }
 
-/** Returns printed text in pieces for one event each. A piece ends with a line where it can. */
-export function piecesOfText(text: string): string[] {
-  const pieces: string[] = [];
-  let from = 0;
-  while (text.length - from > MAX_PIECE_CHARS) {
-    const end = from + MAX_PIECE_CHARS;
-    const lineEnd = text.lastIndexOf('\n', end - 1) + 1;
-    const cut = isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
-    const piece = text.slice(from, lineEnd > from + MAX_PIECE_CHARS / 2 ? lineEnd : cut);
-    pieces.push(piece);
-    from += piece.length;
-  }
-  return [...pieces, text.slice(from)];
-}
-
 /**
  * Returns the result of a code call as its event carries it. `output` and `figures` are its value and its figures, each with the cell
  * that shows it.
@@ -185,29 +170,6 @@ function shortPrinted(text: string): string {
   return `${head}\n… ${text.length - head.length - tail.length} characters left out …\n${tail}`;
 }
 
-/** Returns the beginning of a text that has at most so many bytes as JSON. */
-function beginning(text: string, maxBytes: number): string {
-  let length = Math.min(text.length, maxBytes);
-  for (;;) {
-    if (isHighSurrogate(text.charCodeAt(length - 1))) length--;
-    const size = bytesOfJson(text.slice(0, length));
-    if (size <= maxBytes) return text.slice(0, length);
-    length = Math.floor((length * maxBytes) / size) - 1;
-  }
-}
-
-/** Returns the end of a text that has at most so many bytes as JSON. */
-function end(text: string, maxBytes: number): string {
-  let length = Math.min(text.length, maxBytes);
-  for (;;) {
-    if (isHighSurrogate(text.charCodeAt(text.length - length - 1))) length--;
-    const part = text.slice(text.length - length);
-    const size = bytesOfJson(part);
-    if (size <= maxBytes) return part;
-    length = Math.floor((length * maxBytes) / size) - 1;
-  }
-}
-
 /** Returns whether a value becomes a reference. */
 function isLarge(data: CellOutput['data']): boolean {
   if (typeof data === 'string')
@@ -220,14 +182,4 @@ function describedBy({ text, table }: CellOutput): Pick<Output, 'text' | 'table'
     ...(text === undefined ? {} : { text }),
     ...(table === undefined || !fits(table, MAX_TABLE_BYTES) ? {} : { table }),
   };
-}
-
-/** Returns whether the JSON of a value has at most so many bytes. Small values are not encoded to find out. */
-function fits(value: unknown, maxBytes: number): boolean {
-  if (isShortJson(value, maxBytes / MAX_ESCAPED_BYTES)) return true;
-  return isShortJson(value, CHARGED_CHARS * maxBytes) && bytesOfJson(value) <= maxBytes;
-}
-
-function bytesOfJson(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value));
 }

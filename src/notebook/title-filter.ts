@@ -1,4 +1,6 @@
-/** Returns a test of titles: whether they contain `part`, ignoring case. Without a part everything passes. */
+/**
+ * Returns a test of whether titles contain `part`, ignoring case. Without a part, all titles pass.
+ */
 export function titleFilter(part: string | undefined): (title: string | null) => boolean {
   if (part === undefined) return () => true;
   const wanted = folded(part);

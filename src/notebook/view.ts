@@ -1,6 +1,7 @@
 /**
- * The known state of an open notebook's cells: the document, and the kernel's reports about each cell. Pure state: it
- * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
+ * The known state of an open notebook's cells: the document, and the kernel's reports about each
+ * cell. It is pure state: it applies the kernel's messages and never asks the kernel. It outlives
+ * kernels; `kernelLost` notes that one is gone.
  */
 import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/confined/kernel/messages.ts';
 import type { Cell } from '#src/wire/notebook.ts';
@@ -14,24 +15,35 @@ export interface ViewCell {
   readonly id: string;
   code: string;
   options: Readonly<Record<string, unknown>>;
-  /** Counts the changes of the code, because code mode refuses edits of a version that was not read. */
+  /**
+   * Grows with each saved change of the code, the name or the settings. A cell never gets an
+   * earlier version again, even if it was deleted and made anew or the server was restarted. So a
+   * change that names a version cannot undo a change that its author has not seen.
+   */
   version: number;
+  /** The version of the code as the kernel's code mode counts it, which refuses edits of code that was not read. */
+  codeVersion: number;
   activity: 'idle' | 'queued' | 'running' | 'disabled-transitively';
   stale: boolean;
   output: CellOutput | null;
   console: ConsoleTail;
+  /**
+   * The cell's last run in this kernel: the code, when it began, and how long it took (null while
+   * it runs). Null before the first run.
+   */
+  ran: { readonly code: string; readonly beganS: number; ms: number | null } | null;
   /** How its last run ended; null while it has not run in this kernel. */
   ended: CellStatus;
   structural: readonly CellError[];
 }
 
-/** The most code that a kernel may add to a notebook. `MAX_HELD_CHARS` limits its outputs. */
-const MAX_CODE_CHARS = 16 * 2 ** 20;
+/** The most code to which a notebook may grow while it is open. `MAX_HELD_CHARS` limits its outputs. */
+export const MAX_CODE_CHARS = 16 * 2 ** 20;
 /**
- * The most cells that a kernel may make. With more, a notebook cannot be worked with, because each cell costs
+ * The most cells that an open notebook may have. With more, a notebook cannot be worked with, because each cell costs
  * something with every change.
  */
-const MAX_CELLS = 10_000;
+export const MAX_CELLS = 10_000;
 /** The memory of a variable, and of each mention of a cell by its id, in addition to the text of the name or the id. */
 const VARIABLE_CHARS = 100;
 const CELL_MENTION_CHARS = 20;
@@ -47,19 +59,38 @@ export class NotebookView {
   #codeLength = 0;
   /** The output of the code outside of cells, which is never a cell. */
   #scratch = { output: null as CellOutput | null, console: new ConsoleTail() };
-  /** The keys are `output <cell id>`, `errors <cell id>`, the console object of a cell, and `variables`. */
+  #widgets: string | undefined;
+  /** The keys are `output <cell id>`, `errors <cell id>`, the console object of a cell, `variables` and `widgets`. */
   readonly #held = new HeldChars();
+  /**
+   * The version for cells that change now. Two saves of a notebook are never in the same
+   * millisecond, so no cell has had this version yet.
+   */
+  #nextVersion: number;
 
-  constructor(cells: readonly Cell[]) {
+  /** Takes the cells of a notebook that was saved at `updatedAt`. */
+  constructor(cells: readonly Cell[], updatedAt: string = new Date(0).toISOString()) {
+    this.#nextVersion = Date.parse(updatedAt);
     for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
+    this.saved(updatedAt);
+  }
+
+  /** Notes that the changes until now were saved at this time. */
+  saved(updatedAt: string): void {
+    this.#nextVersion = Date.parse(updatedAt) + 1;
   }
 
   get cells(): readonly ViewCell[] {
     return [...this.#cells.values()];
   }
-  /** Whether a kernel may add so much code, in a new cell or in one that it has. */
+  /** How many cells, and characters of code, may be added. */
+  get room(): { readonly cells: number; readonly chars: number } {
+    return { cells: MAX_CELLS - this.#cells.size, chars: MAX_CODE_CHARS - this.#codeLength };
+  }
+  /** Returns whether this much more code fits, in a new cell or an existing one. Shorter code always fits. */
   hasRoomFor(codeLength: number, inNewCell: boolean): boolean {
-    return this.#codeLength + codeLength <= MAX_CODE_CHARS && !(inNewCell && this.#cells.size >= MAX_CELLS);
+    const { cells, chars } = this.room;
+    return (codeLength <= 0 || codeLength <= chars) && !(inNewCell && cells <= 0);
   }
   get variables(): VariableGraph {
     return this.#variables;
@@ -68,16 +99,20 @@ export class NotebookView {
     return this.#cells.get(cellId);
   }
 
-  add(id: string, code: string, options: Readonly<Record<string, unknown>>): ViewCell {
+  /** Adds a cell at the end. `isRead` says whether the kernel's code mode has made it, which then knows its code. */
+  add(id: string, code: string, options: Readonly<Record<string, unknown>>, isRead = true): ViewCell {
+    const version = this.#nextVersion;
     const cell: ViewCell = {
       id,
       code,
       options,
-      version: 0,
+      version,
+      codeVersion: isRead ? 0 : version, // higher than the version that it has read of any earlier cell with this id
       activity: 'idle',
       stale: true,
       output: null,
       console: new ConsoleTail(),
+      ran: null,
       ended: null,
       structural: [],
     };
@@ -95,7 +130,10 @@ export class NotebookView {
     return this.#cells.delete(cellId);
   }
 
-  /** Orders the cells by these ids. Unknown ids are ignored; cells that are not named keep their order after the others. */
+  /**
+   * Sorts the cells in the order of these ids. Unknown ids are ignored; cells that are not named
+   * keep their order after the others.
+   */
   reorder(order: readonly string[]): void {
     const sorted = new Map<string, ViewCell>();
     for (const id of [...order, ...this.#cells.keys()]) {
@@ -109,10 +147,16 @@ export class NotebookView {
     if (cell.code === code) return;
     this.#codeLength += code.length - cell.code.length;
     cell.code = code;
-    cell.version++;
+    cell.version = this.#nextVersion;
+    cell.codeVersion++;
     cell.structural = [];
     this.#held.set(`errors ${cell.id}`, 0);
     cell.stale = true;
+  }
+
+  setOptions(cell: ViewCell, options: Readonly<Record<string, unknown>>): void {
+    cell.options = options;
+    cell.version = this.#nextVersion;
   }
 
   /** Sets the variables that the kernel has. None are kept when they and their names take too much memory. */
@@ -121,11 +165,31 @@ export class NotebookView {
     this.#dependencies = this.#dependenciesBy(this.#variables);
   }
 
-  /** Null members keep the known values; an empty console clears the console, entries are appended. */
+  /** Sets the state of widgets that `takeWidgets` returns next. There is none when it takes too much memory. */
+  setWidgets(widgets: string): void {
+    this.#widgets = this.#held.admit('widgets', widgets.length) ? widgets : undefined;
+  }
+
+  /** Returns the state of all widgets if it has changed since the last call, and forgets it. */
+  takeWidgets(): string | undefined {
+    const widgets = this.#widgets;
+    this.#widgets = undefined;
+    this.#held.set('widgets', 0);
+    return widgets;
+  }
+
+  /**
+   * Null members keep the known values. An empty console clears the console, and otherwise its
+   * entries are appended.
+   */
   applyCellOp(op: CellOp): ViewCell | undefined {
     const cell = this.#cells.get(op.cellId);
     if (cell === undefined) return undefined;
-    if (op.status !== null) cell.activity = op.status;
+    if (op.status !== null) {
+      cell.activity = op.status;
+      if (op.status === 'running') cell.ran = { code: cell.code, beganS: op.timestamp, ms: null };
+      else if (cell.ran?.ms === null) cell.ran.ms = Math.max(0, (op.timestamp - cell.ran.beganS) * 1000);
+    }
     if (op.staleInputs !== null) cell.stale = op.staleInputs;
     if (op.output !== null) cell.output = this.#admitOutput(op.cellId, op.output);
     if (op.console?.length === 0) {
@@ -143,14 +207,14 @@ export class NotebookView {
       if (entry.channel === 'media') this.#addToConsole(this.#scratch, entry);
   }
 
-  /** Forgets what the last code outside of cells has shown. */
+  /** Forgets the outputs of the last code outside of cells. */
   clearScratch(): void {
     this.#held.set(`output ${SCRATCH}`, 0);
     this.#held.set(this.#scratch.console, 0);
     this.#scratch = { output: null, console: new ConsoleTail() };
   }
 
-  /** Yields the values and figures that are shown, each with its cell; those of code outside of cells included. */
+  /** Yields the displayed values and figures, each with its cell, including those of code outside of cells. */
   *shown(): Generator<readonly [cellId: string, CellOutput], undefined> {
     for (const { id, output, console } of [...this.#cells.values(), { id: SCRATCH, ...this.#scratch }]) {
       if (output !== null) yield [id, output];
@@ -158,7 +222,7 @@ export class NotebookView {
     }
   }
 
-  /** Gives a cell its output of the last time the notebook was open. */
+  /** Gives a cell the output that it had when the notebook was last open. */
   restore(cell: ViewCell, output: CellOutput | null, console: readonly CellOutput[]): void {
     cell.output = output === null ? null : this.#admitOutput(cell.id, output);
     for (const entry of console) this.#addToConsole(cell, entry);
@@ -202,17 +266,18 @@ export class NotebookView {
     return changed;
   }
 
-  /** Everything the kernel held is gone: outputs stay to be shown, every cell is stale. */
+  /** Notes that all state of the kernel is lost: outputs stay visible, and every cell is stale. */
   kernelLost(): void {
     for (const cell of this.#cells.values()) {
       cell.activity = 'idle';
       cell.stale = true;
       cell.ended = null;
+      cell.ran = null;
     }
     this.setVariables([]);
   }
 
-  /** Whether any cell has errors of structure. */
+  /** Whether any cell has structural errors. */
   get hasStructuralErrors(): boolean {
     for (const { structural } of this.#cells.values()) if (structural.length > 0) return true;
     return false;
@@ -240,7 +305,10 @@ function charsOfVariables(variables: VariableGraph): number {
   );
 }
 
-/** Its code has not run to its end, even if the kernel marks it as fresh: it runs again before its dependents. */
+/**
+ * The code of the cell has not run to its end, even if the kernel marks the cell as fresh. So it
+ * runs again before its dependents.
+ */
 function isUnfinished(status: CellStatus): boolean {
   return status === null || status === 'interrupted' || status === 'cancelled';
 }

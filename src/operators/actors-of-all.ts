@@ -1,6 +1,7 @@
 /**
- * The actors of a workspace in all workers, for operators. Each worker has some of them in memory and returns those;
- * the first worker asked also returns the actors that every worker reads from the store.
+ * The actors of a workspace in all workers, for operators. Each worker has some of them in memory
+ * and returns those. The first worker that is asked also returns the actors that every worker can
+ * read from the store.
  */
 import { mergePages } from '#src/actors/actor-list.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';

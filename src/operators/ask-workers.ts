@@ -1,7 +1,9 @@
 /** Asks the other workers for state that only they have in memory, within a limit of time. */
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 
-/** A worker that has not answered by then is left out, and the answer says so. */
+/**
+ * A worker that has not answered by then is left out, and the answer says how many were left out.
+ */
 export const MAX_WAIT_MS = 5_000;
 
 export interface OtherAnswers<T> {
@@ -17,7 +19,7 @@ export async function askWorkers<T>(
   payload: unknown,
 ): Promise<OtherAnswers<T>> {
   if (cluster.size === 1) return { answers: [] };
-  // A worker being replaced has lost its state, so its missing answer is not counted.
+  // A worker that is being replaced has lost its state, so its missing answer is not counted.
   const asked = cluster.living - 1;
   const answers = (await cluster.askOthers(topic, payload, MAX_WAIT_MS)) as readonly T[];
   return { answers, silentWorkers: Math.max(0, asked - answers.length) };

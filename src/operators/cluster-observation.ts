@@ -15,12 +15,15 @@ export interface OwnObservation {
   readonly log: () => readonly string[];
 }
 
-/** The same observation of the whole server. */
+/** The observation of the whole server, in the same form. */
 export interface ClusterObservation extends Omit<OwnObservation, 'log'> {
   readonly log: () => Promise<ServerLog>;
 }
 
-/** Returns the observation of the whole server; `own` is that of this worker, and `primaryLog` reads the lines of the primary. */
+/**
+ * Returns the observation of the whole server. `own` is the observation of this worker, and
+ * `primaryLog` reads the lines of the primary.
+ */
 export function observeCluster(
   own: OwnObservation,
   cluster: Cluster,

@@ -7,7 +7,7 @@ export interface StateOfWorker {
   readonly state: ServerState;
 }
 
-/** Returns the state of the server. The first of `parts` is that of the worker that was asked. */
+/** Returns the state of the server. The first of `parts` comes from the worker that was asked. */
 export function mergeStates(parts: readonly StateOfWorker[], silentWorkers: number): ServerState {
   const [own] = parts;
   if (own === undefined) throw new Error('A server has at least one worker.');

@@ -7,7 +7,15 @@ export interface KernelWithProcess {
   readonly workspaceId: string;
   readonly sessionId: string;
   readonly pid: number;
+  /** The kernel node on which the process is; null: this machine. */
+  readonly node: string | null;
 }
+
+/** The use of the kernels on each node, by process id there. */
+export type UseOnNodes = ReadonlyMap<
+  string,
+  readonly Pick<KernelUsage, 'pid' | 'cpuSeconds' | 'memoryBytes'>[]
+>;
 
 export interface KernelSample {
   readonly sampledAt: string;
@@ -18,20 +26,21 @@ export interface KernelSample {
 /** Readers within this time share a sample. */
 const MIN_FRESH_MS = 500;
 /**
- * A sample of many processes is shared for longer, so that reading takes this share of the time at most: fewer than one of a
- * hundred requests may wait for it.
+ * A sample of many processes is shared for longer, so that reading takes at most this share of the
+ * time: fewer than one in a hundred requests may have to wait for it.
  */
 const MAX_SHARE = 1 / 150;
 /** The longest time for which a sample is shared, even when reading takes long, as it does on a busy machine. */
 const MAX_FRESH_MS = 5_000;
 const OTHERS_FOR_MS = 10_000;
-/** The most processes of one kernel: further ones are not followed. */
+/** The most processes of one kernel. Further processes are not followed. */
 const MAX_PROCESSES = 200;
 const TICKS_PER_S = 100;
 
 /** Reads the use of kernels and their child processes, on demand. */
 export class KernelSampler {
   readonly #kernels: () => Iterable<KernelWithProcess>;
+  readonly #askNodes: (() => Promise<UseOnNodes>) | undefined;
   #running: Promise<KernelSample> | undefined;
   #freshUntilMs = 0;
   /** The processes of the kernels in the last sample, by pid and start: whether each is the first of a namespace. */
@@ -42,8 +51,10 @@ export class KernelSampler {
   /** The last sample that was complete. */
   latest: KernelSample = { sampledAt: timestamp(), kernels: [] };
 
-  constructor(kernels: () => Iterable<KernelWithProcess>) {
+  /** `askNodes` resolves with the use on kernel nodes; absent: there are none. */
+  constructor(kernels: () => Iterable<KernelWithProcess>, askNodes?: () => Promise<UseOnNodes>) {
     this.#kernels = kernels;
+    this.#askNodes = askNodes;
   }
 
   /** Rejects with the system's error when the processes cannot be read; the next call reads them again. */
@@ -66,8 +77,10 @@ export class KernelSampler {
 
   async #take(): Promise<KernelSample> {
     const beganAtMs = performance.now();
-    const places = [...this.#kernels()];
-    // A number may be used again, and a process that was made ahead becomes a kernel.
+    const all = [...this.#kernels()];
+    const places = all.filter(({ node }) => node === null);
+    const remote = await this.#onNodes(all.filter(({ node }) => node !== null));
+    // A process number may be used again, and a process that was made ahead may become a kernel.
     if (beganAtMs > this.#othersUntilMs || places.some(({ pid }) => this.#others.has(pid))) {
       this.#others.clear();
       this.#othersUntilMs = beganAtMs + OTHERS_FOR_MS;
@@ -82,13 +95,23 @@ export class KernelSampler {
       const isFirst = this.#firsts.get(key) ?? isFirstOfNamespace(pid);
       firsts.set(key, isFirst);
       const usage = usageOf(pid, root, table, isFirst, (part) => this.#others.delete(part));
-      return [{ workspaceId, sessionId, pid, ...usage }];
+      return [{ workspaceId, sessionId, node: null, pid, ...usage }];
     });
+    kernels.push(...remote);
     this.#firsts = firsts;
     kernels.sort((a, b) => b.memoryBytes - a.memoryBytes);
     this.#freshUntilMs = beganAtMs + freshForMs(table.workedMs);
     this.latest = { sampledAt: timestamp(), kernels };
     return this.latest;
+  }
+
+  async #onNodes(places: readonly KernelWithProcess[]): Promise<KernelUsage[]> {
+    if (places.length === 0 || this.#askNodes === undefined) return [];
+    const use = await this.#askNodes();
+    return places.flatMap((place): KernelUsage[] => {
+      const found = use.get(place.node ?? '')?.find(({ pid }) => pid === place.pid);
+      return found === undefined ? [] : [{ ...place, ...found }];
+    });
   }
 }
 

@@ -8,9 +8,10 @@ import type { RootLog } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { NodeList } from '#src/wire/nodes.ts';
 import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';
-import { KernelSampler, type KernelWithProcess } from './kernel-usage.ts';
+import { KernelSampler, type KernelWithProcess, type UseOnNodes } from './kernel-usage.ts';
 import { kernelsOfAll } from './kernels-of-all.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer, type StorageCondition } from './server-gauges.ts';
@@ -27,6 +28,8 @@ export interface OperationsOptions {
   /** The folder of the store. */
   readonly storePath: string;
   readonly kernels: () => Iterable<KernelWithProcess>;
+  /** Resolves with the use of kernels on nodes; absent: there are no nodes. */
+  readonly askNodes: (() => Promise<UseOnNodes>) | undefined;
   /** Resolves with the last lines of the process above the workers; with none in a server of one process. */
   readonly primaryLog: () => Promise<readonly string[]>;
   /** The event stream of the load. */
@@ -35,11 +38,13 @@ export interface OperationsOptions {
   readonly warnings: () => readonly OperatorWarning[];
   readonly condition: () => StorageCondition;
   readonly isReady: () => boolean;
+  /** The kernel nodes, in the one process that reports them; with `enabled` false in all others. */
+  readonly nodes: () => NodeList;
 }
 
 export interface Operations {
   readonly observation: ServerObservation;
-  /** Tells all subscribers of the load to connect again. */
+  /** Makes all subscribers of the load connect again. */
   readonly resyncAll: () => void;
   /** Adds the gauges, and begins to time commits. */
   readonly begin: () => void;
@@ -48,9 +53,9 @@ export interface Operations {
 /** Opens the views. `stack` stops the samplers. */
 export function openOperators(options: OperationsOptions, stack: AsyncDisposableStack): Operations {
   const { log, metrics, host } = options;
-  const kernels = new KernelSampler(options.kernels);
+  const kernels = new KernelSampler(options.kernels, options.askNodes);
   const state = stack.use(new ServerStateReader({ ...options, kernels }));
-  // A reader of its own: an interval that somebody else has read would be missing in it.
+  // A separate reader, because an interval that another reader has read would be missing here.
   const watched = stack.use(new ServerStateReader({ ...options, kernels }));
   const cluster = observeCluster(
     {

@@ -7,7 +7,10 @@ export interface ProcessFact {
   /** Processor time of the process and of its children that have ended. */
   readonly cpuSeconds: number;
   readonly memoryBytes: number;
-  /** Distinguishes it, with its number, from a later process with the same number. */
+  /**
+   * Together with the process number, distinguishes this process from a later one with the same
+   * number.
+   */
   readonly startedAtTicks: number;
 }
 
@@ -18,7 +21,7 @@ export interface ProcessTable {
   readonly workedMs: number;
 }
 
-/** Processes that are read in one turn of the event loop: each takes some 25 µs. */
+/** How many processes are read in one turn of the event loop. Each takes some 25 µs. */
 const MAX_READ = 10;
 /** Linux reports processor time in hundredths of a second, for any frequency of its own clock. */
 const TICKS_PER_S = 100;
@@ -54,8 +57,8 @@ export async function readProcesses(skipped: ReadonlySet<number>): Promise<Proce
 function factOf(pid: number): ProcessFact | undefined {
   const stat = beginningOf(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The name before them may hold spaces and brackets. proc(5) counts from 1: state is 3, the parent 4, utime to cstime 14 to
-  // 17, the start 22, and resident pages 24.
+  // The name before these fields may contain spaces and brackets. proc(5) counts from 1: state is
+  // 3, the parent 4, utime to cstime 14 to 17, the start 22, and resident pages 24.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 24 - 2);
   const at = (number: number) => Number(fields[number - 3]);
   return {
@@ -66,7 +69,7 @@ function factOf(pid: number): ProcessFact | undefined {
   };
 }
 
-/** Returns the beginning of a file; undefined when it is gone. */
+/** Returns the beginning of a file; undefined when the file does not exist any more. */
 export function beginningOf(path: string): string | undefined {
   let fd: number;
   try {
@@ -77,7 +80,7 @@ export function beginningOf(path: string): string | undefined {
   try {
     return buffer.toString('latin1', 0, readSync(fd, buffer, 0, MAX_STAT_BYTES, 0));
   } catch {
-    return undefined; // it has ended meanwhile
+    return undefined; // the process has ended in the meantime
   } finally {
     closeSync(fd);
   }

@@ -4,7 +4,7 @@ import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { Readiness } from '#src/wire/health.ts';
 
 export interface ReadinessFacts {
-  /** Load balancers are to send nothing new any more. */
+  /** Load balancers must send no new requests. */
   readonly isLeaving: boolean;
   readonly host: Pick<KernelHost, 'state' | 'problem'>;
   /** Warnings for operators. */

@@ -1,6 +1,6 @@
 /**
- * The load of the server as an event stream. It is measured once for all followers, each measurement is encoded once,
- * and nothing is measured without followers.
+ * The load of the server as an event stream. It is measured once for all followers, each
+ * measurement is encoded once, and nothing is measured without followers.
  */
 import type { Log } from '#src/core/log.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
@@ -23,10 +23,10 @@ export class ServerEvents implements Disposable {
   readonly #options: ServerEventsOptions;
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | undefined;
-  /** Ends the current measuring; a new one when the first follower comes. */
+  /** Ends the present measuring. When the first follower comes, a new one begins. */
   #watch: AbortController | undefined;
   #sampledAt = '';
-  /** Whether the last measurement failed, so that a fault that lasts is logged once. */
+  /** Whether the last measurement failed, so that a persistent fault is logged only once. */
   #hasFailed = false;
 
   constructor(options: ServerEventsOptions) {
@@ -57,7 +57,9 @@ export class ServerEvents implements Disposable {
     this.#rest();
   }
 
-  /** Measures now and again after each interval, also after a failure, until `gone` aborts. Never rejects. */
+  /**
+   * Measures now and after each interval, even after a failure, until `gone` aborts. Never rejects.
+   */
   async #measure(gone: AbortSignal): Promise<void> {
     try {
       const data = await this.#options.load();

@@ -1,4 +1,7 @@
-/** The metrics that are read from the parts of the server when somebody asks, and cost nothing otherwise. */
+/**
+ * The metrics that are read from the parts of the server only on request, and cost nothing
+ * otherwise.
+ */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
@@ -8,6 +11,7 @@ import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
 import { addProcessGauges } from '#src/metrics/process-gauges.ts';
 import type { Sample } from '#src/metrics/registry.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { NodeList } from '#src/wire/nodes.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSampler } from './kernel-usage.ts';
 
@@ -34,6 +38,8 @@ export interface ObservedServer {
   readonly warnings: () => readonly OperatorWarning[];
   readonly condition: () => StorageCondition;
   readonly isReady: () => boolean;
+  /** The kernel nodes, in the one process that reports them; with `enabled` false in all others. */
+  readonly nodes: () => NodeList;
 }
 
 /** Adds the gauges, and begins to time commits. Disposing of the result stops the sampling. */
@@ -48,6 +54,7 @@ export function observeServer({
   warnings,
   condition,
   isReady,
+  nodes,
 }: ObservedServer): Disposable {
   const { registry } = metrics;
   const one = (value: number): Sample[] => [[[], value]];
@@ -75,7 +82,22 @@ export function observeServer({
     () => one(kernels.latest.kernels.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)),
   );
   registry.observedGauge({ name: 'troupe_kernels', help: 'Kernels that run.' }, [], () =>
-    one([...host.kernelPids()].length),
+    one(host.kernelCount),
+  );
+  registry.observedGauge(
+    { name: 'troupe_nodes', help: 'Kernel nodes, by state; absent without nodes.' },
+    ['state'],
+    () => {
+      const { enabled, items } = nodes();
+      if (!enabled) return [];
+      const states = ['joined', 'draining', 'away'] as const;
+      return states.map((state) => [[state], items.filter((node) => node.state === state).length]);
+    },
+  );
+  registry.observedGauge(
+    { name: 'troupe_kernels_waiting', help: 'Kernels that wait for a node with room; absent without nodes.' },
+    [],
+    () => (nodes().enabled ? one(nodes().waiting) : []),
   );
   registry.observedGauge(
     {

@@ -1,4 +1,7 @@
-/** The state of the whole server, for operators. It is read when somebody asks, and costs nothing otherwise. */
+/**
+ * The state of the whole server, for operators. It is read only on request, and costs nothing
+ * otherwise.
+ */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
@@ -60,7 +63,10 @@ export class ServerStateReader implements Disposable {
     this.#delay[Symbol.dispose]();
   }
 
-  /** Readers that share a sample of the kernels share all of it, so that its figures are of one moment. */
+  /**
+   * Readers that share a sample of the kernels share the whole sample, so that its figures are of
+   * one moment.
+   */
   async #sampled(): Promise<{ readonly sample: KernelSample; readonly load: Load }> {
     const sample = await this.#options.kernels.sampleOrLatest();
     if (this.#latest?.sample !== sample) this.#latest = { sample, load: this.#load(sample) };

@@ -11,9 +11,12 @@ type Group = Exclude<keyof StoredUsage, 'bytes' | 'records' | 'complete' | 'coun
 const GROUPS: Readonly<Record<string, Group>> = {
   notebook: 'notebooks',
   'notebook-summary': 'notebooks',
+  'notebook-versions': 'notebooks',
+  'notebook-version': 'notebooks',
   'cell-output': 'notebooks',
   run: 'runs',
   'run-summary': 'runs',
+  'run-printed': 'runs',
   'run-index': 'runs',
   'session-run': 'runs',
   'agent-run': 'runs',
@@ -32,7 +35,7 @@ const BYTES_IN_A_TURN = 512 * 1024;
 const RECORDS_IN_A_TURN = 500;
 /** How long a request waits for a new count. */
 const MAX_WAIT_MS = 1_000;
-/** A count is shown for this long, and for this many times as long as it took. */
+/** A count is shown for this long, or for this many times as long as it took. */
 const MIN_AGE_MS = 5_000;
 const AGE_FACTOR = 9;
 
@@ -46,7 +49,7 @@ interface Count {
 
 interface Known {
   readonly usage: StoredUsage;
-  /** Until this time, by the monotonic clock, it is shown without another count. */
+  /** Until this time, by the monotonic clock, the count is shown without another one. */
   readonly validUntilMs: number;
 }
 
@@ -64,8 +67,8 @@ export class StoredUsageCounter {
   }
 
   /**
-   * Resolves with the recent use of the store by the workspace. When a new count takes long, returns the previous one,
-   * or without one the counts so far.
+   * Resolves with the recent use of the store by the workspace. When a new count takes long,
+   * returns the previous one. Without a previous count, returns the sum so far.
    */
   async of(workspaceId: WorkspaceId): Promise<StoredUsage> {
     const known = this.#known.get(workspaceId);

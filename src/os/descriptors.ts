@@ -6,17 +6,19 @@ const O_CLOEXEC = 0o2000000;
 const [F_SETFD, FD_CLOEXEC] = [2, 1];
 
 /**
- * Closes the descriptors that the launcher left open. Node.js marks the descriptors that it opens, and those that it
- * finds among the first ones, close-on-exec; all others are inherited. Call it before a native library opens anything.
+ * Closes the descriptors that the launcher left open. Node.js marks as close-on-exec the
+ * descriptors that it opens, and those that it finds among the first ones; all others are
+ * inherited. Call it before a native library opens anything.
  */
 export function closeInherited(): void {
   for (const descriptor of inheritable()) closeSync(descriptor);
 }
 
 /**
- * Marks every descriptor close-on-exec, because native libraries open some without the mark. Call it in the turn in
- * which such a library did, since a program started in between inherits them. Resolves also where the native call is
- * missing: the kernel host closes inherited descriptors.
+ * Marks every descriptor close-on-exec, because native libraries open some without the mark. Call
+ * it in the turn in which such a library did that, because a program started in between would
+ * inherit them. If the native call is missing, this resolves without effect: the kernel host closes
+ * inherited descriptors.
  */
 export async function loadCloseOnExec(): Promise<() => void> {
   if (process.platform !== 'linux') return () => {};
@@ -31,7 +33,10 @@ export async function loadCloseOnExec(): Promise<() => void> {
   }
 }
 
-/** Returns the descriptors above standard error that a program started now would have; none without /proc. */
+/**
+ * Returns the descriptors above standard error that a program started now would inherit; none
+ * without /proc.
+ */
 export function inheritable(): number[] {
   return openDescriptors().filter((descriptor) => descriptor > STDERR && isInheritable(descriptor));
 }
@@ -46,7 +51,10 @@ function isInheritable(descriptor: number): boolean {
   }
 }
 
-/** Returns the descriptor with which this process has a file open; undefined when it has not, and without /proc. */
+/**
+ * Returns the descriptor with which this process has a file open; undefined when it has not opened
+ * the file, and without /proc.
+ */
 export function descriptorOf(device: number, inode: number): number | undefined {
   return openDescriptors().find((descriptor) => {
     try {
@@ -58,7 +66,10 @@ export function descriptorOf(device: number, inode: number): number | undefined 
   });
 }
 
-/** Returns the open descriptors of this process and the one that reads the list; none without /proc. */
+/**
+ * Returns the open descriptors of this process, including the descriptor that reads the list; none
+ * without /proc.
+ */
 export function openDescriptors(): number[] {
   try {
     return readdirSync('/proc/self/fd').map(Number);

@@ -13,7 +13,7 @@ export async function loadFileLock(): Promise<FileLock | undefined> {
 
 /** Locks that several may share. */
 export interface SharedFileLock {
-  /** Locks the file together with others. Returns false when another descriptor has it alone. Never waits. */
+  /** Locks the file together with others. Returns false when another descriptor has locked it exclusively. Never waits. */
   share(descriptor: number): boolean;
   /** Locks the file for this descriptor alone. Returns false when another descriptor holds a lock. Never waits. */
   own(descriptor: number): boolean;

@@ -16,7 +16,7 @@ const SOCK_STREAM_CLOEXEC_NONBLOCK = 0o2004001;
 const O_CLOEXEC = 0o2000000;
 const [SOL_SOCKET, SO_REUSEADDR, SO_ACCEPTCONN] = [1, 2, 30];
 const [IPPROTO_IPV6, IPV6_V6ONLY] = [41, 26];
-/** The lengths of `sockaddr_in` and `sockaddr_in6`, and where the address begins in each. */
+/** The lengths of `sockaddr_in` and `sockaddr_in6`, and the place of the address in each. */
 const SHAPE = { bytes: 16, address: 4 };
 const SHAPE_6 = { bytes: 28, address: 8 };
 const PORT_OFFSET = 2;
@@ -26,11 +26,11 @@ const BACKLOG = 4096;
 
 export interface BoundSocket {
   readonly descriptor: number;
-  /** The requested port, or the one that the system chose when that is 0. */
+  /** The requested port, or the one that the system chose for port 0. */
   readonly port: number;
 }
 
-/** An address on which this process could not listen. `code` is that of the system, such as `EADDRINUSE`. */
+/** An address on which this process could not listen. `code` is the system's error code, such as `EADDRINUSE`. */
 class BindError extends Error {
   readonly code: string;
 
@@ -41,8 +41,8 @@ class BindError extends Error {
 }
 
 /**
- * Binds a socket that processes which inherit it can listen on. Until one of them does, clients are refused. Throws a
- * `BindError`, or the error of the lookup when `host` is an unknown name.
+ * Binds a socket on which processes that inherit it can listen. Until one of them listens, clients
+ * are refused. Throws a `BindError`, or the error of the lookup when `host` is an unknown name.
  */
 export async function bindListener(host: string, port: number): Promise<BoundSocket> {
   const { bind } = await loadSockets();
@@ -50,10 +50,12 @@ export async function bindListener(host: string, port: number): Promise<BoundSoc
 }
 
 /**
- * Keeps other programs from listening on `port` at addresses that clients of this machine may try in place of the server's own,
- * because `localhost` is both 127.0.0.1 and ::1: on the loopback address of either family, or, where the server listens on all
- * addresses of one family, on all of the other. These sockets refuse clients. Resolves with the addresses that another program
- * holds; addresses that the machine does not have are no danger. The sockets stay open until this process ends.
+ * Keeps other programs from listening on `port` at addresses that clients of this machine may use
+ * in place of the server's own, because `localhost` is both 127.0.0.1 and ::1. It occupies the
+ * loopback address of either family or, where the server listens on all addresses of one family,
+ * all addresses of the other. These sockets refuse clients. Resolves with the addresses that
+ * another program has; addresses that the machine lacks are no danger. The sockets stay open until
+ * this process ends.
  */
 export async function holdOtherFamily(host: string, port: number): Promise<string[]> {
   const own = await addressOf(host);
@@ -62,8 +64,8 @@ export async function holdOtherFamily(host: string, port: number): Promise<strin
   return others.filter((address) => {
     if (address === own) return false;
     try {
-      // This socket does not listen. Without SO_REUSEADDR it keeps every other socket from listening on its address, also one
-      // with that option.
+      // This socket does not listen. Because it lacks SO_REUSEADDR, no other socket can listen on
+      // its address, not even one with that option.
       setOption(bind(address, port).descriptor, SOL_SOCKET, SO_REUSEADDR, 0);
       return false;
     } catch (error) {
@@ -73,19 +75,23 @@ export async function holdOtherFamily(host: string, port: number): Promise<strin
 }
 
 /**
- * Has an inherited socket queue connections for all processes that accept from it. Only from then on no other program of this
- * user can listen in its place. Rejects with a `BindError`.
+ * Makes an inherited socket queue connections for all processes that accept from it. From then on,
+ * no other program of this user can listen in its place. Rejects with a `BindError`.
  */
 export async function listenOnInherited(descriptor: number): Promise<void> {
   (await loadSockets()).listen(descriptor, BACKLOG);
 }
 
 /**
- * A listening socket that this process has inherited. Neither Node.js nor uWebSockets.js can accept from one, so they listen on a
- * port of their own, and the inherited socket takes the place of that one before the event loop watches it.
+ * A listening socket that this process has inherited. Neither Node.js nor uWebSockets.js can accept
+ * from such a socket. So they listen on a port of their own, and the inherited socket replaces the
+ * socket of that port before the event loop watches it.
  */
 export interface InheritedListener {
-  /** Puts the inherited socket in the place of another descriptor of this process. Call it in the turn that opened that one. */
+  /**
+   * Replaces another descriptor of this process by the inherited socket. Call it in the turn that
+   * opened the other one.
+   */
   replace(descriptor: number): void;
   /** Puts a socket from which nothing can be accepted there. */
   silence(descriptor: number): void;

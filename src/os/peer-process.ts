@@ -6,7 +6,7 @@ const SOL_SOCKET = 1;
 /** The same on x64 and arm64, as SO_PEERPIDFD, which exists since Linux 6.5. */
 const SO_PEERCRED = 17;
 const SO_PEERPIDFD = 77;
-/** The same on every processor. */
+/** This number is the same on every processor. */
 const SYS_PIDFD_SEND_SIGNAL = 424;
 const INT_BYTES = 4;
 /** A `struct ucred`: pid, uid and gid. */
@@ -74,8 +74,8 @@ export function parentOf(pid: number): number | undefined {
 }
 
 /**
- * Returns the descriptor of a socket, or undefined when it is closed. Node.js has it only in the socket's inner
- * handle.
+ * Returns the descriptor of a socket, or undefined when it is closed. Node.js keeps it only in the
+ * socket's inner handle.
  */
 function descriptorOf(socket: Socket): number | undefined {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null };

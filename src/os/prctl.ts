@@ -8,17 +8,19 @@ const SIGKILL = 9;
 type Prctl = (option: number, a: number, b: number, c: number, d: number) => number;
 
 /**
- * Has the system kill this process when its parent ends, even when it is stopped or never comes back to its event loop. A parent that
- * has ended before is not noticed. Returns `undefined` on success, else the reason why this machine cannot do it.
+ * Has the system kill this process when its parent ends, even if this process is stopped or its
+ * event loop hangs. If the parent has already ended, that is not noticed. Returns `undefined` on
+ * success, otherwise the reason why this machine cannot do it.
  */
 export function dieWithParent(): Promise<string | undefined> {
   return attempt((prctl) => prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) === 0);
 }
 
 /**
- * Makes this process undumpable, so that only root can trace it, read its memory, environment and descriptors under /proc, or make it
- * leave a core file: its memory holds keys, and other processes may have the same user. Children that run another program are not
- * affected. Returns `undefined` on success, else the reason why this machine cannot do it.
+ * Makes this process undumpable, because its memory holds keys and other processes may have the
+ * same user. Then only root can trace it, read its memory, environment and descriptors under /proc,
+ * or make it leave a core file. Children that run another program are not affected. Returns
+ * `undefined` on success, otherwise the reason why this machine cannot do it.
  */
 export function becomeUndumpable(): Promise<string | undefined> {
   return attempt((prctl) => {

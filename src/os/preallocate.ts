@@ -3,8 +3,9 @@
 const KEEP_SIZE = 1;
 
 /**
- * Sets aside the bytes from `offset` on, without changing the file's size. Resolves with whether they are set aside now:
- * not when the disk is full, or when its file system cannot do it. Bytes that are set aside already count.
+ * Sets aside the bytes from `offset` on, without changing the file's size. Resolves with whether
+ * they are set aside now, which fails when the disk is full or the file system cannot do it. Bytes
+ * that are set aside already count.
  */
 export type Preallocate = (descriptor: number, offset: number, bytes: number) => Promise<boolean>;
 

@@ -6,7 +6,10 @@ import { availableParallelism } from 'node:os';
 const QUOTA_FILE = '/sys/fs/cgroup/cpu.max';
 const OLD_QUOTA_FILES = ['/sys/fs/cgroup/cpu/cpu.cfs_quota_us', '/sys/fs/cgroup/cpu/cpu.cfs_period_us'];
 
-/** Returns the number of processors; less, and not always whole, where a control group limits the processor time. */
+/**
+ * Returns the number of processors. Where a control group limits the processor time, the number is
+ * smaller, and not always whole.
+ */
 export function usableProcessors(): number {
   return Math.min(availableParallelism(), quota());
 }

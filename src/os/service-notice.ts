@@ -1,6 +1,7 @@
 /**
- * Notices of the server to the service manager that started it (sd_notify(3)): that it is ready, that it stops, how far it is,
- * and that it needs longer. Node.js has no datagrams over unix sockets.
+ * Notices of the server to the service manager that started it (sd_notify(3)). They say that the
+ * server is ready, that it stops, how far it has come, or that it needs longer. Node.js has no
+ * datagrams over unix sockets.
  */
 
 const AF_UNIX = 1;

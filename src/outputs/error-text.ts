@@ -1,7 +1,10 @@
 /** Errors of cells in words, for people and models. Notebook code can send anything as an error, so every member is checked. */
 import { parsedOrText } from './python-json.ts';
 
-/** The members of marimo's tagged errors that are read here; which ones there are depends on `type`. */
+/**
+ * The members of marimo's tagged errors that are read here. `type` determines which of them an
+ * error has.
+ */
 interface CellErrorMembers {
   readonly type?: unknown;
   readonly msg?: unknown;
@@ -16,8 +19,8 @@ interface CellErrorMembers {
 type LabelOf = (cellId: string) => string;
 
 /**
- * Returns the message of an error, without the exception's type. `labelOf` returns the name of a cell; by default that is
- * its id.
+ * Returns the message of an error, without the exception's type. `labelOf` returns the name of a
+ * cell; by default the name is the id.
  */
 export function errorMessage(error: CellErrorMembers, labelOf: LabelOf = String): string {
   switch (error.type) {
@@ -35,9 +38,10 @@ export function errorMessage(error: CellErrorMembers, labelOf: LabelOf = String)
 }
 
 /**
- * Returns the text of an output that consists of errors. That is the server's own `text` where there is one, because it names the
- * other cells; otherwise it is one line for each error, by the same rule as in `shown_output.py`: the exception's type and its
- * message, or a message that begins with the type (or needs none) as it is.
+ * Returns the text of an output that consists of errors. If the server has added a `text`, that is
+ * the result, because it names the other cells. Otherwise the result has one line for each error,
+ * by the same rule as in `shown_output.py`: the exception's type and its message, or the message
+ * alone when it begins with the type or needs none.
  */
 export function errorsText(data: unknown, text?: string): string {
   if (text !== undefined) return text.trimEnd();

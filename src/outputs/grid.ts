@@ -24,7 +24,7 @@ export function valueText(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value !== 'object') return String(value);
   const members = Object.entries(value);
-  // marimo's way to write an integer beyond 2^53
+  // marimo writes an integer beyond 2^53 as `{ $bigint }`.
   return members.length === 1 && members[0]?.[0] === '$bigint'
     ? String(members[0][1])
     : JSON.stringify(value);

@@ -6,7 +6,10 @@ import type { Grid } from './grid.ts';
 import { type MarimoElement, readMarimoElement } from './marimo-element.ts';
 import { TextFlow } from './text-flow.ts';
 
-/** The parser. It is handed over, because it is thirty files, which a server need not load until it has HTML to read. */
+/**
+ * The parser. It is passed as an argument, because it consists of thirty files, which a server need
+ * not load until it has HTML to read.
+ */
 type HtmlParser = typeof import('htmlparser2');
 type Node = ReturnType<HtmlParser['parseDocument']>['children'][number];
 type Tag = Extract<Node, { attribs: object }>;
@@ -27,8 +30,8 @@ export interface HtmlView {
 }
 
 /**
- * Elements in each other beyond which nothing is read. People nest a few dozen; each takes some of the stack, and the parser looks
- * through all open elements at each end tag.
+ * Elements nested more deeply than this are not read. People nest a few dozen. Each level takes
+ * some of the stack, and the parser looks through all open elements at each end tag.
  */
 export const MAX_HTML_DEPTH = 256;
 
@@ -39,7 +42,8 @@ const BLOCKS = new Set(
   ),
 );
 const SPACED = new Set(['p', 'ul', 'blockquote']);
-// Maps, since names come from the notebook: an object has members of its own, such as `constructor`.
+// Maps, because the names come from the notebook: an object has members of its own, such as
+// `constructor`.
 const EMPHASES: ReadonlyMap<string, Emphasis> = new Map([
   ['b', 'strong'],
   ['strong', 'strong'],
@@ -177,7 +181,7 @@ class HtmlReader {
     return bullet + text.replaceAll('\n', `\n${' '.repeat(bullet.length)}`);
   }
 
-  /** Sound and films: embedded data are saved, and of others the address is shown. */
+  /** Sound and films. Embedded data are saved; of others the address is shown. */
   #mediaText({ name, attribs, children }: Tag, { embedded }: HtmlView): string {
     const source = this.#tagsOf(children).find((child) => child.name === 'source');
     const src = attribs.src ?? source?.attribs.src ?? '';
@@ -204,7 +208,7 @@ class HtmlReader {
     };
   }
 
-  /** Returns the rows of the table itself: those of a table in one of its cells are part of that cell. */
+  /** Returns the rows of the table itself; rows of nested tables belong to the cell that contains them. */
   #rowsOf(table: Tag): Tag[] {
     return this.#tagsOf(table.children).flatMap((child) => {
       if (child.name === 'tr') return [child];

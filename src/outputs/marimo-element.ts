@@ -1,7 +1,7 @@
 import { type Grid, valueText } from './grid.ts';
 import { parsePythonJson } from './python-json.ts';
 
-/** The readable part of one of marimo's own elements. `container`: everything that it contains. */
+/** The readable part of one of marimo's own elements. `container` means all that it contains. */
 export type MarimoElement =
   | { readonly kind: 'table'; readonly grid: Grid }
   | { readonly kind: 'html'; readonly html: string }
@@ -9,7 +9,7 @@ export type MarimoElement =
   /** Data to save; `label` is their title. */
   | { readonly kind: 'file'; readonly mimetype?: string; readonly content: string; readonly label: string }
   | { readonly kind: 'container' }
-  /** Each of its children under a label of its own. */
+  /** Shows each of its children under a label of its own. */
   | { readonly kind: 'sections'; readonly labels: readonly string[] };
 
 type Attributes = Readonly<Record<string, string>>;
@@ -118,7 +118,7 @@ function readTable(attributes: Attributes): Grid {
     : [];
   const keys = [...indexes, ...columns];
   const total = Number(attributes['data-total-rows'] ?? rows.length);
-  // Every row gets all columns, so a row that is short in the JSON can be long here.
+  // Every row gets all columns, so a row that is short in the JSON may be long here.
   const read = rows.slice(0, Math.max(1, Math.floor(MAX_CELLS / Math.max(1, keys.length))));
   return {
     headings: [keys],
@@ -131,8 +131,8 @@ function readTable(attributes: Attributes): Grid {
 }
 
 /**
- * Returns the rows as marimo embeds them: JSON in a string, or in a data URL. There are none when only the kernel has
- * them.
+ * Returns the rows that marimo embeds as JSON in a string or in a data URL. There are none when
+ * only the kernel has them.
  */
 function readRows(data: unknown): readonly Readonly<Record<string, unknown>>[] {
   const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(typeof data === 'string' ? data : '') ?? [];
@@ -140,7 +140,7 @@ function readRows(data: unknown): readonly Readonly<Record<string, unknown>>[] {
   return Array.isArray(rows) ? rows.map((row: unknown) => ({ ...Object(row) })) : [];
 }
 
-/** Returns the UTF-8 text that base64 encodes; empty if it encodes nothing. */
+/** Returns the UTF-8 text that is encoded in base64; empty if there is none. */
 function fromBase64(base64: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));
@@ -153,6 +153,6 @@ function jsonOf(text: string | undefined): unknown {
   try {
     return parsePythonJson(text ?? 'null');
   } catch {
-    return undefined; // not the attribute that it was taken for
+    return undefined; // the text is not the attribute's JSON
   }
 }

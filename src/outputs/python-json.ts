@@ -1,8 +1,8 @@
 /** JSON as Python writes it, with `NaN` and the infinities, which JSON does not have. */
 
 /**
- * Matches strings, which stay as they are, and the words that Python writes for those numbers. A string may lack its
- * end, so that no character is read twice.
+ * Matches strings, which stay as they are, and the words that Python writes for those numbers. The
+ * pattern accepts a string without its end, so that no character is read twice.
  */
 const STRING_OR_NUMBER_WORD = /"(?:[^"\\]|\\.)*"?|-?\bInfinity\b|\bNaN\b/gs;
 
@@ -17,7 +17,10 @@ export function parsePythonJson(text: string): unknown {
   }
 }
 
-/** Returns the value of `data` if it is JSON as text, and otherwise `data`: an output of JSON may come either way. */
+/**
+ * Returns the value of `data` if `data` is JSON as text, and otherwise `data` itself. An output of
+ * JSON may come in either form.
+ */
 export function parsedOrText(data: unknown): unknown {
   if (typeof data !== 'string') return data;
   try {

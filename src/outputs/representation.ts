@@ -1,7 +1,8 @@
 /**
- * Which representation of an output is shown to whom. An output has data of a media type, or of several (a bundle). The server
- * adds its text and its rows, which the kernel made from the value (`src/confined/python/outputs/output_text.py`, `output_table.py`). Command
- * line, agents and console show the representation that `representationFor` chooses, each in its own way.
+ * Decides which representation of an output is shown to whom. An output has data of one media type,
+ * or of several (a bundle). The server adds its text and its rows, which the kernel made from the
+ * value (`src/confined/python/outputs/output_text.py`, `output_table.py`). Command line, agents and
+ * console show the representation that `representationFor` chooses, each in its own way.
  */
 import type { OutputTable } from '#src/wire/output.ts';
 import { errorsText } from './error-text.ts';
@@ -30,14 +31,18 @@ const ERRORS = 'application/vnd.marimo+error';
 const TRACEBACK = 'application/vnd.marimo+traceback';
 
 interface Preference {
-  /** The members of a bundle in order. A type that is not named has the place of its wildcard. */
+  /**
+   * The members of a bundle in their order of preference. A type that is not named has the place of
+   * its wildcard.
+   */
   readonly order: readonly string[];
-  /** Types of which the server's text says more than the data, or says the same in less space. */
+  /** Types for which the server's text says more than the data, or the same in less space. */
   readonly asText: ReadonlySet<string>;
 }
 
 const PREFERENCES: Readonly<Record<Audience, Preference>> = {
-  // HTML has structure and colours here, and its pictures are saved. The text of JSON is Python's, in which a tuple is not a list.
+  // For a terminal, HTML is read because it has structure and colours, and its pictures are saved.
+  // For JSON the text is preferred, because it is Python's, in which a tuple is not a list.
   terminal: {
     order: ['image/*', 'text/html', '*/*', 'text/markdown', 'application/json', 'text/plain'],
     asText: new Set(['application/json']),
@@ -59,7 +64,7 @@ const PREFERENCES: Readonly<Record<Audience, Preference>> = {
   },
 };
 
-/** Returns the representation of an output that says most to this audience. */
+/** Returns the representation of an output that is most informative for this audience. */
 export function representationFor(value: ShownValue, audience: Audience): Representation {
   const { mimetype, data = null, text, table } = value;
   // A table without rows is one whose first row is too long for it.
@@ -69,13 +74,14 @@ export function representationFor(value: ShownValue, audience: Audience): Repres
     const member = preferred(membersOf(data), audience);
     return member === undefined ? { kind: 'text', text: text ?? '' } : representationFor(member, audience);
   }
-  // The text is the data where the kernel did not have the value; the data are not cut off.
+  // If the kernel did not have the value, the text is the same as the data, and the data are not
+  // cut off.
   if (text !== undefined && text !== data && PREFERENCES[audience].asText.has(mimetype))
     return { kind: mimetype === TRACEBACK ? 'error' : 'text', text };
   return { kind: 'data', mimetype, data };
 }
 
-/** Returns the value of the media type that says most to this audience; undefined if there is none. */
+/** Returns the value of the most informative media type for this audience; undefined if there is none. */
 export function preferred<Value extends { readonly mimetype: string }>(
   values: readonly Value[],
   audience: Audience,

@@ -5,7 +5,7 @@ export class TextFlow {
   /** The end of the text: its line breaks, or its last character. */
   #tail = '';
   #space = false;
-  /** Line breaks that are due before the next text. */
+  /** Line breaks that must come before the next text. */
   #breaks = 0;
 
   /** Adds text in which white space counts as one space. */
@@ -20,7 +20,7 @@ export class TextFlow {
     this.#space = words.endsWith(' ');
   }
 
-  /** Adds text that stays as it is. */
+  /** Adds text unchanged. */
   keep(text: string): void {
     if (text !== '') this.#write(text);
   }

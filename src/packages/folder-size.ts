@@ -1,10 +1,13 @@
 /** The size of a set's folder, and the limit of its growth while an installer fills it. */
-import { lstat, readdir } from 'node:fs/promises';
+import { lstat, opendir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PackageFailure } from './package-failure.ts';
 
-/** The bytes that sets of sessions leave of the limit for all sets, `ofBytes`. */
+/**
+ * The bytes that are left of the limit for all sets (`ofBytes`) once the sets that sessions use are
+ * subtracted.
+ */
 export interface Room {
   readonly bytes: number;
   readonly ofBytes: number;
@@ -15,32 +18,43 @@ const MIN_PAUSE_MS = 250;
 const PAUSE_FACTOR = 10;
 const MIB = 2 ** 20;
 
-/** Resolves with the bytes of the files in the folder, of which each counts once however many names it has there. */
-export async function sizeOf(folder: string): Promise<number> {
+/**
+ * Resolves with the bytes of the files in the folders. A file counts once, however many names it
+ * has there.
+ */
+export async function sizeOf(...folders: readonly string[]): Promise<number> {
   let bytes = 0;
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const status = await lstat(join(entry.parentPath, entry.name)).catch(() => undefined); // it may be gone
-    if (status !== undefined) bytes += status.size / Math.max(status.nlink, 1);
-  }
-  return Math.ceil(bytes);
+  const counted = new Set<number>();
+  for (const folder of folders)
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const status = await lstat(join(entry.parentPath, entry.name)).catch(() => undefined); // it may be gone
+      if (status === undefined || counted.has(status.ino)) continue;
+      if (status.nlink > 1) counted.add(status.ino);
+      bytes += status.size;
+    }
+  return bytes;
 }
 
 /**
- * Calls `install`, which fills the folder, and resolves with its result. The signal that `install` gets aborts when `left` aborts,
- * and when the folder outgrows the room. In the second case this rejects with a `PackageFailure` that says so.
+ * Calls `install`, which fills the folder and adds to the cache, and resolves with its result. The
+ * signal that `install` gets aborts when `left` aborts, and when the folder and the cache outgrow
+ * the room. In the second case this rejects with a `PackageFailure` that says so.
  */
 export async function installWithin<T>(
   room: Room,
   folder: string,
   left: AbortSignal,
   install: (signal: AbortSignal) => Promise<T>,
+  cache?: string,
 ): Promise<T> {
   if (room.bytes === Number.POSITIVE_INFINITY) return install(left);
   const tooLarge = new AbortController();
   const done = new AbortController();
+  const folders = cache === undefined ? [folder] : [folder, cache];
+  const bytesBefore = await sizeOf(...folders);
   const check = async () => {
-    if ((await sizeOf(folder)) > room.bytes) tooLarge.abort();
+    if ((await sizeOf(...folders)) - bytesBefore > room.bytes) tooLarge.abort();
   };
   const watching = repeat(check, done.signal);
   try {
@@ -56,7 +70,60 @@ export async function installWithin<T>(
   }
 }
 
-/** Repeats the check until the signal aborts. It fails when something that it looks at is removed meanwhile. */
+/** The size of a folder in which untrusted code writes. */
+export interface FolderLimit {
+  readonly bytes: number;
+  /** Files and folders together. */
+  readonly files: number;
+}
+
+/**
+ * Calls `act`, which fills the folder, and resolves with its result. The signal that `act` gets aborts when `left` aborts, and with
+ * `failure` when the folder outgrows the limit.
+ */
+export async function whileWithin<T>(
+  limit: FolderLimit,
+  folder: string,
+  left: AbortSignal,
+  failure: PackageFailure,
+  act: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [tooLarge, done] = [new AbortController(), new AbortController()];
+  const check = async () => {
+    if (await isLarger(folder, limit)) tooLarge.abort(failure);
+  };
+  const watching = repeat(check, done.signal);
+  try {
+    const result = await act(AbortSignal.any([left, tooLarge.signal]));
+    await check();
+    if (tooLarge.signal.aborted) throw failure;
+    return result;
+  } finally {
+    done.abort();
+    await watching;
+  }
+}
+
+/** Resolves with whether the folder is larger. Stops looking once the limit is exceeded. */
+async function isLarger(folder: string, limit: FolderLimit): Promise<boolean> {
+  const [left, folders] = [{ ...limit }, [folder]];
+  for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
+    const entries = await opendir(path).catch(() => []); // it may be gone
+    for await (const entry of entries) {
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) folders.push(inner);
+      else left.bytes -= (await lstat(inner).catch(() => undefined))?.size ?? 0;
+      left.files -= 1;
+      if (left.bytes < 0 || left.files < 0) return true;
+    }
+  }
+  return false;
+}
+
+/**
+ * Repeats the check until the signal aborts. A check fails when a file that it looks at is removed
+ * during the check.
+ */
 async function repeat(check: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const beganAtMs = performance.now();

@@ -24,9 +24,15 @@ export interface IndexRoute extends Disposable {
 export type AdmitTarget = (host: string, port: number, signal: AbortSignal) => Promise<IndexRoute>;
 
 const ADMIT_TIMEOUT_MS = 15_000;
-/** The most bytes of a request's head, which has the password. An installer sends it as soon as it has connected. */
+/**
+ * The most bytes of a request's head, which contains the password. An installer sends it as soon as
+ * it has connected.
+ */
 const LIMITS = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, maxHeaderSize: 8 * 1024 };
-/** Connections without the password that may be open. One more ends the oldest, so that an installer always gets in. */
+/**
+ * How many connections without the password may be open. One more ends the oldest, so that an
+ * installer always gets in.
+ */
 const MAX_STRANGERS = 128;
 
 export class IndexProxy implements AsyncDisposable {
@@ -129,7 +135,8 @@ export class IndexProxy implements AsyncDisposable {
     const outgoing = forward({ method: request.method, path, headers, createConnection: () => upstream });
     outgoing.on('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
-      // An answer that is cut off ends the client's connection: it would wait for the rest otherwise.
+      // An answer that is cut off ends the client's connection, because the client would otherwise
+      // wait for the rest.
       pipeline(answer, response, () => {});
     });
     outgoing.on('error', () => response.destroy());
@@ -171,7 +178,10 @@ export class IndexProxy implements AsyncDisposable {
 /** Headers that are about one connection, not about the message (RFC 9110, section 7.6.1). */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'upgrade'];
 
-/** Returns the headers that go on to the other side. Whether a connection stays open is decided on each side. */
+/**
+ * Returns the headers that are passed on to the other side. Whether a connection stays open is
+ * decided on each side.
+ */
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
 }

@@ -7,8 +7,7 @@
 import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
 import type { Log } from '#src/core/log.ts';
 import { PackageFailure } from './package-failure.ts';
-import type { PackageWishes } from './package-installer.ts';
-import type { PackageSet, PackageSets } from './package-sets.ts';
+import type { PackageRequest, PackageSet, PackageSets } from './package-sets.ts';
 import { WaitingKernel } from './waiting-kernel.ts';
 
 interface KernelStarter {
@@ -40,18 +39,18 @@ export class KernelsWithPackages implements KernelStarter {
 
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
     const { host, sets } = this.#options;
-    const { script = '', requirements: workspace = [] } = launch;
+    const { script = '', requirements: workspace = [], workspaceId = '' } = launch;
     const asksForNone = workspace.length === 0 && !script.includes('# /// script');
     if (sets === undefined || asksForNone) return host.startKernel(launch, sink);
     return new WaitingKernel(launch.id, sink, (own, signal) =>
-      this.#start({ launch, sink: own, signal }, sets, { script, workspace }),
+      this.#start({ launch, sink: own, signal }, sets, { script, workspace, workspaceId }),
     );
   }
 
   async #start(
     { launch, sink, signal }: WantedKernel,
     sets: PackageSets,
-    wishes: PackageWishes,
+    request: PackageRequest,
   ): Promise<Kernel> {
     const { host, plainHost, log } = this.#options;
     const startedAt = performance.now();
@@ -63,7 +62,7 @@ export class KernelsWithPackages implements KernelStarter {
       log.info({ sessionId: launch.id }, difference);
       sink.noted?.(difference);
     };
-    const set = await sets.obtain(wishes, tell, signal, note);
+    const set = await sets.obtain(request, tell, signal, note);
     sink.installing?.(null);
     if (set === null) return host.startKernel(launch, sink);
     try {
@@ -77,7 +76,7 @@ export class KernelsWithPackages implements KernelStarter {
   }
 }
 
-/** Releases the set when the kernel has ended, and adds how long it took to have it. */
+/** Releases the set when the kernel has ended, and adds the time that getting it took. */
 function releasing(set: PackageSet, sink: KernelSink, packagesMs: number): KernelSink {
   const prepare = sink.prepare?.bind(sink);
   return {

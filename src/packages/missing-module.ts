@@ -1,7 +1,10 @@
-/** The error of Python, and that of marimo for packages of its own elements. */
+/**
+ * The error that Python raises for a missing module, and the one that marimo raises for packages of
+ * its own elements.
+ */
 const NO_MODULE = /^No module named '([\w.]+)'|^([\w.]+) is required /;
 
-/** Packages whose modules have another name, as far as many notebooks import them. */
+/** Packages whose modules have another name, as far as many notebooks use them. */
 const PACKAGE_OF: Readonly<Record<string, string>> = {
   bs4: 'beautifulsoup4',
   cv2: 'opencv-python-headless',

@@ -1,12 +1,15 @@
 /**
  * Sets of installed packages, one folder for each list of requirements. A set is made once, however many sessions ask
  * for it; they share it and only read it. Sets survive restarts. Half-made sets of a crash are removed at the start.
- * When all sets together exceed their limit, unused ones are removed, the least recently used first.
+ * Files that sets have in common are hard links into one cache. When all sets together exceed their limit, the cache and unused
+ * sets are removed, the least recently used first.
  *
  * The workers of one server share the folder. Each makes sets in folders of its own, so two may make the same set; then
  * the second is thrown away. A set that another worker uses is never removed.
  */
+import { randomUUID } from 'node:crypto';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,8 +21,8 @@ import {
 } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { Log } from '#src/core/log.ts';
-import { Semaphore } from '#src/core/semaphore.ts';
 import { installWithin, type Room, sizeOf } from './folder-size.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { Installation, PackageInstaller, PackagePlan, PackageWishes } from './package-installer.ts';
@@ -59,30 +62,45 @@ interface Manifest extends Installation {
 }
 
 const MANIFEST = 'manifest.json';
+/** Has the cache and the unfinished sets. Installers write there. */
+const WORKSHOP = '.workshop';
+const CACHE = 'cache';
 const UNFINISHED = '.making-';
-/** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
+/**
+ * A list that could not be installed is not tried again for this long, so that a session which
+ * keeps trying to start delays nobody.
+ */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
-/** How many sets are made at the same time. Each keeps uv and its threads busy, and fills the disk. */
-const MADE_AT_ONCE = 3;
+/**
+ * How many sets are made at the same time, and for one workspace. Each keeps uv and its threads busy, and fills the disk. Requests that
+ * wait for a place use no process and no disk.
+ */
+const PLACES = { width: 3, widthOfKey: 2, queueOfKey: Number.POSITIVE_INFINITY };
+
+/** The packages that a notebook needs, and its workspace. Workspaces that wait for installations take turns. */
+export interface PackageRequest extends PackageWishes {
+  readonly workspaceId: string;
+}
 
 export class PackageSets implements Disposable {
   readonly #options: PackageSetsOptions;
   readonly #plans = new Map<string, Promise<PackagePlan>>();
   readonly #making = new Map<string, SharedInstallation<Manifest>>();
-  /** Requests that wait for a place use no process and no disk. */
-  readonly #places = new Semaphore(MADE_AT_ONCE, Number.POSITIVE_INFINITY);
+  readonly #places = new FairSemaphore(PLACES);
   readonly #failures = new Map<string, { readonly error: PackageFailure; readonly until: number }>();
   readonly #users = new Map<string, number>();
   #isDisposed = false;
+  /** The installations that have begun and not ended. */
+  #installing = 0;
 
   /** Removes the half-made sets of an earlier server. */
   constructor(options: PackageSetsOptions) {
     this.#options = options;
-    mkdirSync(options.root, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(options.root)) {
+    mkdirSync(this.#cache(), { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(this.#workshop())) {
       if (name.startsWith(UNFINISHED) && options.others?.lives(makerOf(name)) !== true)
-        void rm(join(options.root, name), { recursive: true, force: true });
+        void rm(join(this.#workshop(), name), { recursive: true, force: true });
     }
   }
 
@@ -98,7 +116,7 @@ export class PackageSets implements Disposable {
    * aborted.
    */
   async obtain(
-    wishes: PackageWishes,
+    { workspaceId, ...wishes }: PackageRequest,
     progress: Progress,
     signal: AbortSignal = new AbortController().signal,
     noted: (difference: string) => void = () => {},
@@ -117,13 +135,24 @@ export class PackageSets implements Disposable {
       else this.#users.delete(key);
     };
     try {
-      const { replaces, packages } = await this.#made(key, requirements, progress, signal);
+      const { replaces, packages } = await this.#made(key, requirements, (making) =>
+        making.wait(workspaceId, progress, signal),
+      );
       return { path: join(this.#folder(key), 'site'), replaces, packages, [Symbol.dispose]: release };
     } catch (error) {
       release();
       const isJoint = wishes.script !== '' && workspace.length > 0 && error instanceof PackageFailure;
       throw isJoint ? new PackageFailure(`${error.message} ${shareOf(workspace)}`) : error;
     }
+  }
+
+  /** Resolves with the packages of a set that is on the disk; undefined when it is not, or the wishes cannot be met. */
+  async installed(wishes: PackageWishes): Promise<Installation['packages'] | undefined> {
+    const plan = await this.plan(wishes).catch((error: unknown) => {
+      if (error instanceof PackageFailure) return undefined;
+      throw error;
+    });
+    return plan === undefined || plan.requirements.length === 0 ? undefined : this.#read(plan.key)?.packages;
   }
 
   /** Leaves half-made sets to the next server from here on. */
@@ -147,19 +176,20 @@ export class PackageSets implements Disposable {
   async #made(
     key: string,
     requirements: readonly string[],
-    progress: Progress,
-    signal: AbortSignal,
+    wait: (making: SharedInstallation<Manifest>) => Promise<Manifest>,
   ): Promise<Manifest> {
     const underWay = this.#making.get(key);
-    if (underWay !== undefined && !underWay.isAbandoned) return underWay.wait(progress, signal);
+    if (underWay !== undefined && !underWay.isAbandoned) return wait(underWay);
     const known = this.#read(key);
     if (known !== undefined) return known;
     const failed = this.#failures.get(key);
     if (failed !== undefined && failed.until > performance.now()) throw failed.error;
-    const making = new SharedInstallation((tell, left) => this.#makeInTurn(key, requirements, tell, left));
+    const making = new SharedInstallation(this.#places, (tell, left) =>
+      this.#makeNew(key, requirements, tell, left),
+    );
     this.#making.set(key, making);
     try {
-      return await making.wait(progress, signal);
+      return await wait(making);
     } catch (error) {
       if (error instanceof PackageFailure && !error.isPassing)
         this.#failures.set(key, { error, until: performance.now() + RETRY_AFTER_MS });
@@ -167,15 +197,14 @@ export class PackageSets implements Disposable {
     }
   }
 
-  async #makeInTurn(
+  async #makeNew(
     key: string,
     requirements: readonly string[],
     progress: Progress,
     left: AbortSignal,
   ): Promise<Manifest> {
-    if (this.#making.size >= MADE_AT_ONCE) progress('waiting for other installations');
     try {
-      return await this.#places.pass(() => this.#make(key, requirements, progress, left));
+      return await this.#make(key, requirements, progress, left);
     } finally {
       // Another installation may have been begun since every waiting session left this one.
       if (!left.aborted || this.#making.get(key)?.isAbandoned) this.#making.delete(key);
@@ -190,12 +219,18 @@ export class PackageSets implements Disposable {
   ): Promise<Manifest> {
     if (left.aborted) throw abandoned();
     const { installer, log } = this.#options;
-    // A name of its own, because the leftovers of a crash may still be being removed.
+    // The folder has a name of its own, because the leftovers of a crash may still be in removal.
     const folder = mkdtempSync(this.#unfinished('new-'));
     const startedAt = performance.now();
+    this.#installing++;
     try {
-      const installed = await installWithin(await this.#room(), folder, left, (signal) =>
-        installer.install(requirements, folder, progress, signal),
+      mkdirSync(this.#cache(), { recursive: true, mode: 0o700 });
+      const installed = await installWithin(
+        await this.#room(),
+        folder,
+        left,
+        (signal) => installer.install(requirements, folder, progress, signal),
+        this.#cache(),
       );
       const bytes = await sizeOf(folder);
       const manifest = { requirements, ...installed, bytes };
@@ -207,22 +242,31 @@ export class PackageSets implements Disposable {
       return manifest;
     } catch (error) {
       // Gigabytes take a while, for which a server that stops should not wait: the next one removes them.
-      if (!this.#isDisposed) await rm(folder, { recursive: true, force: true });
+      if (!this.#isDisposed) {
+        await rm(folder, { recursive: true, force: true });
+        await this.#dropCache(); // the files that it has got do not count
+      }
       if (left.aborted) log.info({}, 'an installation was broken off, because nobody waits for it any more');
       else log.warn({ err: error }, 'packages could not be installed');
       throw error instanceof PackageFailure
         ? error
         : new PackageFailure('The packages could not be installed; the log of the server says why.');
+    } finally {
+      this.#installing--;
     }
   }
 
   /**
-   * Resolves with the most bytes of a new set: the limit less the sets that sessions use, in this and in other workers.
+   * Resolves with the most bytes of a new set: the limit minus the sets that sessions use, in this
+   * and in other workers.
    */
   async #room(): Promise<Room> {
     const { maxBytes, others } = this.#options;
     const keys = new Set([...this.#users.keys(), ...((await others?.inUse()) ?? [])]);
-    const usedBytes = [...keys].reduce((sum, key) => sum + this.#bytesOf(key), 0);
+    let usedBytes = [...keys].reduce((sum, key) => sum + this.#bytesOf(key), 0);
+    // Sets have files in common, which takes a while to count.
+    if (maxBytes > 0 && usedBytes > maxBytes / 2)
+      usedBytes = await sizeOf(...[...keys].map((key) => this.#folder(key)).filter(existsSync));
     return { bytes: maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes - usedBytes, ofBytes: maxBytes };
   }
 
@@ -246,7 +290,7 @@ export class PackageSets implements Disposable {
       utimesSync(path, now, now);
       return manifest;
     } catch {
-      return undefined; // there is none
+      return undefined; // the set has no manifest, or does not exist
     }
   }
 
@@ -255,26 +299,37 @@ export class PackageSets implements Disposable {
     if (maxBytes === 0) return;
     const keys = (await readdir(root)).filter((name) => !name.startsWith('.'));
     const found = keys.map((key) => ({ key, bytes: this.#bytesOf(key), usedAt: this.#usedAt(key) }));
-    let total = found.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (total <= maxBytes) return;
+    if (found.reduce((sum, { bytes }) => sum + bytes, 0) <= maxBytes) return;
+    await this.#dropCache();
     const usedElsewhere = (await others?.inUse()) ?? new Set();
     for (const { key, bytes, usedAt } of found.sort((a, b) => a.usedAt - b.usedAt)) {
-      if (total <= maxBytes) return;
+      if ((await sizeOf(root)) <= maxBytes) return;
       if (key === newest || this.#users.has(key) || usedElsewhere.has(key)) continue;
       if (others !== undefined && this.#usedAt(key) !== usedAt) continue; // another worker has just begun to use it
-      // Renamed first: a set that is half removed must not be taken for a whole one after a crash.
+      // The set is renamed first, because a half removed set must not be taken for a whole one
+      // after a crash.
       renameSync(this.#folder(key), this.#unfinished(key));
       await rm(this.#unfinished(key), { recursive: true, force: true });
-      total -= bytes;
       log.info({ bytes }, 'packages that nobody uses were removed');
     }
+  }
+
+  /** Removes the cache, unless an installation other than the one that calls this uses it. Sets keep their files. */
+  async #dropCache(): Promise<void> {
+    const elsewhere = (await this.#options.others?.inUse()) ?? new Set();
+    // A set that is in use but does not exist is being installed.
+    const isUsed = this.#installing > 1 || [...elsewhere].some((key) => !existsSync(this.#folder(key)));
+    if (isUsed || !existsSync(this.#cache())) return;
+    const dropped = this.#unfinished(`cache-${randomUUID()}`);
+    renameSync(this.#cache(), dropped);
+    await rm(dropped, { recursive: true, force: true });
   }
 
   #bytesOf(key: string): number {
     try {
       return (JSON.parse(readFileSync(join(this.#folder(key), MANIFEST), 'utf8')) as Manifest).bytes;
     } catch {
-      return 0; // it is being removed
+      return 0; // the set is being removed
     }
   }
 
@@ -286,10 +341,17 @@ export class PackageSets implements Disposable {
     return join(this.#options.root, key);
   }
 
+  #workshop(): string {
+    return join(this.#options.root, WORKSHOP);
+  }
+
+  #cache(): string {
+    return join(this.#workshop(), CACHE);
+  }
+
   /** Returns the path of a folder for an unfinished set. It names this worker, so that others know when to remove it. */
   #unfinished(name: string): string {
-    const { root, others } = this.#options;
-    return join(root, `${UNFINISHED}${others?.own ?? ''}.${name}`);
+    return join(this.#workshop(), `${UNFINISHED}${this.#options.others?.own ?? ''}.${name}`);
   }
 }
 

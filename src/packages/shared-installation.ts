@@ -1,24 +1,36 @@
-/** One installation that several wait for. It is broken off when the last of them has left. */
+/**
+ * One installation that several callers wait for, in one workspace or in several. It waits for a place, and is aborted when the last of
+ * them has left.
+ */
+import type { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
 import { PackageFailure } from './package-failure.ts';
 
 /** Called with the present step, in words for people. */
 export type Progress = (text: string) => void;
 
+type Install<T> = (progress: Progress, signal: AbortSignal) => Promise<T>;
+
 export class SharedInstallation<T> {
+  readonly #places: FairSemaphore;
+  readonly #install: Install<T>;
+  /** The workspaces that have asked for a place: the first place that one of them gets is for the installation. */
+  readonly #workspaces = new Set<string>();
   readonly #abandoned = new AbortController();
   readonly #listeners = new Set<{ readonly tell: Progress }>();
   readonly #result: Promise<T>;
+  #settle: (result: Promise<T>) => void = () => {};
+  #hasBegun = false;
   #text = 'preparing';
 
-  /** `install` is called at once, and ends early when its signal aborts. */
-  constructor(install: (progress: Progress, signal: AbortSignal) => Promise<T>) {
-    const tell = (text: string) => {
-      this.#text = text;
-      for (const listener of this.#listeners) listener.tell(text);
-    };
-    this.#result = install(tell, this.#abandoned.signal);
-    this.#result.catch(() => {}); // once nobody waits, nobody handles its failure
+  /** `install` is called in the turn of the first workspace that waits, and ends early when its signal aborts. */
+  constructor(places: FairSemaphore, install: Install<T>) {
+    this.#places = places;
+    this.#install = install;
+    this.#result = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#result.catch(() => {}); // once nobody waits for it, nobody would handle the failure
   }
 
   /** Whether the installation is abandoned, so that nobody can wait for it any more. */
@@ -30,16 +42,39 @@ export class SharedInstallation<T> {
    * Resolves with the installed packages. Rejects as the installation does, and with a `PackageFailure` when `signal`
    * aborts.
    */
-  async wait(tell: Progress, signal: AbortSignal): Promise<T> {
+  async wait(workspaceId: string, tell: Progress, signal: AbortSignal): Promise<T> {
     const listener = { tell };
     this.#listeners.add(listener);
     tell(this.#text);
+    this.#lineUp(workspaceId);
     try {
       return await untilAborted(this.#result, signal, { reason: abandoned });
     } finally {
       this.#listeners.delete(listener);
       if (this.#listeners.size === 0) this.#abandoned.abort();
     }
+  }
+
+  #lineUp(workspaceId: string): void {
+    if (this.#hasBegun || this.#workspaces.has(workspaceId)) return;
+    this.#workspaces.add(workspaceId);
+    if (!this.#places.hasRoom(workspaceId)) this.#tell('waiting for other installations');
+    // A failure is that of the result.
+    this.#places.pass(workspaceId, () => this.#begin()).catch(() => {});
+  }
+
+  /** Installs, in the first of its turns. In a later one it gives the place back at once. */
+  async #begin(): Promise<void> {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const result = this.#install((text) => this.#tell(text), this.#abandoned.signal);
+    this.#settle(result);
+    await result;
+  }
+
+  #tell(text: string): void {
+    this.#text = text;
+    for (const listener of this.#listeners) listener.tell(text);
   }
 }
 

@@ -1,4 +1,4 @@
-/** A kernel whose process is started later. Until then it can be ended, and nothing else can be asked of it. */
+/** A kernel whose process is started later. Until then it can only be ended. */
 import type { Kernel, KernelSink } from '#src/confined/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
 
@@ -9,7 +9,10 @@ export class WaitingKernel implements Kernel {
   readonly #over = new AbortController();
   #isPaused = false;
 
-  /** `start` resolves with the kernel, which reports to the sink that it is given. When its signal aborts, none is needed. */
+  /**
+   * `start` resolves with the kernel, which reports to the sink that it is given. When the signal
+   * aborts, no kernel is needed.
+   */
   constructor(
     id: string,
     sink: KernelSink,
@@ -48,6 +51,10 @@ export class WaitingKernel implements Kernel {
     return this.#kernel?.pid ?? null;
   }
 
+  get node(): string | null {
+    return this.#kernel?.node ?? null;
+  }
+
   get inFlight(): number | null {
     return this.#kernel?.inFlight ?? null;
   }
@@ -63,6 +70,18 @@ export class WaitingKernel implements Kernel {
   }
   findErrors(request: Parameters<Kernel['findErrors']>[0]): number {
     return this.#started().findErrors(request);
+  }
+  edit(edits: Parameters<Kernel['edit']>[0]): number {
+    return this.#started().edit(edits);
+  }
+  element(command: Parameters<Kernel['element']>[0]): number {
+    return this.#started().element(command);
+  }
+  complete(request: Parameters<Kernel['complete']>[0]): void {
+    this.#kernel?.complete(request);
+  }
+  follow(page: number | null): void {
+    this.#kernel?.follow(page);
   }
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
     this.#kernel?.answerCall(id, json);

@@ -18,7 +18,7 @@ import type { Store } from '#storage/store.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { PackageSets } from './package-sets.ts';
 
-/** In one workspace. */
+/** The most packages of one workspace. */
 const MAX_PACKAGES = 100;
 
 export interface WorkspacePackagesOptions {
@@ -35,7 +35,7 @@ interface Caller {
   readonly userId: string;
 }
 
-/** An installation, whose step and outcome change. */
+/** An installation. Its step and outcome change over time. */
 type Installation = {
   -readonly [Name in keyof PackageInstallation]: PackageInstallation[Name];
 };
@@ -59,8 +59,27 @@ export class WorkspacePackages {
     };
   }
 
+  /** Returns whether the workspace has a package, in any spelling of its name. */
   has(workspaceId: WorkspaceId, name: string): boolean {
-    return Object.hasOwn(this.#stored(workspaceId), name);
+    return Object.hasOwn(this.#stored(workspaceId), normalName(name));
+  }
+
+  /** Resolves with the sessions of a workspace that have a kernel, which keeps the packages that it began with. */
+  openSessions(workspaceId: WorkspaceId): Promise<readonly string[]> {
+    return this.#options.openSessions(workspaceId);
+  }
+
+  /**
+   * Resolves with the packages of a workspace and their dependencies, by name. A package whose files are not on the disk has the
+   * version for which the workspace asks, such as `>=2`.
+   */
+  async installed(workspaceId: WorkspaceId): Promise<{ readonly name: string; readonly version: string }[]> {
+    const stored = Object.entries(this.#stored(workspaceId));
+    const workspace = stored.map(([, { requirement }]) => requirement);
+    const known = await this.#options.sets?.installed({ script: '', workspace });
+    const versions = new Map(stored.map(([name, { requirement }]) => [name, versionIn(requirement)]));
+    for (const [name, version] of known ?? []) versions.set(normalName(name), version);
+    return [...versions].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, version]) => ({ name, version }));
   }
 
   /** Returns the requirements of a workspace, for a kernel that is started. */
@@ -99,7 +118,7 @@ export class WorkspacePackages {
         ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement }])),
       };
       const workspace = Object.values(joint).map(({ requirement }) => requirement);
-      using set = await sets.obtain({ script: '', workspace }, (text) => {
+      using set = await sets.obtain({ script: '', workspace, workspaceId }, (text) => {
         installation.text = text;
       });
       if (this.#note(workspaceId, added, { addedBy: userId, addedAt: timestamp() }))
@@ -129,8 +148,8 @@ export class WorkspacePackages {
   }
 
   /**
-   * Returns whether the packages were noted, which is not the case in a deleted workspace. Packages that others have removed
-   * since stay removed.
+   * Returns whether the packages were stored, which is not the case in a deleted workspace.
+   * Packages that others have removed in the meantime stay removed.
    */
   #note(
     workspaceId: WorkspaceId,
@@ -179,6 +198,16 @@ async function readRequirements(
       errors: [{ path: '/requirements', message: error.message }],
     });
   }
+}
+
+/** Returns the versions that a requirement allows, without a marker. */
+function versionIn(requirement: string): string {
+  return (
+    /[=<>!~][^;]*/
+      .exec(requirement)?.[0]
+      .trim()
+      .replace(/^===?\s*/, '') ?? ''
+  );
 }
 
 /** Returns the name as indexes compare names (PEP 503). */

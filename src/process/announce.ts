@@ -1,5 +1,6 @@
 /** The messages for a person at start and at the end. They go to stderr, because standard output is the log. */
 import type { Bootstrapped } from '#src/auth/bootstrap.ts';
+import type { Config } from '#src/config.ts';
 
 export interface Announced {
   readonly url: string;
@@ -7,18 +8,24 @@ export interface Announced {
   readonly bootstrapped: Bootstrapped;
 }
 
-/** Prints where the server listens, and how an empty one was initialised. */
+/** Prints where the server listens, and how an empty server was initialised. */
 export function announce({ url, host, bootstrapped }: Announced): void {
   say(`Troupe listens on ${url}`);
   if (bootstrapped.kind === 'generated') {
     say(`  workspace     ${bootstrapped.workspaceId}`);
-    // Without a terminal, stderr may be a log, which is kept and has other readers.
+    // If stderr is not a terminal it may be a log, which is kept and has other readers.
     if (process.stderr.isTTY) say(`  access token  ${bootstrapped.token.reveal()} (shown this once)`);
     say(`  ${process.stderr.isTTY ? 'kept in       ' : 'access token  in '}${bootstrapped.file}`);
   } else if (bootstrapped.kind === 'existing' && bootstrapped.ignored) {
     say('  TROUPE_BOOTSTRAP_TOKEN is ignored: this data directory has its own credentials.');
   }
   if (host === '0.0.0.0' || host === '::') say('  It is reachable from other machines, without TLS.');
+}
+
+/** Prints how kernels of this machine are confined, or that kernels run on other machines. */
+export function sayWhereKernelsRun({ kernelNodes }: Pick<Config, 'kernelNodes'>, confinement: string): void {
+  if (kernelNodes === 'none') say(`  kernels are confined ${confinement}`);
+  else say('  kernels run on kernel nodes: `troupe nodes invite` prints the command that adds one');
 }
 
 export function say(line: string): void {

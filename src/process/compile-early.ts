@@ -13,7 +13,7 @@ const FLAGS = [
   '--no-flush-bytecode', // code that was not called for a while is kept
 ];
 
-/** Sets the flags of V8. Compiled code stays as it is. */
+/** Sets the flags of V8. They do not affect compiled code. */
 export function compileEarly(): void {
   for (const flag of FLAGS) setFlagsFromString(flag);
 }

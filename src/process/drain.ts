@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { App } from '#src/app/app-interface.ts';
 import type { RootLog } from '#src/core/log.ts';
 
-/** How long a drain may take at most, from its actual beginning, and how much longer for each session with a kernel. */
+/** The longest duration of a drain, counted from its actual start, and the additional time for each session with a kernel. */
 const DRAIN_BASE_MS = 4_800;
 const DRAIN_MS_PER_SESSION = 50;
 /** How long a drain that takes too long waits for writes in progress. */
@@ -17,13 +17,13 @@ export interface DrainOptions {
   readonly log: RootLog;
   /** The name of the draining process in the log. */
   readonly subject: 'server' | 'worker';
-  /** How long the server goes on answering while `readyz` says that it is not ready. */
+  /** How long the server still answers while `readyz` says that it is not ready. */
   readonly leavingMs: number;
 }
 
 /**
- * Drains, for no longer than fits the number of sessions. Resolves with whether everything was stored; rejects when stopping
- * failed. The process is to end then.
+ * Drains, within the time that fits the number of sessions. Resolves with whether everything was
+ * stored; rejects when stopping failed. The process must end afterwards.
  */
 export async function drain(options: DrainOptions, signal: string): Promise<boolean> {
   const { app, log, subject, leavingMs } = options;

@@ -24,8 +24,8 @@ export function warnOfLauncher(log: Log, secrets: readonly Secret[]): void {
 }
 
 /**
- * Keeps a port of this server at the addresses that clients may take for its own (`localhost`), and warns of those that another
- * program has.
+ * Occupies a port of this server at the addresses that clients may take for its own (`localhost`),
+ * and warns of those that another program has.
  */
 export async function holdLocalhost(log: Log, host: string, port: number): Promise<void> {
   if (process.platform !== 'linux') return;
@@ -38,8 +38,9 @@ export async function holdLocalhost(log: Log, host: string, port: number): Promi
 }
 
 /**
- * Returns the nearest process above this one that has one of `secrets` in an environment which other programs of the
- * same user can read, as npm has after `npm start`; undefined when there is none or it cannot be known.
+ * Returns the nearest process above this one that has one of `secrets` in an environment that other
+ * programs of the same user can read, as npm has after `npm start`. Returns undefined when there is
+ * none or it cannot be found out.
  */
 function findExposingLauncher(
   secrets: readonly Secret[],
@@ -60,6 +61,6 @@ function read(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return undefined; // it has ended, or is closed to others
+    return undefined; // the process has ended, or its files are closed to others
   }
 }

@@ -5,7 +5,7 @@ import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
-import { announce, say } from './announce.ts';
+import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
@@ -16,11 +16,11 @@ const HTTP_PORT = 80;
 export interface ServeOptions {
   readonly config: Config;
   readonly log: RootLog;
-  /** The settings that no other program may see. */
+  /** The settings that other programs must not see. */
   readonly secrets: readonly Secret[];
   /** Ends this process. */
   readonly end: (code: number) => never;
-  /** Ends this process with a line that says why. */
+  /** Ends this process with a line that gives the reason. */
   readonly fail: (message: string) => never;
 }
 
@@ -31,7 +31,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   const prerequisites = await openPrerequisites(config, log);
   await protectMemory(log);
   warnOfLauncher(log, secrets);
-  const { createApp } = await import('#src/app.ts'); // while Python starts
+  const { createApp } = await import('#src/app.ts'); // loaded while Python starts, so that it costs no time
   await awaitRequiredConfinement(config, prerequisites.kernelsReady);
   const app = await createApp({
     config,
@@ -42,14 +42,16 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
       end(1);
     },
   });
+  const { warmedUp } = await import('./warm-up.ts');
+  const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
-    drain({ app, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
+    drain({ app: warmed, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
   );
   await holdLocalhost(log, config.host, Number(new URL(app.url).port || HTTP_PORT));
   announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });
   compileEarly();
   const { confinement } = await app.kernelsReady;
-  say(`  kernels are confined ${confinement}`);
+  sayWhereKernelsRun(config, confinement);
   log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');
   void notifyServiceManager({ READY: 1, STATUS: `Serving on ${app.url}.` });
 }
@@ -64,8 +66,9 @@ export function logFatal(log: RootLog, subject: 'server' | 'worker', error: Erro
 }
 
 /**
- * The first of these signals drains, a second one ends the process at once. SIGHUP comes when a terminal closes, or from a
- * service manager that expects a reload. The exit status is 0 unless something was lost.
+ * The first of these signals drains the server, and a second one ends the process at once. SIGHUP
+ * comes when a terminal closes, or from a service manager that expects a reload. The exit status is
+ * 0 unless data was lost.
  */
 export function onSignals(
   signals: readonly NodeJS.Signals[],

@@ -22,7 +22,8 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
   const { config, end, fail } = options;
   for (const signal of OF_THE_PRIMARY) process.on(signal, () => {});
   const unguarded = await dieWithParent();
-  const { createApp } = await import('#src/app.ts'); // while Python starts
+  const { createApp } = await import('#src/app.ts'); // loaded while Python starts, so that it costs no time
+  const { warmedUp } = await import('./warm-up.ts');
   const link = await PrimaryLink.open(channel);
   const log = options.log.ofWorker(link.worker);
   if (unguarded !== undefined)
@@ -51,8 +52,9 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
       end(1);
     },
   });
+  const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   link.onDrain((signal) => {
-    drain({ app, log, subject: 'worker', leavingMs: config.drainS * 1000 }, signal).then(
+    drain({ app: warmed, log, subject: 'worker', leavingMs: config.drainS * 1000 }, signal).then(
       (isStored) => end(isStored ? 0 : 1),
       (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
     );

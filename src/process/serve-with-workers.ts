@@ -1,20 +1,23 @@
 /**
- * The server as a primary with workers. This process has the resources of which there is one: the claim on the data
- * directory, the kernel hosts, the signals. It opens the store only before the workers do, and serves no request.
+ * The server as a primary with workers. This process has the resources that exist only once: the
+ * claim on the data directory, the kernel hosts, the signals. It opens the store only before the
+ * workers do, and serves no request.
  */
+import { controlOfNodes } from '#src/app/control-of-nodes.ts';
 import { localModelOf } from '#src/app/open-local-model.ts';
 import { awaitRequiredConfinement, claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
-import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
+import type { AskedQuestion, Details, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
 import { SocketDirectory } from '#src/confined/host/socket-directory.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
+import type { Log } from '#src/core/log.ts';
 import { type BoundSocket, bindListener } from '#src/os/listening-socket.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { loadWakeWriters } from '#storage/disk/wake-writers.ts';
-import { announce, say } from './announce.ts';
+import { announce, sayWhereKernelsRun } from './announce.ts';
 import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
 import { onSignals, type ServeOptions } from './serve-alone.ts';
 
@@ -30,13 +33,16 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const bound = await bindSocket(config);
   const writersWake = loadWakeWriters(directory.storePath);
   const sockets = new SocketDirectory(directory.runPath);
+  const opened = await openNodesOf(config, directory, log);
+  const control = controlOfNodes(opened);
   const hosts = new SharedHosts({
     makeHost: hostMaker({ config, log, directory, runDir: sockets.path }),
     preload: config.preload,
     tell: (worker, report) => primary.send(worker, report),
+    starterOf: opened?.starterOf,
   });
   const kernelsReady = startHost(hosts.usual, log);
-  kernelsReady.catch(() => {}); // it may fail before anything awaits it
+  kernelsReady.catch(() => {}); // otherwise a failure before anything awaits it would be unhandled
   const primary: Primary = new Primary({
     size: config.workers,
     program,
@@ -58,19 +64,24 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     },
   });
   const model = localModelOf({ config, log, host: hosts.usual });
-  const answers: { readonly [Asked in Question]: () => Promise<PrimaryAnswers[Asked]> } = {
+  const answers: { readonly [Asked in Question]: Answer<Asked> } = {
     model: async () => {
       if (model === undefined) return { problem: 'There is no local model.' };
       return model.start().catch((error: Error) => ({ problem: error.message }));
     },
     log: async () => log.recent(),
+    'list-nodes': () => control.list(),
+    'invite-node': () => control.invite(),
+    'drain-node': ({ name, draining }) => control.drain(name, draining),
+    'remove-node': ({ name }) => control.remove(name),
+    'use-of-nodes': async () => [...((await opened?.nodes.use()) ?? [])],
   };
-  const reply = async (worker: number, { request, question }: AskedQuestion) =>
-    primary.send(worker, { op: 'answer', request, answer: await answers[question]() });
+  const reply = async (worker: number, { request, question, about }: AskedQuestion) =>
+    primary.send(worker, { op: 'answer', request, answer: await answers[question](about as never) });
   await protectMemory(log);
   warnOfLauncher(log, secrets);
   await holdLocalhost(log, config.host, bound.port);
-  const { prepareStore } = await import('./first-start.ts'); // while Python and the workers start
+  const { prepareStore } = await import('./first-start.ts'); // loaded while Python and the workers start, so that it costs no time
   await awaitRequiredConfinement(config, kernelsReady);
   const bootstrapped = await prepareStore({ config, directory, log });
   const url = await primary.open(bound.port);
@@ -78,6 +89,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     const isStored = await primary.drain(signal);
     model?.[Symbol.dispose]();
     await hosts[Symbol.asyncDispose]();
+    await opened?.[Symbol.asyncDispose]();
     sockets[Symbol.dispose]();
     directory[Symbol.dispose]();
     if (isStored) log.info({}, 'the server has stopped');
@@ -92,11 +104,20 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   process.on('SIGHUP', () => void primary.replaceAll());
   announce({ url, host: config.host, bootstrapped });
   const { confinement } = await kernelsReady;
-  say(`  kernels are confined ${confinement}`);
+  sayWhereKernelsRun(config, confinement);
   const ms = Math.round(performance.now() - startedAt);
   log.info({ url, workers: config.workers, ms }, 'ready');
   void notifyServiceManager({ READY: 1, STATUS: `Serving on ${url}.` });
 }
+
+/** Listens for kernel nodes, if the settings want them. The code for that is loaded only then. */
+async function openNodesOf(config: Config, directory: DataDirectory, log: Log) {
+  if (config.kernelNodes === 'none') return undefined;
+  const { openNodes } = await import('#src/app/open-nodes.ts');
+  return openNodes(config, directory, log, 'without sessions');
+}
+
+type Answer<Asked extends Question> = (...details: Details<Asked>) => Promise<PrimaryAnswers[Asked]>;
 
 function requireInheritable({ claimDescriptor }: DataDirectory): number {
   if (claimDescriptor !== undefined) return claimDescriptor;

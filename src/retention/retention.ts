@@ -6,22 +6,25 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 import type { OutputsCursor, RunRetention } from './run-retention.ts';
+import type { VersionRetention } from './version-retention.ts';
 
 const DAY_MS = 86_400_000;
 const INTERVAL_MS = 3_600_000;
 
 export interface RetentionOptions {
-  readonly settings: Pick<Config, 'keepRunsDays' | 'keepOutputsDays' | 'keepAuditDays'>;
+  readonly settings: Pick<Config, 'keepRunsDays' | 'keepOutputsDays' | 'keepVersionsDays' | 'keepAuditDays'>;
   readonly store: Store;
   readonly runs: RunRetention;
+  readonly versions: VersionRetention;
   readonly audit: AuditTrail;
-  /** Returns whether this worker makes the decisions for the workspace itself: entries of its audit. */
-  readonly owns: (workspaceId: string) => boolean;
-  /** Returns whether the workspace was deleted: its home alone removes its remains. */
-  readonly isDeleted: (workspaceId: string) => boolean;
   /**
-   * Called when something cannot be deleted. The sweep goes on with everything else, and the next sweep tries again.
+   * Returns whether this worker makes the decisions for the workspace itself, such as those about
+   * entries of its audit.
    */
+  readonly owns: (workspaceId: string) => boolean;
+  /** Returns whether the workspace was deleted. Only its home removes its remains. */
+  readonly isDeleted: (workspaceId: string) => boolean;
+  /** Called when something cannot be deleted. The sweep continues with everything else, and the next sweep tries again. */
   readonly onFault: (error: unknown) => void;
   /** Returns milliseconds since 1970. */
   readonly now?: () => number;
@@ -42,8 +45,11 @@ export class Retention implements Disposable {
    * come from another worker.
    */
   start(): void {
-    const { keepRunsDays, keepOutputsDays, keepAuditDays } = this.#options.settings;
-    if (this.#isClosed || (keepRunsDays === 0 && keepOutputsDays === 0 && keepAuditDays === 0)) return;
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#options.settings;
+    const isEmpty = [keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays].every(
+      (days) => days === 0,
+    );
+    if (this.#isClosed || isEmpty) return;
     const sweep = () => void this.sweep().catch(this.#options.onFault);
     clearInterval(this.#timer);
     this.#timer = setInterval(sweep, INTERVAL_MS).unref();
@@ -68,8 +74,8 @@ export class Retention implements Disposable {
   }
 
   async #sweepWorkspace(workspaceId: WorkspaceId): Promise<void> {
-    const { settings, runs, audit, owns } = this.#options;
-    const { keepRunsDays, keepOutputsDays, keepAuditDays } = settings;
+    const { settings, runs, versions, audit, owns } = this.#options;
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = settings;
     if (keepRunsDays > 0) {
       let after: string | undefined;
       await this.#repeat(workspaceId, () => {
@@ -84,6 +90,13 @@ export class Retention implements Disposable {
         return cursor !== undefined;
       });
     }
+    if (keepVersionsDays > 0) {
+      let after: string | undefined;
+      await this.#repeat(workspaceId, () => {
+        after = versions.deleteBefore(workspaceId, this.#before(keepVersionsDays), after);
+        return after !== undefined;
+      });
+    }
     if (keepAuditDays > 0) {
       const before = this.#before(keepAuditDays);
       await this.#repeat(workspaceId, () => owns(workspaceId) && audit.deleteBefore(workspaceId, before));
@@ -91,8 +104,8 @@ export class Retention implements Disposable {
   }
 
   /**
-   * Takes one step in each turn until there is nothing left to do, the workspace is deleted, or a step fails. A
-   * failure is reported and not thrown, so that the sweep goes on with everything else.
+   * Takes one step in each turn until there is nothing left to do, the workspace is deleted, or a step fails. A failure is reported
+   * and not thrown, so that the sweep continues with everything else.
    */
   async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
     try {

@@ -11,9 +11,9 @@ import type { Page } from '#storage/lists/committed-records.ts';
 import { runIndex, trimmedRuns } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
-/** Runs that are looked at in one step. */
+/** How many runs one step examines. */
 const MAX_RUNS = 20;
-/** Sessions that are looked at in one step. */
+/** How many sessions one step examines. */
 const MAX_SESSIONS = 20;
 const KINDS: readonly RunKind[] = ['notebook', 'agent'];
 
@@ -83,10 +83,13 @@ export class RunRetention {
     return { kind, after };
   }
 
-  /** Deletes some outputs of a session, up to its first run that is in progress, whose output is yet to come. Returns how many. */
+  /**
+   * Deletes some outputs of a session, up to its first run that is in progress, because the output
+   * of that run is yet to come. Returns how many were deleted.
+   */
   #deleteOutputsOf(kind: RunKind, workspaceId: WorkspaceId, sessionId: string, ms: number): number {
-    // If this mark is damaged, the runs are read from the first one again; those whose outputs were deleted do not
-    // change.
+    // If this mark is damaged, the runs are read again from the first one. Runs whose outputs were
+    // deleted do not change.
     const after = unlessDamaged(() => this.#store.get(trimmedRuns, workspaceId, kind, sessionId));
     const page = this.#olderThan(ms, after);
     const ids = [...this.#store.list(listOf(kind), workspaceId, [sessionId], page)].map(({ id }) => id);

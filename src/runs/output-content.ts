@@ -1,4 +1,4 @@
-/** The bytes of a large output: those of the image in a data URL, and otherwise of its text. */
+/** The bytes of a large output: of the image in a data URL, or of the output's text. */
 import { createHash } from 'node:crypto';
 import { writeJson } from '#src/core/json/json-write.ts';
 import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
@@ -10,16 +10,18 @@ export interface OutputContent extends Blob {
   readonly urlStart: string | null;
 }
 
-/** A multiple of four, which base64 can be parted at. */
+/** A multiple of four, so that base64 can be divided there. */
 const STEP_CHARS = 128 * 1024;
 
 /** Only plain base64 can be decoded piece by piece. */
 const BASE64 = /^[A-Za-z0-9+/]*$/;
 const BASE64_END = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** Contents of texts whose messages are about to be received. */
+/**
+ * Contents of output texts that were prepared for messages which the receiver has not handled yet.
+ */
 const arrived = new Map<string, OutputContent>();
-/** Contents of received outputs. They are forgotten with the output, at the latest. */
+/** Contents of received outputs. They are forgotten with the output at the latest. */
 const prepared = new WeakMap<object, OutputContent>();
 
 interface Output {
@@ -27,8 +29,9 @@ interface Output {
 }
 
 /**
- * Makes the content of a large output in steps of up to a millisecond, for the end of its run. Until the result is disposed of,
- * `holdContent` finds it. Other values are left alone.
+ * Makes the content of a large output in steps of up to a millisecond, for the end of its run.
+ * Until the result is disposed of, `holdContent` finds the content. For other values nothing is
+ * done.
  */
 export function* prepareContent(text: unknown): Generator<undefined, Disposable | undefined> {
   if (typeof text !== 'string' || text.length < MAX_SIZE_AT_ONCE) return undefined;
@@ -60,7 +63,10 @@ interface Parts {
   readonly sha256: string;
 }
 
-/** Returns the bytes of a text, in steps of up to a millisecond; undefined for a data URL that is no plain base64. */
+/**
+ * Returns the bytes of a text, in steps of up to a millisecond; undefined for a data URL that is
+ * not plain base64.
+ */
 function* partsOf(text: string): Generator<undefined, Parts | undefined> {
   const urlStart = urlStartOf(text);
   const hash = createHash('sha256');
@@ -86,7 +92,10 @@ export function holdContent(output: Output): void {
   if (content !== undefined) prepared.set(output, content);
 }
 
-/** Returns the content of outputs, and remembers it: an output is stored with its run and with its cell. */
+/**
+ * Returns the content of an output and remembers it, because an output is stored both with its run
+ * and with its cell.
+ */
 export class OutputContents {
   readonly #known = new Map<string, OutputContent>();
 

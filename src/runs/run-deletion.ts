@@ -63,7 +63,10 @@ export class RunDeletion {
     return false;
   }
 
-  /** Removes runs whose assets are all committed, the first ones whole, until the commit is large enough. */
+  /**
+   * Removes runs whose assets are all committed. Removes whole runs, the first ones first, until
+   * the commit is large enough.
+   */
   #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[], session: SessionOfRun): void {
     let room = MAX_ASSETS;
     this.#store.write((tx) => {
@@ -88,7 +91,10 @@ export class RunDeletion {
     });
   }
 
-  /** Deletes the outputs of runs up to the first that is in progress, in this turn's commit. Returns how many runs that were. */
+  /**
+   * Deletes the outputs of runs up to the first one in progress, in this turn's commit. Returns the
+   * number of those runs.
+   */
   deleteOutputs(workspaceId: WorkspaceId, runIds: readonly string[]): number {
     const first = runIds.findIndex((runId) => this.#runs.reader.isInProgress(workspaceId, runId));
     const ended = first === -1 ? runIds : runIds.slice(0, first);
@@ -102,8 +108,9 @@ export class RunDeletion {
   }
 
   #trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-    // A damaged record is left alone, because its output cannot be read anyway.
+    // A damaged record is not changed, because its output cannot be read in any case.
     const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
+    if (record?.status === 'running') this.#runs.printed.erase(tx, workspaceId, runId);
     const changed = record && trimmed(record);
     if (changed === undefined) return;
     tx.putEncoded(changed, workspaceId, runId);
@@ -132,7 +139,7 @@ export class RunDeletion {
     this.#removals.add(tx, { kind: RUN, workspaceId, home, id: runId });
   }
 
-  /** Removes all of a run but its assets. */
+  /** Removes all of a run except its assets. */
   #forget(
     tx: Transaction,
     workspaceId: WorkspaceId,
@@ -142,6 +149,7 @@ export class RunDeletion {
     removeFromIndex(tx, workspaceId, runId, sessionOf);
     tx.remove(runRecords, workspaceId, runId);
     tx.remove(runSummaries, workspaceId, runId);
+    this.#runs.printed.erase(tx, workspaceId, runId);
     this.#runs.actors.erase(tx, { workspaceId, id: runId });
   }
 
@@ -155,8 +163,8 @@ export class RunDeletion {
 }
 
 /**
- * Returns to which session a run belongs, as its record says. It is needed when the run's entry in the index is
- * damaged. Undefined when the record is damaged or missing, too.
+ * Returns the session that a run belongs to, according to the run's record. Needed when the run's
+ * entry in the index is damaged. Undefined when the record is damaged or missing too.
  */
 function sessionIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): SessionOfRun | undefined {
   const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));

@@ -1,4 +1,4 @@
-/** A run as it is served, and the forms in which it is stored. */
+/** A run in the form that the API returns, and its stored forms. */
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId } from '#src/core/ids.ts';
 import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
@@ -7,7 +7,9 @@ import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { type EncodedRecord, encodeRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type RunRecord, runRecords } from '#storage/records/runs.ts';
 
-/** A run with a larger record has a summary, so that lists without outputs need not read the record. */
+/**
+ * A run with a larger record has a summary, so that lists without outputs need not read the record.
+ */
 const MAX_BYTES_WITHOUT_SUMMARY = 4096;
 const NO_BYTES = new Uint8Array();
 const NULL = Buffer.from('null');
@@ -33,22 +35,28 @@ export interface RunDocument {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Returns the run with its input encoded when that is long, so that it is encoded once. */
+/** Returns the run with its input encoded if that is long, so that it is encoded only once. */
 export function withEncodedInput(run: RunDocument): RunDocument {
   if (isShortJson(run.input, MAX_SIZE_AT_ONCE)) return run;
   return { ...run, input: new EncodedJson(atOnce(writeJson(run.input))) };
 }
 
-/** A run as it is stored. */
+/** A stored run. */
 interface EncodedRun {
   /** The JSON of the run, in parts. */
   readonly parts: readonly Uint8Array[];
   readonly record: EncodedRecord<RunRecord>;
-  /** The form of an ended run in lists without outputs; undefined when it can be made without parsing the record. */
+  /**
+   * The form of an ended run in lists without outputs; undefined when that form can be made without
+   * parsing the record.
+   */
   readonly summary: Uint8Array | undefined;
 }
 
-/** The members stored with a run and not served. `owner` is the worker that runs it, if there are several. */
+/**
+ * The members that are stored with a run but not served. `owner` is the worker that runs it, if
+ * there are several.
+ */
 type RunFacts = { readonly [Name in 'trace' | 'owner' | 'isTrimmed']?: RunRecord[Name] | undefined };
 
 export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFacts): EncodedRun {
@@ -86,14 +94,21 @@ function placesIn(length: number, run: RunDocument): NonNullable<RunRecord['plac
   return { input: [inputStart, outputStart - ',"output":'.length], output: [outputStart, outputEnd] };
 }
 
-/** The JSON of a run, and where its input and output are if that is known. */
+/** The JSON of a run, and the places of its input and output if they are known. */
 type StoredRun = Pick<RunRecord, 'document' | 'places'>;
 
-/** Returns the JSON of a run without its output. */
+/** Returns the JSON of a run without its output, with the mark of `asOmitted`. */
 export function withoutOutput({ document, places }: StoredRun): Uint8Array {
-  if (places === undefined) return Buffer.concat(partsOf({ ...parse(document), output: null }));
+  if (places === undefined) return asOmitted(Buffer.concat(partsOf({ ...parse(document), output: null })));
   const [start, end] = places.output;
-  return Buffer.concat([document.subarray(0, start), NULL, document.subarray(end)]);
+  return Buffer.concat([document.subarray(0, start), NULL, document.subarray(end, -1), OMITTED_END]);
+}
+
+/** Returns the JSON of a run with this output. The run had none before. */
+export function withOutput({ document, places }: StoredRun, output: unknown): Uint8Array {
+  if (places === undefined) return Buffer.concat(partsOf({ ...parse(document), output }));
+  const [start, end] = places.output;
+  return Buffer.concat([document.subarray(0, start), ...partsOf(output), document.subarray(end)]);
 }
 
 /** Returns a run; one with a large input has neither its input nor its output. */
@@ -115,13 +130,18 @@ export function asStale(document: Uint8Array): Uint8Array {
   return Buffer.concat([document.subarray(0, -1), STALE_END]);
 }
 
-/** Returns the JSON of a run without its output with the mark that this was left out, and is not missing. */
+/**
+ * Returns the JSON of a run without its output, and with the mark that the output was left out
+ * rather than missing.
+ */
 export function asOmitted(document: Uint8Array): Uint8Array {
   return Buffer.concat([document.subarray(0, -1), OMITTED_END]);
 }
 
-function partsOf(run: RunDocument): Uint8Array[] {
-  return isShortJson(run, MAX_SIZE_AT_ONCE) ? [Buffer.from(JSON.stringify(run))] : atOnce(writeJson(run));
+function partsOf(value: unknown): Uint8Array[] {
+  return isShortJson(value, MAX_SIZE_AT_ONCE)
+    ? [Buffer.from(JSON.stringify(value))]
+    : atOnce(writeJson(value));
 }
 
 export function parse(json: Uint8Array): RunDocument {
@@ -130,7 +150,10 @@ export function parse(json: Uint8Array): RunDocument {
   ) as RunDocument;
 }
 
-/** Returns the record of a run as if its output had not been stored; undefined when it has no output. */
+/**
+ * Returns the record of a run in the form that it would have if its output had not been stored;
+ * undefined when it has no output.
+ */
 export function trimmed(record: RunRecord): EncodedRecord<RunRecord> | undefined {
   const run = parse(record.document);
   if (run.output === null) return undefined;

@@ -62,9 +62,10 @@ export class RunLimits {
   }
 
   /**
-   * Returns a permit to hold until the run has begun, in a promise when other workers have to be asked; undefined when
-   * none is needed. `check` throws refusals that come before the limits. A caller that has waited must check again:
-   * others that waited may have begun in the same turn. Throws the error of `check`, and rejects with `quota_exceeded`.
+   * Returns a permit to hold until the run has begun, in a promise when other workers have to be
+   * asked; undefined when none is needed. `check` throws refusals that come before the limits. A
+   * caller that has waited must check again, because other callers that waited may have begun a run
+   * in the same turn. Throws the error of `check`, and rejects with `quota_exceeded`.
    */
   reserve(
     workspaceId: WorkspaceId,
@@ -82,7 +83,7 @@ export class RunLimits {
   }
 }
 
-/** Returns one permit in the place of two. The first is given back when the second is refused. */
+/** Returns one permit that stands for two. The first is given back when the second is refused. */
 function both(first: Permit, second: Permit | Promise<Permit>): Permit | Promise<Permit> {
   if (second instanceof Promise)
     return second.then(

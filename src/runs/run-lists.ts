@@ -1,6 +1,6 @@
 /**
- * The indexes of the runs of a workspace: they are written in the commit that changes a run, and a list reads the index
- * with the fewest entries to examine. No list reads a run that it does not show.
+ * The indexes of the runs of a workspace. They are written in the commit that changes a run. A list
+ * reads the index with the fewest entries to examine, and reads only runs that it shows.
  */
 import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
@@ -22,7 +22,7 @@ import {
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 
-/** Which runs of a workspace to list. Absent members filter nothing. */
+/** The filters of a list of runs. Absent members filter nothing. */
 export type RunQuery = PageRequest & RunFilters;
 
 /** Returns the list of a session's runs of one kind. A notebook and its agent may share an id, so each has a list. */
@@ -45,9 +45,15 @@ export function addToIndex(
   if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, runId);
 }
 
-/** Notes how a listed run has ended. */
-export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: string, status: string): void {
-  const entry = tx.get(runIndex, workspaceId, runId);
+/** Notes how a listed run has ended. `known` is its entry in the index; when it is absent, the index is read. */
+export function noteStatus(
+  tx: Transaction,
+  workspaceId: WorkspaceId,
+  runId: string,
+  status: string,
+  known?: RunIndexEntry,
+): void {
+  const entry = known ?? tx.get(runIndex, workspaceId, runId);
   if (entry === undefined || entry.status === status) return;
   tx.remove(statusRuns, workspaceId, entry.status, runId);
   tx.put(statusRuns, null, workspaceId, status, runId);
@@ -59,8 +65,9 @@ export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: str
 export type SessionOfRun = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
 
 /**
- * Removes a run from every list. `sessionOf` is called when the run's entry in the index is damaged, and returns to
- * which session the run belongs. The run then stays in the list of its environment, whose readers skip it.
+ * Removes a run from every list. When the run's entry in the index is damaged, `sessionOf` is
+ * called, which returns the session that the run belongs to. In this case the run stays in the list
+ * of its environment, whose readers skip it.
  */
 export function removeFromIndex(
   tx: Transaction,

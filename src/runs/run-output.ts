@@ -1,4 +1,4 @@
-/** The output of a run as it is stored: parts in the record, and assets for outputs that are too large for it. */
+/** The stored output of a run: parts in the record, and assets for outputs that are too large for it. */
 import { type AssetId, newId } from '#src/core/ids.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { OutputPart } from '#src/wire/run.ts';
@@ -7,7 +7,9 @@ import { OutputContents } from './output-content.ts';
 
 /** An output with more bytes becomes an asset. */
 export const MAX_INLINE_BYTES = 64 * 1024;
-/** When the outputs in the record have this many bytes together, all further ones become assets. */
+/**
+ * When the outputs in the record have this many bytes together, all further outputs become assets.
+ */
 export const MAX_INLINE_TOTAL_BYTES = 1024 * 1024;
 
 /** When the texts and tables in the record have this many bytes together, further outputs have none. */
@@ -27,7 +29,9 @@ export class OutputShelf {
   #describedTotal = 0;
   #omitted = 0;
 
-  /** Without `keepsAssets` outputs that would become assets are left out: the disk is full. */
+  /**
+   * Without `keepsAssets` outputs that would become assets are left out, because the disk is full.
+   */
   constructor(keepsAssets = true) {
     this.#keepsAssets = keepsAssets;
   }
@@ -92,7 +96,13 @@ export class OutputShelf {
   }
 }
 
-/** Returns one value for each type of a bundle; any other output as it is. */
+/** Returns the warning of a cell whose text was too long. `label` names the cell for people. */
+export function omittedTextWarning(cellId: string, label: string, omitted: number): OutputPart {
+  const message = `The cell ${label} printed ${omitted} more characters between the beginning and the end kept here.`;
+  return { type: 'warning', code: 'console_truncated', message, cellId };
+}
+
+/** Returns one value for each type of a bundle; any other output is returned unchanged. */
 export function unbundle(output: RawOutput): { mimetype: string; data: unknown }[] {
   const bundle = bundleOf(output);
   if (bundle === undefined) return [{ mimetype: output.mimetype, data: output.data }];

@@ -4,7 +4,7 @@ import type { ActorKind } from '#src/actors/actor-kind.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
-import type { RunKind, RunStatus } from '#src/wire/run.ts';
+import type { RunKind, RunOutput, RunStatus } from '#src/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';
@@ -16,7 +16,14 @@ import {
   runSummaries,
 } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
-import { asOmitted, asStale, parseEssentials, type RunDocument, withoutOutput } from './run-document.ts';
+import {
+  asOmitted,
+  asStale,
+  parseEssentials,
+  type RunDocument,
+  withOutput,
+  withoutOutput,
+} from './run-document.ts';
 import { listOf, type RunQuery, runFinder } from './run-lists.ts';
 import { contextOf } from './run-trace.ts';
 import type { SettledRuns } from './settled-runs.ts';
@@ -27,10 +34,12 @@ export interface RunReaderOptions {
   /** Absent in a server of one process. */
   readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
   /**
-   * Whether the notebook or conversation of this session was deleted; its runs are then not found, though they may not
-   * be removed yet.
+   * Whether the notebook or conversation of this session was deleted. Its runs are then not found,
+   * even if they are not removed yet.
    */
   readonly isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
+  /** Returns the output of a run that an earlier server process left running: the text that its cells printed. */
+  readonly printedBy: (workspaceId: WorkspaceId, runId: string) => RunOutput | null;
 }
 
 const ANYBODY = (_run: RunIndexEntry): boolean => true;
@@ -40,8 +49,10 @@ export class RunReader {
   readonly #actors: RunReaderOptions['actors'];
   readonly #settled: RunReaderOptions['settled'];
   readonly #isDeleted: RunReaderOptions['isDeleted'];
+  readonly #printedBy: RunReaderOptions['printedBy'];
 
-  constructor({ store, actors, settled, isDeleted }: RunReaderOptions) {
+  constructor({ store, actors, settled, isDeleted, printedBy }: RunReaderOptions) {
+    this.#printedBy = printedBy;
     this.#store = store;
     this.#actors = actors;
     this.#settled = settled;
@@ -54,8 +65,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the JSON like `json`, and its version: a run has one JSON as it runs, one if it is stale, and one at its
-   * end.
+   * Returns the JSON like `json`, and its version. A run has one JSON while it runs, another if it
+   * is stale, and another at its end.
    */
   served(workspaceId: WorkspaceId, runId: string): { readonly json: Uint8Array; readonly version: string } {
     const record = this.record(workspaceId, runId);
@@ -70,7 +81,8 @@ export class RunReader {
    * Rejects with `invalid_cursor`.
    */
   async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
-    // One worker makes the runs of a session. A list that begins with the newest shows no run that is committed later.
+    // One worker makes the runs of a session. A list that begins with the newest run need not show
+    // a run that is committed later.
     const isInOrder = query.sessionId !== undefined || query.order === 'desc';
     const horizon =
       this.#settled === undefined || isInOrder ? undefined : await this.#settled.horizon(workspaceId);
@@ -84,9 +96,9 @@ export class RunReader {
         if (summary !== undefined) return asOmitted(summary);
         const record = this.#store.get(runRecords, workspaceId, id);
         if (record === undefined) return undefined;
-        const shown =
-          query.include === 'none' ? { ...record, document: asOmitted(withoutOutput(record)) } : record;
-        return this.#shown(workspaceId, id, shown);
+        if (query.include !== 'none') return this.#shown(workspaceId, id, record);
+        const shown = withoutOutput(record);
+        return this.#isLeftBehind(workspaceId, id, record) ? asStale(shown) : shown;
       },
     });
   }
@@ -96,11 +108,23 @@ export class RunReader {
     return contextOf(this.#store.get(runRecords, workspaceId, runId)?.trace);
   }
 
+  /**
+   * Returns the user who submitted a run, according to its record; undefined when that is not
+   * known.
+   */
+  createdBy(workspaceId: WorkspaceId, runId: string): string | undefined {
+    const record = unlessDamaged(() => this.#store.get(runRecords, workspaceId, runId));
+    return record && parseEssentials(record).createdBy;
+  }
+
   exists(workspaceId: WorkspaceId, runId: string): boolean {
     return this.#find(workspaceId, runId) !== undefined;
   }
 
-  /** Returns the notebook or conversation of a run, in whose home it is carried out; undefined for an unknown run. */
+  /**
+   * Returns the notebook or conversation of a run, whose home carries the run out; undefined for an
+   * unknown run.
+   */
   homeOf(workspaceId: WorkspaceId, runId: string): string | undefined {
     return this.#store.get(runIndex, workspaceId, runId)?.sessionId;
   }
@@ -119,8 +143,9 @@ export class RunReader {
   }
 
   /**
-   * Returns whether a run is in progress. A run that an earlier server process left behind is not, nor is one whose
-   * actor is damaged. For a run whose record is damaged, the index says whether it has ended.
+   * Returns whether a run is in progress. A run that an earlier server process left behind is not
+   * in progress, and neither is one whose actor is damaged. If the record of a run is damaged, the
+   * index says whether the run has ended.
    */
   isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
     const record = readOrDamaged(() => this.#store.get(runRecords, workspaceId, runId));
@@ -175,7 +200,9 @@ export class RunReader {
   }
 
   #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
-    return this.#isLeftBehind(workspaceId, runId, record) ? asStale(record.document) : record.document;
+    if (!this.#isLeftBehind(workspaceId, runId, record)) return record.document;
+    const output = record.kind === 'agent' ? null : this.#printedBy(workspaceId, runId);
+    return asStale(output === null ? record.document : withOutput(record, output));
   }
 
   #isLeftBehind(workspaceId: WorkspaceId, runId: string, { status }: RunRecord): boolean {

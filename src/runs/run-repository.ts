@@ -18,9 +18,11 @@ import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import type { RunKind, TerminalStatus } from '#src/wire/run.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
-import { runRecords, runSummaries } from '#storage/records/runs.ts';
+import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#storage/records/runs.ts';
 import { NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import { PrintedTexts } from './printed-text.ts';
 import { encodeRun, endOf, parse, type RunDocument, withEncodedInput } from './run-document.ts';
 import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
 import { addToIndex, noteStatus } from './run-lists.ts';
@@ -50,6 +52,14 @@ export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'se
   readonly tracer?: Tracer | undefined;
 }
 
+/** A run in progress, the trace that it belongs to, and its entry in the index. */
+interface UnfinishedRun {
+  readonly run: RunDocument;
+  readonly trace: RunRecord['trace'] | undefined;
+  /** Undefined for a run that an earlier server process has begun. */
+  readonly entry: RunIndexEntry | undefined;
+}
+
 const UNLIMITED = { limitsOf: () => NO_LIMITS, permits: undefined };
 
 /** Begins, ends and cancels runs. Owns their records. */
@@ -59,10 +69,10 @@ export class RunRepository {
   readonly actors: ActorKind<typeof runMachine>;
   readonly limits: RunLimits;
   readonly reader: RunReader;
-  /** Runs in progress with a long input, as they were stored, so that nothing parses them at their end. */
-  readonly #large = new Map<RunId, RunDocument>();
-  /** The submitters of the runs that are in progress here. */
-  readonly #users = new Map<string, string>();
+  /** The printed text of runs in progress. */
+  readonly printed: PrintedTexts;
+  /** The runs that were begun here and have not ended, as they were stored, so that their ends need not read them. */
+  readonly #begun = new Map<string, UnfinishedRun>();
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
 
@@ -96,9 +106,14 @@ export class RunRepository {
     this.limits = new RunLimits({
       ...limits,
       inProgress: () =>
-        this.actors.residents().map(({ workspaceId, id }) => ({ workspaceId, userId: this.#users.get(id) })),
+        this.actors.residents().map(({ workspaceId, id }) => ({
+          workspaceId,
+          userId: this.#begun.get(id)?.run.createdBy,
+        })),
     });
-    this.reader = new RunReader({ store, actors: this.actors, settled, isDeleted });
+    this.printed = new PrintedTexts(store);
+    const printedBy = this.printed.outputOf.bind(this.printed);
+    this.reader = new RunReader({ store, actors: this.actors, settled, isDeleted, printedBy });
   }
 
   /**
@@ -117,7 +132,7 @@ export class RunRepository {
   ): BegunRun {
     const runId = newId<RunId>('run');
     const shown = shownMetadata(metadata);
-    const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
+    const now = timestamp(timeOfId(runId)); // taken from the id, so that runs have one order by id and by time
     const run = withEncodedInput({
       id: runId,
       kind,
@@ -132,23 +147,29 @@ export class RunRepository {
       ...(createdBy === undefined ? {} : { createdBy }),
       ...shown,
     });
-    if (run.input !== input) this.#large.set(runId, run);
-    if (createdBy !== undefined) this.#users.set(runId, createdBy);
+    const trace = traceFrom(parent);
+    const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now, ...shown } as const;
+    this.#begun.set(runId, { run, trace, entry });
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
-    const { record, parts } = encodeRun(run, { trace: traceFrom(parent), owner: this.actors.owner });
+    const { record, parts } = encodeRun(run, { trace, owner: this.actors.owner });
     this.#store.write((tx) => {
       tx.putEncoded(record, workspaceId, runId);
-      const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now, ...shown } as const;
       addToIndex(tx, workspaceId, runId, entry);
     });
     faultPoint('run.begun');
     return { runId, json: parts };
   }
 
-  /** Ends a run: its actor announces the status, and its record gets the output. A run that has ended stays as it is. */
+  /** Returns the user who submitted a run; undefined when it is not known, as for runs of older releases. */
+  createdBy(workspaceId: WorkspaceId, runId: RunId): string | undefined {
+    return this.#begun.get(runId)?.run.createdBy ?? this.reader.createdBy(workspaceId, runId);
+  }
+
+  /** Ends a run: its actor announces the status, and its record gets the output. A run that has ended is not changed. */
   finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
     const finish = { type: 'finish', status: end.status, error: end.error } as const;
     if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
+    this.#store.write((tx) => this.printed.ended(tx, workspaceId, runId));
     const { sessionId } = this.#rewrite(workspaceId, runId, (run) => {
       const endedMs = endOf(run);
       this.#metrics.runDuration.of(run.kind).observe((endedMs - Date.parse(run.createdAt)) / 1000);
@@ -176,14 +197,19 @@ export class RunRepository {
     const snapshot = this.actors.ask({ workspaceId, id: runId }, { type: 'cancel' });
     const { kind, sessionId } = snapshot.context;
     if (snapshot.status === 'active') {
+      const run = { workspaceId, id: runId };
+      // The end of the run is committed soon: what this request writes, such as its place in the audit, joins that commit.
+      this.#store.commitWithNextTurn(() => this.actors.peek(run)?.snapshot.status === 'active');
       stop(kind, sessionId);
       return;
     }
     this.#rewrite(workspaceId, runId, (run) => ({
       ...run,
       status: 'cancelled',
+      output: this.printed.outputOf(workspaceId, runId),
       finishedAt: timestamp(endOf(run)),
     }));
+    this.#store.write((tx) => this.printed.erase(tx, workspaceId, runId));
   }
 
   /**
@@ -202,18 +228,24 @@ export class RunRepository {
 
   #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): RunDocument {
     return this.#store.write((tx) => {
-      const record = tx.get(runRecords, workspaceId, runId);
-      if (record === undefined) throw new Error(`The run ${runId} has no record.`);
-      const run = change(this.#large.get(runId) ?? withEncodedInput(parse(record.document)));
-      if (run.status !== 'running') this.#large.delete(runId);
-      if (run.status !== 'running') this.#users.delete(runId);
+      const { run: before, trace, entry } = this.#unfinished(tx, workspaceId, runId);
+      const run = change(before);
+      if (run.status !== 'running') this.#begun.delete(runId);
       if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
-      if (run.status !== 'running') recordSpan(this.#tracer, record.trace, run);
-      const changed = encodeRun(run, { trace: record.trace });
+      if (run.status !== 'running') recordSpan(this.#tracer, trace, run);
+      const changed = encodeRun(run, { trace });
       tx.putEncoded(changed.record, workspaceId, runId);
       if (changed.summary !== undefined) tx.put(runSummaries, changed.summary, workspaceId, runId);
-      noteStatus(tx, workspaceId, runId, run.status);
+      noteStatus(tx, workspaceId, runId, run.status, entry);
       return run;
     });
+  }
+
+  #unfinished(tx: Transaction, workspaceId: WorkspaceId, runId: RunId): UnfinishedRun {
+    const begun = this.#begun.get(runId);
+    if (begun !== undefined && this.#store.has(runRecords, workspaceId, runId)) return begun;
+    const record = tx.get(runRecords, workspaceId, runId);
+    if (record === undefined) throw new Error(`The run ${runId} has no record.`);
+    return { run: withEncodedInput(parse(record.document)), trace: record.trace, entry: undefined };
   }
 }

@@ -17,7 +17,7 @@ export function contextOf(trace: Trace): TraceContext | undefined {
   return trace === undefined ? undefined : parseTraceparent(trace.traceparent);
 }
 
-/** Records the span of a run that has ended, also of one that an earlier server process began. */
+/** Records the span of a run that has ended, even if an earlier server process began the run. */
 export function recordSpan(
   tracer: Tracer | undefined,
   trace: Trace,

@@ -10,7 +10,10 @@ import { newId, type RunId, timeOfId } from '#src/core/ids.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
-/** How long to wait for the clock to pass the newest run, whose worker may have counted ahead of it. */
+/**
+ * How long to wait until the clock has passed the time of the newest run, because the clock of its
+ * worker may be ahead.
+ */
 const MAX_PAUSE_MS = 5;
 
 export class SettledRuns {

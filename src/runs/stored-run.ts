@@ -1,4 +1,4 @@
-/** The actor of a run as its record says it: runs have no snapshots of their own. */
+/** The actor of a run, restored from the run's record, because runs have no snapshots. */
 import { type RunInput, runMachine } from '#machines/run.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
@@ -30,7 +30,7 @@ export function storedRun(
     context,
     createdAt,
     ...(owner === undefined ? {} : { owner }),
-    // Large outputs are parsed only when an operator asks.
+    // Large outputs are parsed only on an operator's request.
     get updatedAt() {
       return parseEssentials(record).finishedAt ?? createdAt;
     },

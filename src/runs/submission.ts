@@ -1,23 +1,37 @@
 import type { RunId } from '#src/core/ids.ts';
+import { recordMemory } from '#storage/record-memory.ts';
 
 /** A run that was just submitted. */
 export interface Submission {
   readonly runId: RunId;
-  /** The id of the last event before the run: a stream that is continued from it begins with the run's first event. */
+  /**
+   * The id of the last event before the run. A stream that continues from it begins with the run's
+   * first event.
+   */
   readonly lastEventId: string;
   /** The JSON of the run, in parts. */
   readonly json: readonly Uint8Array[];
 }
 
-/** Returns the JSON with which a submission is answered: its own members, then those of the run. */
+/** Returns the JSON of the response to a submission: its own members, then those of the run. */
 export function submissionJson({ runId, lastEventId, json }: Submission): Uint8Array {
   const [first, ...others] = json;
   if (first === undefined) throw new Error(`The run ${runId} has no JSON.`);
   const members = Buffer.from(`{"runId":"${runId}","lastEventId":"${lastEventId}",`);
-  return Buffer.concat([members, first.subarray(1), ...others]);
+  const parts = [members, first.subarray(1), ...others];
+  const answer = recordMemory(parts.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    answer.set(part, at);
+    at += part.byteLength;
+  }
+  return answer;
 }
 
-/** Returns the submission that such JSON is the answer to; with an empty id of an event when an older release has made it. */
+/**
+ * Returns the submission whose answer this JSON is. The id of its event is empty when an older
+ * release has made the JSON.
+ */
 export function submissionOf(json: Uint8Array): Omit<Submission, 'json'> | undefined {
   const beginning = Buffer.from(json.buffer, json.byteOffset, Math.min(json.byteLength, 200)).toString(
     'utf8',

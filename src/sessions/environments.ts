@@ -20,20 +20,21 @@ import type { Store } from '#storage/store.ts';
 
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;
 
-/** Which environments of a workspace to list. Absent members filter nothing. */
+/** The filters of a list of environments. Absent members filter nothing. */
 export type EnvironmentQuery = PageRequest & EnvironmentFilters;
 
 /** The kind of their actors. */
 const ENVIRONMENT = 'environment';
 
-/** Environments that are looked at in one turn of the event loop. */
+/** How many environments are examined in one turn of the event loop. */
 const MAX_PEEKED = 100;
-/** Environments that are looked at in one shared turn, while no worker can commit. */
+/** How many environments are examined in one shared turn, during which no worker can commit. */
 const MAX_PEEKED_AT_ONCE = 1000;
 
 /**
- * Execution environments: created, read, closed. Sessions attach to them by way of their actors. Sessions of several
- * workers may want one environment, so changes to one are made in a shared turn.
+ * Execution environments: created, read, closed. Sessions attach to them through their actors.
+ * Sessions of several workers may want the same environment, so changes to one are made in a shared
+ * turn.
  */
 export class Environments {
   readonly actors: EnvironmentActors;
@@ -46,6 +47,7 @@ export class Environments {
       machine: environmentMachine,
       machineVersion: 1,
       isShared: true,
+      hasNewIds: true,
       openIn: (workspaceId, limit) =>
         [...store.list(openEnvironments, workspaceId, [], { limit })].map(({ id }) => id),
       shown: ({ notebookSessionId, agentSessionIds }) => ({
@@ -95,7 +97,10 @@ export class Environments {
     });
   }
 
-  /** Resolves with whether a session is attached to an environment of the workspace. Looks at some in each turn. */
+  /**
+   * Resolves with whether a session is attached to an environment of the workspace. Examines some
+   * of them in each turn.
+   */
   async areInUse(workspaceId: WorkspaceId): Promise<boolean> {
     for (let after: string | undefined; ; await nextTurn()) {
       const ids = this.#openIds(workspaceId, MAX_PEEKED, after);

@@ -16,7 +16,7 @@ export interface LiveSession extends Disposable {
 
 export type StreamMaker = (sessionId: SessionId) => SessionStream;
 
-/** Returns whether this worker decides everything of a session. */
+/** Returns whether this worker makes all decisions about a session. */
 export type OwnsSession = (workspaceId: string, sessionId: string) => boolean;
 
 /** The stream of a session that is not in memory. */
@@ -66,13 +66,16 @@ export abstract class LiveSessions<Live extends LiveSession> {
     return this.#live.get(keyOf(session));
   }
 
-  /** Returns the stream of a session, if it is in memory or somebody follows it. */
+  /**
+   * Returns the stream of a session, if the session is in memory or somebody follows the stream.
+   */
   streamOf(session: ActorId): SessionStream | undefined {
     return this.peek(session)?.stream ?? this.#parked.get(keyOf(session))?.stream;
   }
 
   /**
-   * Calls `attach` with the stream of a session that is not closed, and loads nothing. Returns the result of `attach`.
+   * Calls `attach` with the stream of a session that is not closed, without loading the session.
+   * Returns the result of `attach`.
    */
   observe<T>(session: ActorId, attach: (stream: SessionStream) => T): T {
     const known = this.streamOf(session);
@@ -98,14 +101,18 @@ export abstract class LiveSessions<Live extends LiveSession> {
   }
 
   /**
-   * Takes the sessions out of memory that now belong to another worker, because that worker changes their stored state.
+   * Removes from memory the sessions that now belong to another worker. That worker changes their
+   * stored state.
    */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     for (const { workspaceId, sessionId } of [...this.#live.values()])
       if (isElsewhere(workspaceId, sessionId)) this.forget({ workspaceId, id: sessionId });
   }
 
-  /** Takes a closing session out of memory and returns its stream, if there is one, for the caller to end. */
+  /**
+   * Takes a closing session out of memory and returns its stream, if there is one. The caller ends
+   * the stream.
+   */
   retire(session: ActorId): SessionStream | undefined {
     const closed = this.peek(session);
     if (closed === undefined) return this.#unpark(session);
@@ -147,8 +154,9 @@ export abstract class LiveSessions<Live extends LiveSession> {
 }
 
 /** The last event of a session's stream. */
-export function closedEvent({ id }: ActorId): Envelope<'session.closed'> {
-  return { type: 'session.closed', sessionId: id, data: { reason: 'closed' } };
+export function closedEvent({ id }: ActorId, closedBy?: string): Envelope<'session.closed'> {
+  const data = { reason: 'closed', ...(closedBy === undefined ? {} : { closedBy }) } as const;
+  return { type: 'session.closed', sessionId: id, data };
 }
 
 function keyOf({ workspaceId, id }: ActorId): string {

@@ -56,7 +56,8 @@ export class SessionPlane<Live extends LiveSession> {
     actors.on((session, notice, committed) => this.#publish(session, notice, committed));
     runs.actors.on(({ workspaceId }, { kind, sessionId, runId, status, error }, committed) => {
       if (kind !== runKind) return;
-      const event = runStatusEvent(sessionId, runId, status, error, timestamp());
+      const createdBy = runs.createdBy(workspaceId, runId);
+      const event = runStatusEvent(sessionId, { id: runId, status, error, createdBy }, timestamp());
       live.peek({ workspaceId, id: sessionId })?.publishRunStatus(event, committed);
     });
   }
@@ -73,12 +74,15 @@ export class SessionPlane<Live extends LiveSession> {
     };
   }
 
-  /** Returns the status of the newest run as an event, so that a subscriber who was away learns of its end. */
+  /**
+   * Returns the status of the newest run as an event, because a subscriber that was away may have
+   * missed the run's end.
+   */
   latestRunStatus({ workspaceId, id }: ActorId): Envelope<'run-status'> | undefined {
     const { runs, runKind } = this.#options;
     const run = runs.reader.latest(workspaceId, id, runKind);
     if (run === undefined) return undefined;
-    const event = runStatusEvent(id, run.id, run.status, run.error, run.finishedAt ?? run.createdAt);
+    const event = runStatusEvent(id, run, run.finishedAt ?? run.createdAt);
     return run.stale === true ? { ...event, data: { ...event.data, stale: true } } : event;
   }
 
@@ -88,7 +92,10 @@ export class SessionPlane<Live extends LiveSession> {
     for (const session of actors.residents()) actors.tell(session, { type: 'suspend', failure });
   }
 
-  /** Takes the sessions out of memory that another worker now decides for. None of them works. */
+  /**
+   * Removes the sessions from memory that another worker decides about from now on. None of them is
+   * working.
+   */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     this.#options.live.leaveTo(isElsewhere);
   }
@@ -101,7 +108,7 @@ export class SessionPlane<Live extends LiveSession> {
   #publish(session: ActorId, notice: SessionNotice<string>, committed: Promise<void> | undefined): void {
     const { live } = this.#options;
     if (notice.type === 'session.closed') {
-      live.retire(session)?.end(closedEvent(session), committed);
+      live.retire(session)?.end(closedEvent(session, notice.closedBy), committed);
       return;
     }
     const { status, reason } = notice;
@@ -110,13 +117,23 @@ export class SessionPlane<Live extends LiveSession> {
   }
 }
 
+interface RunStatus {
+  readonly id: string;
+  readonly status: string;
+  readonly error: Failure | null;
+  readonly createdBy?: string | undefined;
+}
+
 function runStatusEvent(
   sessionId: string,
-  runId: string,
-  status: string,
-  error: Failure | null,
+  { id: runId, status, error, createdBy }: RunStatus,
   time: string,
 ): Envelope<'run-status'> {
-  const data = { runId, status, ...(error === null ? {} : { error }) };
+  const data = {
+    runId,
+    status,
+    ...(createdBy === undefined ? {} : { createdBy }),
+    ...(error === null ? {} : { error }),
+  };
   return { type: 'run-status', sessionId, runId, time, data };
 }

@@ -55,6 +55,6 @@ export function writeApiPage(root) {
   );
   const folder = join(root, 'dist', 'docs');
   writePage(folder, files);
-  // A package of this server contains them; they are not served.
+  // These files are part of a package that this server contains, and are not served.
   for (const name of LICENCES) copyFileSync(join(source, name), join(folder, name));
 }

@@ -21,7 +21,7 @@ export function pending(root) {
 
 /** Compiles and bundles. Rejects with a `SetupError` that holds the compiler's messages. */
 export async function perform(root, keepOpen) {
-  const stamp = wanted(root); // taken before: a file that changes while tsc runs is built next time
+  const stamp = wanted(root); // taken before tsc runs, so that a file that changes in between is built next time
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const compile = (project) =>
     run(tsc, ['-p', project, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });

@@ -8,8 +8,8 @@ import { writeApiPage } from './api-page.mjs';
 import { bundleConsole } from './console-bundle.mjs';
 import { digest, readStamp, writeStamp } from './stamps.mjs';
 
-/** The programs: `dist/server/main.js` and `dist/server/cli.js`, each with its bundle. */
-const PROGRAMS = { main: 'src/main.js', cli: 'src/cli/main.js' };
+/** The programs in `dist/server`, each with its bundle. */
+const PROGRAMS = { main: 'src/main.js', cli: 'src/cli/main.js', node: 'src/node-main.js' };
 
 // The packages that every start loads, of which most consist of many modules. Others stay packages: some look for a native binary
 // next to their own files, some are optional, and a CommonJS package that is imported on demand would lose its named exports.
@@ -63,7 +63,7 @@ async function bundlePrograms(root, build) {
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: '(function (require, module, exports, importMetaUrl, importModule) {' },
     footer: { js: '})' },
-    legalComments: 'none', // the packages have them, and all other code is ASCII
+    legalComments: 'none', // the installed packages have these comments, and without them the bundles are pure ASCII
     sourcemap: true,
     sourcesContent: false,
     minifyWhitespace: true,

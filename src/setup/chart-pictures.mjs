@@ -1,5 +1,5 @@
-// The pictures of the statecharts: where each state and each transition is drawn. They are made at build time, because
-// the layout library is larger than the whole console.
+// The pictures of the statecharts: the positions of each state and each transition. They are made
+// at build time, because the layout library is larger than the whole console.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -120,7 +120,7 @@ function edgesOf(chart) {
   });
 }
 
-/** Returns how an event is written. XState names its own in a way that only it understands. */
+/** Returns the text for an event. XState gives its own events names that only it understands. */
 function shown(event) {
   if (event === '') return 'at once';
   const [, actor] = /^xstate\.error\.actor\.(?:.*\.)?([^.]+)$/.exec(event) ?? [];

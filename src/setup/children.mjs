@@ -5,7 +5,10 @@ import { SetupError } from './console.mjs';
 const TAIL_LINES = 40;
 const running = new Set();
 
-/** Settings of the server and keys are removed: no program of the set-up needs them, and others can read its environment. */
+/**
+ * Settings of the server, and keys, are removed: no program of the set-up needs them, and other
+ * programs could read them in its environment.
+ */
 const OF_THE_SERVER = /^TROUPE_|_API_KEY$/;
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !OF_THE_SERVER.test(name)),
@@ -49,12 +52,15 @@ function endChildren() {
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // It has ended in the meantime.
+      // The process has ended in the meantime.
     }
   }
 }
 
-/** Runs `work`. Meanwhile SIGINT, SIGTERM and SIGHUP kill its programs and then end this process with the usual code. */
+/**
+ * Runs `work`. During that time SIGINT, SIGTERM and SIGHUP kill its programs and then end this
+ * process with the usual code.
+ */
 export async function endingWithUs(work) {
   const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
   const onSignal = (signal) => {

@@ -1,5 +1,5 @@
-// Is loaded before a bundled program (code-cache.mjs): when the program ends, writes the code that V8 has compiled of
-// it next to the bundle.
+// Loaded before a bundled program (code-cache.mjs). When the program ends, this writes the code
+// that V8 has compiled of it next to the bundle.
 import { createHash } from 'node:crypto';
 import { chmodSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ vm.Script = class extends vm.Script {
     const code = this.createCachedData();
     const digest = createHash('sha256').update(url).update(code).digest();
     writeFileSync(`${cache}.new`, Buffer.concat([digest, code]));
-    chmodSync(`${cache}.new`, statSync(bundle).mode); // the umask of the server would leave it to one user
+    chmodSync(`${cache}.new`, statSync(bundle).mode); // with the umask of the server only one user could read it
     renameSync(`${cache}.new`, cache);
   }
 };

@@ -75,7 +75,7 @@ async function runServer(main, folder) {
   await ended;
 }
 
-/** Runs a program that is built; `ended` resolves when it has ended, however. */
+/** Runs a program that is built; `ended` resolves when it has ended in any way. */
 function runProgram(args, cwd, settings = {}) {
   if (!existsSync(args[0])) return { ended: Promise.resolve() };
   const { PATH = '' } = process.env;

@@ -32,7 +32,7 @@ export async function bundleConsole(root) {
   const { outputFiles, metafile } = await build({
     ...COMMON,
     absWorkingDir: root,
-    entryPoints: { main: join(source, 'main.tsx') },
+    entryPoints: { main: join(source, 'main.tsx'), home: join(source, 'home', 'main.tsx') },
     outdir: join(root, 'dist', 'console'),
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
@@ -43,16 +43,15 @@ export async function bundleConsole(root) {
     define: { FRAME_PAGE: JSON.stringify(frameName), CHART_PICTURES: JSON.stringify(chartsName) },
   });
   for (const { path, contents } of outputFiles) files.set(basename(path), contents);
-  const entry = Object.entries(metafile.outputs).find(([, { entryPoint }]) =>
-    entryPoint?.endsWith('main.tsx'),
-  );
-  const [script, style] = [entry[0], entry[1].cssBundle].map((path) => basename(path));
-  const preloads = entry[1].imports
-    .filter(({ kind }) => kind === 'import-statement')
-    .map(({ path }) => basename(path));
+  const console = readFileSync(join(source, 'index.html'), 'utf8');
+  const [icon] = /<link rel="icon".*>/.exec(console);
+  const home = readFileSync(join(source, 'home', 'home.html'), 'utf8').replace('<!-- icon -->', () => icon);
+  files.set('index.html', indexPage(console, filesOf(metafile, 'src/console/main.tsx')));
+  files.set('home.html', indexPage(home, filesOf(metafile, 'src/console/home/main.tsx')));
+  // The same page, below the address of a notebook.
   files.set(
-    'index.html',
-    indexPage(readFileSync(join(source, 'index.html'), 'utf8'), { script, style, preloads }),
+    'notebook.html',
+    indexPage(home, filesOf(metafile, 'src/console/home/main.tsx'), '../../console'),
   );
   writePage(join(root, 'dist', 'console'), files, { [frameName]: frame.hash });
 }
@@ -73,13 +72,24 @@ async function framePage(build, source) {
   return { page, hash: `sha256-${createHash('sha256').update(script).digest('base64')}` };
 }
 
-function indexPage(page, { script, style, preloads }) {
-  const links = preloads.map((name) => `<link rel="modulepreload" href="console/${name}">`);
+/** Returns the names of the files that a page loads, by its entry point. */
+function filesOf({ outputs }, wanted) {
+  const [path, { cssBundle, imports }] = Object.entries(outputs).find(
+    ([, { entryPoint }]) => entryPoint === wanted,
+  );
+  const preloads = imports
+    .filter(({ kind }) => kind === 'import-statement')
+    .map(({ path: chunk }) => basename(chunk));
+  return { script: basename(path), style: basename(cssBundle), preloads };
+}
+
+function indexPage(page, { script, style, preloads }, folder = 'console') {
+  const links = preloads.map((name) => `<link rel="modulepreload" href="${folder}/${name}">`);
   return page.replace('<!-- files -->', () =>
     [
-      `<link rel="stylesheet" href="console/${style}">`,
+      `<link rel="stylesheet" href="${folder}/${style}">`,
       ...links,
-      `<script type="module" src="console/${script}"></script>`,
+      `<script type="module" src="${folder}/${script}"></script>`,
     ].join('\n'),
   );
 }

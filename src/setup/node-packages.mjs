@@ -74,7 +74,10 @@ async function requireBinaries(root, keepOpen) {
   }
 }
 
-/** Returns one line for a binary that does not load here, with the remedy; `text` is the output of Node.js. */
+/**
+ * Returns one line for a binary that does not load here, with the solution; `text` is the output of
+ * Node.js.
+ */
 export function unloadable(name, text) {
   // uWebSockets.js prints a general sentence first, and the reason last.
   const named =

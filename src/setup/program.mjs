@@ -1,4 +1,4 @@
-// Starts a bundled program. `dist/server/main.js` and `dist/server/cli.js` are this file, with the name of the bundle in it.
+// Starts a bundled program. `main.js`, `cli.js` and `node.js` in `dist/server` are this file, with the name of the bundle in it.
 //
 // Reading and compiling a bundle takes longer than running it once, so the code that V8 compiled in an earlier run lies
 // next to the bundle (code-cache.mjs). When that is missing, damaged, or of another version or other flags of V8, the
@@ -31,8 +31,8 @@ script.runInThisContext()(
 await program.exports.ended;
 
 /**
- * V8 checks version, flags and length, but would run code that a disk has damaged, and name files by the place of their
- * compilation.
+ * V8 checks version, flags and length. But it would run code that a disk has damaged, and errors
+ * would name files by the place of compilation.
  */
 function compiledCode() {
   try {

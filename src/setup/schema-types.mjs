@@ -1,4 +1,5 @@
-// TypeScript types of JSON schemas, for the package of the client: its users have no schema library.
+// TypeScript types of JSON schemas, for the package of the client, because its users have no schema
+// library.
 
 /** Collects the declarations of the schemas that it prints. A schema with an `$id` becomes a type of that name. */
 export class SchemaTypes {

@@ -46,7 +46,10 @@ async function performSteps(root, sequences) {
   );
 }
 
-/** Returns the steps that make the programs runnable, each of which needs the one before. Packages have no build. */
+/**
+ * Returns the steps that make the programs runnable. Each of them needs the previous one. Packages
+ * have no build.
+ */
 async function stepsOfPrograms(root) {
   const isCheckout = existsSync(join(root, 'tsconfig.json'));
   return isCheckout

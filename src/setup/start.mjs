@@ -4,7 +4,8 @@ import { reporting, SetupError } from './console.mjs';
 import { unloadable } from './node-packages.mjs';
 import { setUp } from './setup.mjs';
 
-// Without a listener Node.js would open a debugger for it; the server closes a debugger opened before this line.
+// Without a listener Node.js would open a debugger on SIGUSR1. The server closes a debugger that
+// was opened before this line.
 process.on('SIGUSR1', () => {});
 await reporting(setUp);
 await reporting(async () => {
@@ -13,7 +14,8 @@ await reporting(async () => {
   } catch (error) {
     const text = String(error?.stack ?? error);
     const [, name] = /node_modules\/(lmdb|uWebSockets\.js)\//.exec(text) ?? [];
-    // The packages were installed on another machine, or its libraries have changed since.
+    // The packages were installed on another machine, or the machine's libraries have changed
+    // since.
     if (name !== undefined) throw new SetupError(unloadable(name, text));
     throw error;
   }

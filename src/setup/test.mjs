@@ -15,6 +15,7 @@ import { testsForWorkers } from './worker-tests.mjs';
 
 const FAILED_TESTS = new URL('failed-tests.mjs', import.meta.url).href;
 const WHAT_HOLDS = new URL('what-holds.mjs', import.meta.url).href;
+const FILE_TIMES = new URL('file-times.mjs', import.meta.url).href;
 const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
 /** Steps of the set-up that only some tests need, and those tests. */
@@ -26,9 +27,9 @@ const STEPS_OF_TESTS = [
   { step: pythonClient, tests: /^dist\/test\/(client-python\/|mcp\/python-agents\.)/ },
 ];
 /**
- * Journeys that also run against a server of several workers each time: those in which requests meet, and live state is
- * shared. The others do so when TROUPE_TEST_WORKERS is set. Races between workers (`test/cluster/races`) and their
- * deaths (`test/faults`) have several in any case.
+ * Journeys that also run against a server of several workers each time, because requests meet in
+ * them or live state is shared. The others do so when TROUPE_TEST_WORKERS is set. Races between
+ * workers (`test/cluster/races`) and their deaths (`test/faults`) have several workers in any case.
  */
 const JOURNEYS_OF_WORKERS = `
   agents/agents agents/agents-notebooks events/actor-events events/event-tickets events/observing
@@ -43,6 +44,15 @@ const JOURNEYS_OF_WORKERS = `
   .trim()
   .split(/\s+/)
   .map((name) => `dist/test/journeys/${name}.test.js`);
+/** Journeys, attacks and notebooks that also run with their kernels on a node, which is another process of this machine. */
+const FILES_ON_NODES = `
+  corpus/notebooks escape/as-an-ordinary-user journeys/code/code-results journeys/events/large-outputs
+  journeys/notebooks/kernel-death journeys/notebooks/outputs journeys/runs/cancel journeys/runs/executions
+  journeys/runs/printed-text
+`
+  .trim()
+  .split(/\s+/)
+  .map((name) => `dist/test/${name}.test.js`);
 /**
  * Tests that run alone. `event-loop` compares processor time with a limit: while other tests fill the processor's caches and use
  * its memory bandwidth, the same work takes up to twice as long. The other files start several servers or many processes and keep
@@ -50,12 +60,15 @@ const JOURNEYS_OF_WORKERS = `
  */
 const ALONE = `
   escape/databases escape/processes escape/set-ups faults/faults faults/recorded faults/worker-deaths journeys/requests/event-loop journeys/events/paced-readers
-  package/server-package
+  package/server-package platforms/platforms
 `
   .trim()
   .split(/\s+/)
   .map((name) => `dist/test/${name}.test.js`);
-/** Tests spend a third of their time waiting for processes and clocks, so one more file runs than there are processors. */
+/**
+ * Tests spend a third of their time waiting for processes and clocks, so the number of files that
+ * run at once is one more than the number of processors.
+ */
 const FILES_AT_ONCE = availableParallelism() + 1;
 const WORKERS = '3';
 const isCi = process.env.CI === 'true';
@@ -63,9 +76,14 @@ process.env.TROUPE_TEST_FILE_LIMIT_MS = String(FILE_TIMEOUT_MS);
 /** The file in which tests that run into their limit describe their state (`what-holds.mjs`). */
 const HELD = join(tmpdir(), `troupe-held-${process.pid}`);
 process.env.TROUPE_TEST_HELD = HELD;
-/** In how many files, under `CI=true`, tests may fail and then pass in every repetition. */
-const MAX_FLAKY_FILES = 2;
+/** The file in which each test file notes how long it took (`file-times.mjs`). */
+const TIMES = join(tmpdir(), `troupe-times-${process.pid}`);
+process.env.TROUPE_TEST_TIMES = TIMES;
+const SLOWEST_FILES = 15;
+/** If more files than this have failed, their tests do not run again, because chance is an unlikely cause. */
+const MAX_REPEATED_FILES = 5;
 const REPETITIONS = 3;
+const isOnNodes = process.env.TROUPE_TEST_NODES === '1';
 const isForWorkers = (process.env.TROUPE_TEST_WORKERS ?? '1') !== '1';
 
 const { nodeTests, pythonTests, flags, everything } = await reporting(() => select(process.argv.slice(2)));
@@ -91,24 +109,32 @@ if (everything && !isForWorkers && journeys.length > 0) {
   process.env.TROUPE_TEST_WORKERS = WORKERS;
   await runNodeTests(`journeys with ${WORKERS} workers`, journeys);
 }
+const onNodes = FILES_ON_NODES.filter((file) => nodeTests.includes(file));
+if (everything && !isForWorkers && !isOnNodes && onNodes.length > 0) {
+  process.env.TROUPE_TEST_WORKERS = '1';
+  process.env.TROUPE_TEST_NODES = '1';
+  await runNodeTests('journeys with kernels on a node', onNodes);
+}
 for (const { name, ok, flaky, seconds, failed = [] } of results) {
-  say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
+  say(
+    `${ok ? 'passed' : 'FAILED'}  ${name} (${seconds} s)${flaky ? ', and passed in every repetition' : ''}`,
+  );
   for (const test of failed) say(`        ${test}`);
 }
+if (everything) for (const line of slowestFiles()) say(line);
+rmSync(TIMES, { force: true });
 if (existsSync(HELD)) say(readFileSync(HELD, 'utf8').trimEnd());
 rmSync(HELD, { force: true });
 if (results.some(({ flaky }) => flaky))
-  say(
-    `a test is flaky because of a mistake in it or in the code; of more than ${MAX_FLAKY_FILES} files CI=true fails the run`,
-  );
-process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
+  say('a test that fails only sometimes has a mistake in it, or finds one in the code: the run has failed');
+process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 
 /** Runs files one after the other, each as a stage. Calls that run side by side take their next file from the same iterator. */
 async function runPythonTests(files) {
   const python = process.env.TROUPE_PYTHON || join(ROOT, '.venv', 'bin', 'python');
   for (const file of files) {
     const args = ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', basename(file)];
-    await stageOrFlaky(basename(file), () => [python, args], { isBesideOthers: true });
+    await stageWithRepetitions(basename(file), () => [python, args], { isBesideOthers: true });
   }
 }
 
@@ -119,15 +145,16 @@ async function runNodeTests(name, files, atOnce = availableParallelism()) {
     '--conditions=development',
     '--enable-source-maps',
     `--import=${WHAT_HOLDS}`,
+    `--import=${FILE_TIMES}`,
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${FAILED_TESTS}`, `--test-reporter-destination=${failures}`],
-    // The limit is for one file: a test that hangs must fail, with the name of its file.
+    // The limit is for one file. A test that hangs must fail, with the name of its file.
     `--test-timeout=${FILE_TIMEOUT_MS}`,
     `--test-concurrency=${concurrency}`,
     ...flags,
     '--test',
   ];
-  await stageOrFlaky(
+  await stageWithRepetitions(
     name,
     (isAgain) => {
       // The runner reports source files, because it reads the source maps.
@@ -141,7 +168,7 @@ async function runNodeTests(name, files, atOnce = availableParallelism()) {
   rmSync(failures, { force: true });
 }
 
-/** Reads which tests failed, as `file: name of the test`; none when the runner could not write its report. */
+/** Reads which tests failed, as `file: name of the test`, each followed by its error; none when the runner could not write its report. */
 function failedTests(report) {
   if (!existsSync(report)) return [];
   return readFileSync(report, 'utf8')
@@ -150,7 +177,18 @@ function failedTests(report) {
     .map((line) => line.replace(`${ROOT}/`, ''));
 }
 
-/** Returns the step so that it reports a failure, and goes on: only the tests that need it fail then. */
+/** Returns the slowest test files with their seconds. */
+function slowestFiles() {
+  if (!existsSync(TIMES)) return [];
+  const lines = readFileSync(TIMES, 'utf8').trim().split('\n');
+  const slowest = lines.sort((a, b) => Number.parseFloat(b) - Number.parseFloat(a)).slice(0, SLOWEST_FILES);
+  return [
+    'the slowest files, in seconds',
+    ...slowest.map((line) => `        ${line.replace(`${ROOT}/`, '')}`),
+  ];
+}
+
+/** Returns the step so that it reports a failure, and continues: only the tests that need it fail then. */
 function ifPossible(step) {
   return {
     ...step,
@@ -183,17 +221,19 @@ function select(args) {
   return { nodeTests, pythonTests, flags, everything: named.length === 0 };
 }
 
-/** a failure that needs load would pass when it runs alone. */
-async function stageOrFlaky(name, commandFor, { report, atOnce = 1, isBesideOthers = false } = {}) {
+/**
+ * Runs a stage. If some tests fail, the stage has failed; their files run again, to tell whether they always fail. A failure
+ * that needs load would pass alone, so the repetitions are run at the same time where the stage ran several files at once.
+ */
+async function stageWithRepetitions(name, commandFor, { report, atOnce = 1, isBesideOthers = false } = {}) {
   const first = await stage(name, ...commandFor(false), isBesideOthers);
   if (first.ok) return;
   first.failed = report === undefined ? [] : failedTests(report);
-  // A file that runs into its limit is named by its compiled file as well.
+  // A file that runs into its limit is named by its compiled file too.
   const sourceOf = (test) => test.split(':', 1)[0].replace(/^dist\/(.*)\.js$/, '$1.ts');
-  const files = new Set(first.failed.map(sourceOf)).size;
-  const isUnclear = report !== undefined && files === 0;
-  first.files = Math.max(1, files);
-  if (isCi && (isUnclear || flakyFiles() + first.files > MAX_FLAKY_FILES)) return;
+  const isName = (line) => !line.startsWith(' ');
+  const files = new Set(first.failed.filter(isName).map(sourceOf)).size;
+  if (report !== undefined && (files === 0 || files > MAX_REPEATED_FILES)) return;
   const times = isCi ? REPETITIONS : 1;
   say(`${name}: something failed; the failed files run again, to see whether they always fail`);
   const command = commandFor(true);
@@ -206,10 +246,6 @@ async function stageOrFlaky(name, commandFor, { report, atOnce = 1, isBesideOthe
     if (atOnce === 1) await repetition;
   }
   first.flaky = (await Promise.all(repetitions)).every(Boolean);
-}
-
-function flakyFiles() {
-  return results.reduce((sum, { flaky, files }) => sum + (flaky === true ? files : 0), 0);
 }
 
 /**

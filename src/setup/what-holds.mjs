@@ -1,6 +1,7 @@
-// Imported into the process of each test file. Shortly before the runner's time limit ends that process, this prints the test that
-// runs, the handles that keep the process running, and its descendants. The runner itself prints only the name of the file. The lines
-// also go into the file that TROUPE_TEST_HELD names, from which `npm test` prints them at its end.
+// Imported into the process of each test file. Shortly before the runner's time limit ends that
+// process, this prints the running test, the handles that keep the process running, and its
+// descendants. The runner itself prints only the name of the file. The lines also go into the file
+// that TROUPE_TEST_HELD names, from which `npm test` prints them at its end.
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { beforeEach } from 'node:test';
 
@@ -46,7 +47,7 @@ function childrenOf(pid) {
       readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
     );
   } catch {
-    return []; // it has ended
+    return []; // the process has ended
   }
 }
 

@@ -7,8 +7,8 @@ const FIXTURE = 'test/support/server-fixture.ts';
 const IMPORT = /(?:from|import) '(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
 
 /**
- * Files and folders whose servers do not get the requested workers, because they test nothing of a server of several workers;
- * each with the reason.
+ * Files and folders whose servers do not get the requested workers, each with the reason. They do
+ * not test a server of several workers.
  */
 const OF_ONE_PROCESS = {
   'test/cluster/': 'each starts the workers that it needs',
@@ -31,7 +31,7 @@ export function testsForWorkers(sources) {
   );
 }
 
-/** Returns whether a file imports another one, by itself or by way of others. */
+/** Returns whether a file imports another one, directly or through others. */
 function reaches(file, wanted, seen = new Set()) {
   if (file === wanted) return true;
   if (seen.has(file) || !existsSync(join(ROOT, file))) return false;

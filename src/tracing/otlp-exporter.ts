@@ -105,7 +105,7 @@ function exportRequest(spans: readonly SpanRecord[], version: string) {
 }
 
 const STATUS_ERROR = 2;
-/** The numbers of OTLP. */
+/** The codes of span kinds in OTLP. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 
 function spanOf({ name, kind, context, parentSpanId, startMs, endMs, attributes, error }: SpanRecord) {

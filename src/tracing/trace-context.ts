@@ -1,4 +1,6 @@
-/** The W3C trace context: which trace something belongs to, and which span caused it. */
+/**
+ * The W3C trace context: the trace that a piece of work belongs to, and the span that caused it.
+ */
 import { randomFillSync } from 'node:crypto';
 
 export interface TraceContext {
@@ -39,7 +41,10 @@ function newId(bytes: 8 | 16): string {
   }
 }
 
-/** Returns the context of a span that `parent` causes; of a new trace without one. */
+/**
+ * Returns the context of a span that `parent` causes. Without a parent, it is the context of a new
+ * trace.
+ */
 export function childOf(
   parent: TraceContext | undefined,
   isSampled = parent?.isSampled ?? false,

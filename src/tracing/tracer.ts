@@ -35,7 +35,7 @@ export interface Span {
   readonly context: TraceContext;
   /** The context as a header. */
   readonly traceparent: string;
-  /** Ends the span; once. `error` is the code of the failure. */
+  /** Ends the span. Called once. `error` is the code of the failure. */
   end(end?: { readonly attributes?: Attributes; readonly error?: string | undefined }): void;
 }
 
@@ -48,15 +48,15 @@ export class Tracer {
   readonly #sink: SpanSink;
   readonly #sampleShare: number;
 
-  /** `sampleShare`: from 0 to 1, of the traces that begin here. */
+  /** `sampleShare` is the share, from 0 to 1, of the traces beginning here that are recorded. */
   constructor(sink: SpanSink, sampleShare: number) {
     this.#sink = sink;
     this.#sampleShare = sampleShare;
   }
 
   /**
-   * Begins a span. One whose trace is not recorded is not recorded either, but passes the trace on. Returns undefined for a
-   * trace that would begin here and is not sampled.
+   * Begins a span. If its trace is not recorded, the span is not recorded either, but passes the
+   * trace on. Returns undefined for a trace that would begin here and is not sampled.
    */
   start(name: string, { kind = 'internal', parent, attributes = {} }: SpanOptions = {}): Span | undefined {
     const isSampled = parent?.isSampled ?? Math.random() < this.#sampleShare;
@@ -82,7 +82,7 @@ export class Tracer {
     };
   }
 
-  /** Takes a span whose times are known, such as that of a run that an earlier server process began. */
+  /** Records a span whose times are known, such as a run that an earlier server process began. */
   record(span: SpanRecord): void {
     if (span.context.isSampled) this.#sink.add(span);
   }

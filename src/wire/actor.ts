@@ -19,7 +19,7 @@ import {
 
 const LinkSchema = Type.Object(
   { kind: Type.String(), id: Type.String() },
-  { $id: 'ActorLink', ...closed, description: 'Another actor that this one has to do with.' },
+  { $id: 'ActorLink', ...closed, description: 'Another actor that is related to this one.' },
 );
 
 const identity = {
@@ -28,8 +28,8 @@ const identity = {
   machine: Type.String({ description: 'The id of its statechart, for `GET /api/v3/charts/{machine}`.' }),
   presence: oneOf(['live', 'stored', 'ended', 'failed'], {
     description:
-      'Whether it is in memory, only in the store, in its final state, or was taken out of memory by an error of the server; ' +
-      'a failed one is restored by its next use.',
+      'Whether the actor is in memory, only in the store, in its final state, or was removed from memory ' +
+      'by an error of the server. The next use of a failed actor restores it.',
   }),
   state: Type.Unknown({ description: 'The state value of its statechart.' }),
   path: Type.String({ description: 'The state as a path, such as `live.busy.running`.' }),
@@ -67,13 +67,13 @@ const filters = {
       minLength: 1,
       maxLength: 200,
       description:
-        'Only actors whose id, or the id of one that they have to do with, contains this text, in any case.',
+        'Only actors whose id, or the id of a related actor, contains this text. Case does not matter.',
     }),
   ),
   ended: Type.Boolean({
     default: false,
     description:
-      'Whether to list also actors that ended or failed lately. The last 1,000 are remembered; of several workers, by each.',
+      'Whether to list also actors that ended or failed lately. Each worker remembers the last 1,000.',
   }),
 };
 
@@ -113,7 +113,7 @@ export const ActorDetailSchema = Type.Object(
     ...identity,
     createdAt: Timestamp,
     context: mapOf(Type.Unknown(), {
-      description: 'Facts about it. Never code, prompts or credentials.',
+      description: 'Facts about the actor, but never code, prompts or credentials.',
     }),
     trail: Type.Array(
       Type.Object(
@@ -140,7 +140,7 @@ export const ActorDetailSchema = Type.Object(
           type: Type.String({ description: 'The type of the event.' }),
           code: Type.String({ description: 'The code of the error.' }),
           title: Type.String(),
-          advice: nullable(Type.String({ description: 'What the caller can do.' })),
+          advice: nullable(Type.String({ description: 'Advice for the caller.' })),
         },
         { $id: 'ActorRefusal', ...closed },
       ),
@@ -158,7 +158,7 @@ export const ChartQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 100,
-        description: 'The `version` of the chart: the answer may then be kept for ever.',
+        description: 'The `version` of the chart. With it, the response may be cached for ever.',
       }),
     ),
   },
@@ -167,15 +167,15 @@ export const ChartQuery = Type.Object(
 
 const ChartStateSchema = mapOf(Type.Unknown(), {
   description:
-    'A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by ' +
-    'event), `runs` (the work while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are ' +
-    'like this one.',
+    'A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, ' +
+    '`refuses` (codes of errors by event), `runs` (the work while it is active), `transitions` (`event`, ' +
+    '`targets`, `guard`, `actions`), and `states`, with the same members.',
 });
 
 export const ChartSchema = Type.Object(
   {
     machine: Type.String(),
-    version: Type.String({ description: 'Changes with the chart.' }),
+    version: Type.String({ description: 'A text that changes with the chart.' }),
     root: ChartStateSchema,
   },
   { $id: 'Chart', ...closed },
@@ -185,7 +185,7 @@ export type Chart = Wire<typeof ChartSchema>;
 const who = { kind: Type.String(), id: Type.String() };
 const EventsTaken = Type.Array(Type.String(), {
   description:
-    'The types of the events that it took, the last 16 when there were more; none when it came into memory.',
+    'The types of the events that the actor took, at most the last 16; empty when it came into memory.',
 });
 
 const ACTOR_EVENTS = {
@@ -197,7 +197,7 @@ const ACTOR_EVENTS = {
     {
       counts: Type.Array(ActorCountSchema, { description: 'The actors in memory, by kind and state.' }),
       moved: Type.Array(Type.String(), {
-        description: 'The kinds of which an actor has moved or left since the last counts.',
+        description: 'The kinds whose actors have moved or left since the last counts.',
       }),
     },
     closed,
@@ -211,7 +211,9 @@ const ACTOR_EVENTS = {
       from: nullable(
         Type.String({ description: 'The state before, as a path; null when the actor came into memory.' }),
       ),
-      to: Type.String({ description: 'The state after; the same one when only its context has changed.' }),
+      to: Type.String({
+        description: 'The state after the event; unchanged when only the context of the actor has changed.',
+      }),
       since: identity.since,
       revision: identity.revision,
       links: identity.links,
@@ -225,9 +227,11 @@ const ACTOR_EVENTS = {
       state: Type.String({ description: 'The state that refused, as a path.' }),
       event: Type.String({ description: 'The type of the event.' }),
       code: Type.String({ description: 'The code of the error.' }),
-      count: Type.Integer({ description: 'How often it was refused since the last event about it.' }),
+      count: Type.Integer({
+        description: 'How often the command was refused since the last event about it.',
+      }),
       title: Type.String(),
-      advice: nullable(Type.String({ description: 'What the caller can do.' })),
+      advice: nullable(Type.String({ description: 'Advice for the caller.' })),
     },
     closed,
   ),
@@ -237,7 +241,7 @@ const ACTOR_EVENTS = {
       state: Type.String({ description: 'Its last state, as a path.' }),
       presence: oneOf(['ended', 'failed', 'stored', 'deleted'], {
         description:
-          'Whether it ended, failed by an error of the server, is only in the store, or was deleted.',
+          'Whether the actor ended, failed because of an error of the server, is only in the store, or was deleted.',
       }),
     },
     closed,
@@ -246,7 +250,7 @@ const ACTOR_EVENTS = {
 
 type ActorEvents = EventsOf<typeof ACTOR_EVENTS>;
 
-/** An event about actors as it is published. */
+/** A published event about actors. */
 export type ActorStreamEnvelope = EnvelopeOf<ActorEvents>;
 
 /** An event about actors. */
@@ -262,7 +266,7 @@ export const ActorEventsQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 200,
-        description: 'Only the actor with this id. It needs `kind`.',
+        description: 'Only the actor with this id. Requires `kind`.',
       }),
     ),
     moves: Type.Boolean({

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { UserIdSchema } from './identity.ts';
 import { DatasourceSlugsSchema } from './notebook.ts';
 import {
+  ClosedBy,
   CreatedBy,
   closed,
   formerName,
@@ -19,15 +20,29 @@ import {
 export const ToolStatusSchema = oneOf(['completed', 'failed', 'cancelled']);
 export type ToolStatus = Wire<typeof ToolStatusSchema>;
 
+/** The count of a part, or of a call in an event, that an event does not have in whole. */
+export const OmittedChars = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    description:
+      'Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. ' +
+      '`GET …/entries` has all of it.',
+  }),
+);
+
 const EntryPartSchema = taggedUnion(
   'type',
   [
     Type.Object(
-      { type: Type.Literal('text'), text: Type.String({ description: 'Markdown.' }) },
+      {
+        type: Type.Literal('text'),
+        text: Type.String({ description: 'Markdown.' }),
+        omittedChars: OmittedChars,
+      },
       { $id: 'TextPart', ...closed },
     ),
     Type.Object(
-      { type: Type.Literal('reasoning'), text: Type.String() },
+      { type: Type.Literal('reasoning'), text: Type.String(), omittedChars: OmittedChars },
       { $id: 'ReasoningPart', ...closed },
     ),
     Type.Object(
@@ -36,6 +51,7 @@ const EntryPartSchema = taggedUnion(
         callId: Type.String(),
         name: Type.String(),
         input: Type.Unknown({ description: 'An object, or text when the model did not write valid JSON.' }),
+        omittedChars: OmittedChars,
       },
       { $id: 'ToolCallPart', ...closed },
     ),
@@ -46,6 +62,7 @@ const EntryPartSchema = taggedUnion(
         name: Type.String(),
         status: ToolStatusSchema,
         output: Type.String(),
+        omittedChars: OmittedChars,
         images: Type.Array(
           Type.Object(
             {
@@ -58,8 +75,9 @@ const EntryPartSchema = taggedUnion(
         touchedCells: Type.Optional(
           Type.Array(Type.String(), {
             description:
-              'The ids of the cells that the call created, changed or deleted, or was asked to run: the first 100. Absent when ' +
-              'there are none, or when the call was cut off before that was known.',
+              'The ids of the cells that the call created, changed or deleted, or was asked to run: the ' +
+              'first 100. Absent when there are none, or when the call was interrupted before they were ' +
+              'known.',
           }),
         ),
       },
@@ -79,9 +97,10 @@ export const AgentEntrySchema = Type.Object(
     outcome: Type.Optional(
       oneOf(['cancelled', 'failed', 'limit', 'stale'], {
         description:
-          'Only of a prompt whose run did not complete. `limit`: it stopped at a limit for the steps, tokens or time of a ' +
-          'prompt. `stale`: the server ended before the run did. The model is not asked for such a prompt again: later requests ' +
-          'have a note in place of it and all that followed it. After a `limit` they have it whole, with a note that it ended.',
+          'Present only for a prompt whose run did not complete. `limit`: it stopped at a limit for the ' +
+          'steps, tokens or time of a prompt. `stale`: the server ended before the run did. Later ' +
+          'requests to a model contain a note in place of such a prompt and everything that followed it. ' +
+          'After a `limit` they contain the whole prompt, with a note that it ended.',
       }),
     ),
   },
@@ -105,10 +124,11 @@ const summary = {
   environmentId: nullable(Type.String()),
   notebookSessionId: nullable(Type.String()),
   ownerId: Type.String({
-    description: 'The user it belongs to: the one in `createdBy` until it is handed over.',
+    description: 'The user who owns the conversation: its creator (`createdBy`), until it is handed over.',
   }),
   createdBy: CreatedBy,
   status: AgentSessionStatusSchema,
+  closedBy: ClosedBy,
   config: Type.Object(
     {
       model: nullable(

@@ -21,7 +21,8 @@ export const AuditEntrySchema = Type.Object(
           by: oneOf(['notebook', 'agent']),
           sessionId: nullable(Type.String({ description: 'The notebook session, if it is known.' })),
           statements: Type.Integer({
-            description: 'How many similar statements the entry stands for, within about one second.',
+            description:
+              'The number of similar statements, within about one second, that the entry summarises.',
           }),
           rows: Type.Integer({ description: 'How many rows they returned in total.' }),
           durationMs: Type.Integer({

@@ -62,8 +62,8 @@ const warnings = Type.Optional(
       {
         code: oneOf(['account_may_write', 'account_rights_unknown'], {
           description:
-            '`account_may_write`: the database says that the account may change something. `account_rights_unknown`: the ' +
-            'database cannot say it, or was not asked.',
+            '`account_may_write`: according to the database, the account may change something. ' +
+            '`account_rights_unknown`: the database cannot tell, or was not asked.',
         }),
         message: Type.String(),
       },
@@ -71,9 +71,9 @@ const warnings = Type.Optional(
     ),
     {
       description:
-        'Warnings about the account, for agents that will use it, with kinds of databases that have no read-only mode (mssql, snowflake, ' +
-        'databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent ' +
-        'when there is nothing to say.',
+        'Warnings about an account that agents will use, for kinds of databases without a read-only mode ' +
+        '(mssql, snowflake, databricks, trino). Present in responses to a successful test, and to ' +
+        'creating and replacing a datasource; absent when there are none.',
     },
   ),
 );
@@ -87,12 +87,14 @@ export const DatasourceSchema = Type.Object(
     revision: Type.Integer({
       minimum: 1,
       description:
-        'Counts the connections of this datasource. It starts at 1 again after the datasource was deleted.',
+        'Increases with each replacement of the connection. A new datasource with the same slug starts at 1 again.',
     }),
     configured: Type.Boolean({
       description: 'Whether a connection is stored. It says nothing about the last test.',
     }),
-    embedded: Type.Boolean({ description: 'Whether it runs inside the server, on files of the workspace.' }),
+    embedded: Type.Boolean({
+      description: 'Whether the database runs inside the server, on files of the workspace.',
+    }),
     warnings,
     createdBy: CreatedBy,
     createdAt: Timestamp,

@@ -1,10 +1,17 @@
 /** The events of the sessions' streams: one envelope per event, with `type` as discriminator. */
 import Type, { type TSchema } from 'typebox';
-import { AgentEntrySchema, AgentSessionSchema, AgentSessionStatusSchema, ToolStatusSchema } from './agent.ts';
+import {
+  AgentEntrySchema,
+  AgentSessionSchema,
+  AgentSessionStatusSchema,
+  OmittedChars,
+  ToolStatusSchema,
+} from './agent.ts';
 import { OutputSchema } from './output.ts';
 import { RunStatusSchema } from './run.ts';
 import {
   CellStatusSchema,
+  CellVersion,
   CodeResultSchema,
   FailureSchema,
   NotebookSessionSchema,
@@ -12,6 +19,8 @@ import {
   STARTUP,
 } from './session.ts';
 import {
+  ClosedBy,
+  CreatedByIfKnown,
   closed,
   type EventsOf,
   inPascalCase,
@@ -38,7 +47,7 @@ const RegisteredCellSchema = Type.Object(
       },
       { $id: 'CellSettings', ...closed },
     ),
-    version: Type.Integer({ description: 'Increases with every change of its code.' }),
+    version: CellVersion,
   },
   { $id: 'RegisteredCell', ...closed },
 );
@@ -53,13 +62,16 @@ const VariableSchema = Type.Object(
 const SESSION_EVENTS = {
   'session.replayed': Type.Object({}, closed),
   'session.resync-required': Type.Object({ reason: ResyncReasonSchema }, closed),
-  'session.closed': Type.Object({ reason: oneOf(['closed']) }, closed),
+  'session.closed': Type.Object({ reason: oneOf(['closed']), closedBy: ClosedBy }, closed),
   'run-status': Type.Object(
     {
       runId: Type.String(),
       status: RunStatusSchema,
+      createdBy: CreatedByIfKnown,
       stale: Type.Optional(
-        Type.Literal(true, { description: 'The server died during the run. Only cancelling ends it.' }),
+        Type.Literal(true, {
+          description: 'The server ended during the run. Only cancelling ends such a run.',
+        }),
       ),
       error: Type.Optional(nullable(FailureSchema)),
     },
@@ -67,9 +79,7 @@ const SESSION_EVENTS = {
   ),
 } as const;
 
-const REASON = Type.Optional(
-  Type.String({ description: 'A code in snake_case, when there is more to say.' }),
-);
+const REASON = Type.Optional(Type.String({ description: 'A code in snake_case that gives more detail.' }));
 
 const printedText = (channel: string) =>
   Type.String({
@@ -118,7 +128,7 @@ const NOTEBOOK_EVENTS = {
       stdout: printedText('stdout'),
       stderr: printedText('stderr'),
       media: Type.Array(OutputSchema, { description: 'The figures that were shown while the code ran.' }),
-      tool_call_id: Type.Optional(Type.String({ description: 'As the request gave it.' })),
+      tool_call_id: Type.Optional(Type.String({ description: 'The value in the request.' })),
     },
     { additionalProperties: true },
   ),
@@ -132,9 +142,12 @@ const AGENT_EVENTS = {
   'agent-entry': AgentEntrySchema,
   'text-delta': Type.Object({ entryId: Type.String(), text: Type.String() }, closed),
   'reasoning-delta': Type.Object({ entryId: Type.String(), text: Type.String() }, closed),
-  'tool-call': Type.Object({ callId: Type.String(), name: Type.String(), input: Type.Unknown() }, closed),
+  'tool-call': Type.Object(
+    { callId: Type.String(), name: Type.String(), input: Type.Unknown(), omittedChars: OmittedChars },
+    closed,
+  ),
   'tool-result': Type.Object(
-    { callId: Type.String(), output: Type.String(), status: ToolStatusSchema },
+    { callId: Type.String(), output: Type.String(), status: ToolStatusSchema, omittedChars: OmittedChars },
     closed,
   ),
 } as const;
@@ -172,15 +185,15 @@ export type EventOf<Events, Marks, Type extends keyof Events = keyof Events> = T
 
 /** The members of an event that do not describe its content. */
 interface Marks {
-  /** When it happened; of an event that tells the current state, when it was sent. */
+  /** When the event happened. An event that reports the current state has the time at which it was sent. */
   readonly time: string;
   /** Whether it happened while the subscriber was away, after the event that it named. */
   readonly missed?: true;
-  /** Of a snapshot: whether everything follows, marked as missed, that happened while the subscriber was away. */
+  /** In a snapshot: every event that the subscriber has missed follows, marked with `missed`. */
   readonly resumed?: true;
 }
 
-/** An event as it is published. The stream adds the time unless it is known. */
+/** A published event. The stream adds the time unless it is known. */
 export type Envelope<T extends EventType = EventType> = EventOf<
   ServedEvents,
   { readonly time?: string; readonly resumed?: true },
@@ -194,7 +207,9 @@ export type StreamEvent = NotebookStreamEvent | AgentStreamEvent;
 const OWN = ['session.snapshot', 'session.status'];
 
 const MISSED = Type.Optional(
-  Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
+  Type.Literal(true, {
+    description: 'The event happened while you were disconnected, after the event that you named.',
+  }),
 );
 const RESUMED = Type.Optional(
   Type.Literal(true, {

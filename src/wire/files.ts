@@ -4,7 +4,9 @@ import { closed, formerName, nullable, oneOf, Timestamp, type Wire } from './sha
 
 export const FileEntrySchema = Type.Object(
   {
-    path: Type.String({ description: 'From the folder of the workspace. That of a folder ends in a slash.' }),
+    path: Type.String({
+      description: 'The path, relative to the folder of the workspace. The path of a folder ends in a slash.',
+    }),
     type: oneOf(['file', 'folder']),
     bytes: nullable(Type.Integer({ description: 'The size of the file; null for a folder.' })),
     size: formerName(nullable(Type.Integer()), 'bytes'),
@@ -21,8 +23,9 @@ export const FileListQuery = Type.Object(
       Type.String({
         maxLength: 1024,
         description:
-          'The beginning of the paths: `data/` lists the folder `data`, `data/2026` its names that begin with `2026`. Omitted: ' +
-          'the folder of the workspace. Folders are listed without their content.',
+          'The beginning of the paths: `data/` lists the folder `data`, `data/2026` lists the names in it ' +
+          'that begin with `2026`. Omitted: the folder of the workspace. Folders are listed without their ' +
+          'content.',
       }),
     ),
     after: Type.Optional(

@@ -70,7 +70,7 @@ export const WorkspaceLimitsSchema = Type.Object(
     ),
     set: Type.Array(Type.String(), {
       description:
-        'The names of the limits that are set for this workspace; the others are settings of the server.',
+        'The names of the limits that are set for this workspace; the others come from the settings of the server.',
     }),
     updatedAt: nullable(Timestamp),
     updatedBy: nullable(UserIdSchema),
@@ -85,7 +85,7 @@ export const NewWorkspaceLimitsSchema = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 16_777_216,
-        description: `${description} 0: no limit. Absent or null: as in the settings of the server.`,
+        description: `${description} 0: no limit. Absent or null: the value from the settings of the server.`,
       }),
     ),
   ),

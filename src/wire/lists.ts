@@ -5,6 +5,7 @@ import { SessionModeSchema, SessionStatusSchema } from './session.ts';
 import {
   closed,
   MetadataFilter,
+  NotebookUrlSchema,
   nullable,
   oneOf,
   PageQuery,
@@ -18,7 +19,7 @@ const page = {
   order: Type.Optional(
     oneOf(['asc', 'desc'], {
       default: 'asc',
-      description: '`asc` begins with the oldest item, `desc` with the newest.',
+      description: '`asc` lists the oldest item first, `desc` the newest.',
     }),
   ),
 };
@@ -36,8 +37,9 @@ const title = Type.Optional(
     minLength: 1,
     maxLength: 200,
     description:
-      'Only titles that contain this text, in any case. A page may have fewer items than `limit`, even none, and still ' +
-      'a `nextCursor`, because a limited number of titles is compared for each page.',
+      'Only titles that contain this text. Case does not matter. A page may have fewer items than ' +
+      '`limit`, even none, and still a `nextCursor`, because a limited number of titles is compared for ' +
+      'each page.',
   }),
 );
 
@@ -64,7 +66,7 @@ export const NotebookSessionListQuery = Type.Object(
     ...creationTimes,
     status: Type.Optional(
       oneOf(['open', 'starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed'], {
-        description: 'Only sessions with this status; `open` is every status but `closed`.',
+        description: 'Only sessions with this status; `open` means every status except `closed`.',
       }),
     ),
     notebookId: identifier('Only the session of this notebook.'),
@@ -88,6 +90,7 @@ export const NotebookSessionSummarySchema = Type.Object(
     currentRunId: nullable(Type.String()),
     createdAt: Timestamp,
     updatedAt: Timestamp,
+    url: NotebookUrlSchema,
   },
   { $id: 'NotebookSessionSummary', ...closed },
 );
@@ -99,7 +102,7 @@ export const AgentSessionListQuery = Type.Object(
     ...creationTimes,
     status: Type.Optional(
       oneOf(['open', 'ready', 'busy', 'closed'], {
-        description: 'Only conversations with this status; `open` is every status but `closed`.',
+        description: 'Only conversations with this status; `open` means every status except `closed`.',
       }),
     ),
   },

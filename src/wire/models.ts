@@ -20,7 +20,7 @@ export type ModelProvider = Wire<typeof ModelProviderSchema>;
 
 export const ModelListSchema = Type.Object(
   {
-    defaultModel: nullable(Type.String({ description: 'The model of conversations that name none.' })),
+    defaultModel: nullable(Type.String({ description: 'The model for conversations that do not name one.' })),
     items: Type.Array(ModelProviderSchema),
   },
   { $id: 'ModelList', ...closed },
@@ -44,7 +44,7 @@ export const ModelTestRequestSchema = Type.Object(
   {
     $id: 'ModelTestRequest',
     ...closed,
-    description: 'The default model is tested when none is named.',
+    description: 'Without it, the default model is tested.',
     examples: [{ model: 'anthropic/claude-sonnet-4-5' }],
   },
 );

@@ -6,10 +6,12 @@ import {
   closed,
   MetadataSchema,
   mapOf,
+  NotebookUrlSchema,
   nullable,
   oneOf,
   ShownMetadata,
   Timestamp,
+  UpdatedByIfKnown,
   type Wire,
 } from './shape.ts';
 
@@ -58,7 +60,10 @@ export const DatasourceSlugsSchema = Type.Array(Type.String({ maxLength: 120, pa
 /** The name of a secret environment variable. */
 export const SECRET_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
 
-const VariableValueSchema = Type.String({ maxLength: 65_536, pattern: WITHOUT_NUL });
+/** The most characters in the value of a secret or a variable. */
+export const MAX_VARIABLE_CHARS = 65_536;
+
+const VariableValueSchema = Type.String({ maxLength: MAX_VARIABLE_CHARS, pattern: WITHOUT_NUL });
 
 export const NotebookSecretSchema = Type.Object(
   { name: Type.String(), updatedBy: Type.String(), updatedAt: Timestamp },
@@ -72,7 +77,14 @@ export const NotebookSecretListSchema = Type.Object(
 );
 
 export const NewNotebookSecretSchema = Type.Object(
-  { value: Type.String({ minLength: 1, maxLength: 65_536, pattern: WITHOUT_NUL, writeOnly: true }) },
+  {
+    value: Type.String({
+      minLength: 1,
+      maxLength: MAX_VARIABLE_CHARS,
+      pattern: WITHOUT_NUL,
+      writeOnly: true,
+    }),
+  },
   { $id: 'NewNotebookSecret', ...closed, examples: [{ value: 'a secret' }] },
 );
 
@@ -127,8 +139,8 @@ export const NotebookChangeSchema = Type.Object(
       format: 'date-time',
       maxLength: 64,
       description:
-        'The `updatedAt` of your last read. Any RFC 3339 spelling of that instant will do: another offset, or more or fewer ' +
-        'zeros after the milliseconds.',
+        'The `updatedAt` of your last read. Any RFC 3339 form of that time is accepted: another offset, ' +
+        'or more or fewer zeros after the milliseconds.',
     }),
     ...fields,
   },
@@ -146,6 +158,7 @@ export const NotebookSchema = Type.Object(
     title: nullable(Type.String()),
     createdBy: CreatedByIfKnown,
     createdAt: Timestamp,
+    updatedBy: UpdatedByIfKnown,
     updatedAt: Type.String({
       format: 'date-time',
       description: 'Strictly increasing. Pass it as `expectedUpdatedAt` to change the notebook.',
@@ -168,12 +181,32 @@ export const NotebookSchema = Type.Object(
     datasourceSlugs: Type.Array(Type.String()),
     variables: mapOf(Type.String()),
     metadata: ShownMetadata,
+    url: NotebookUrlSchema,
   },
   { $id: 'Notebook', ...closed },
 );
 export type Notebook = Wire<typeof NotebookSchema>;
 export type Serialization = Notebook['serialization'];
 export type Cell = Serialization['cells'][number];
+
+const ImportWarningSchema = Type.Object(
+  { code: oneOf(['packages_not_installed', 'pip_not_understood']), message: Type.String() },
+  { $id: 'ImportWarning', ...closed },
+);
+export type ImportWarning = Wire<typeof ImportWarningSchema>;
+
+export const ImportedNotebookSchema = Type.Object(
+  {
+    ...NotebookSchema.properties,
+    warnings: Type.Optional(
+      Type.Array(ImportWarningSchema, {
+        description: 'Requests of the file that the import did not carry out. Absent when there are none.',
+      }),
+    ),
+  },
+  { $id: 'ImportedNotebook', ...closed },
+);
+export type ImportedNotebook = Wire<typeof ImportedNotebookSchema>;
 
 export const NotebookSummarySchema = Type.Object(
   {
@@ -184,11 +217,48 @@ export const NotebookSummarySchema = Type.Object(
     metadata: ShownMetadata,
     createdBy: CreatedByIfKnown,
     createdAt: Timestamp,
+    updatedBy: UpdatedByIfKnown,
     updatedAt: Timestamp,
+    url: NotebookUrlSchema,
   },
   { $id: 'NotebookSummary', ...closed },
 );
 export type NotebookSummary = Wire<typeof NotebookSummarySchema>;
+
+export const NotebookVersionSchema = Type.Object(
+  {
+    updatedAt: Type.String({
+      format: 'date-time',
+      description: 'The time of the last change in this version, by which the version is named.',
+    }),
+    updatedBy: UpdatedByIfKnown,
+    title: nullable(Type.String()),
+    cellCount: Type.Integer(),
+    isCurrent: Type.Boolean({ description: 'Whether this is the present state of the notebook.' }),
+  },
+  { $id: 'NotebookVersion', ...closed },
+);
+export type NotebookVersion = Wire<typeof NotebookVersionSchema>;
+
+export const NotebookVersionListSchema = Type.Object(
+  { items: Type.Array(NotebookVersionSchema) },
+  { $id: 'NotebookVersionList', ...closed },
+);
+
+export const NotebookRestorationSchema = Type.Object(
+  {
+    expectedUpdatedAt: Type.String({
+      format: 'date-time',
+      maxLength: 64,
+      description: 'The `updatedAt` of your last read of the notebook.',
+    }),
+  },
+  {
+    $id: 'NotebookRestoration',
+    ...closed,
+    examples: [{ expectedUpdatedAt: '2026-01-31T12:00:00.000Z' }],
+  },
+);
 
 const FileFormatSchema = oneOf(['py', 'ipynb', 'md']);
 export type NotebookFileFormat = Wire<typeof FileFormatSchema>;
@@ -202,7 +272,26 @@ export const NotebookImportSchema = Type.Object(
         minLength: 1,
         maxLength: 200,
         pattern: ONE_LINE,
-        description: 'The title of the notebook, in place of the one that the file brings.',
+        description: 'The title of the notebook, in place of the title in the file.',
+      }),
+    ),
+    metadata: Type.Optional(MetadataSchema),
+    install: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether packages that cells of a Jupyter notebook install with pip become dependencies, to be ' +
+          'installed when the notebook is opened. Otherwise `warnings` name them. Only whole requirements ' +
+          'count: no files, addresses or other indexes.',
+      }),
+    ),
+    settingsFrom: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          'The id of a notebook whose datasources, variables, metadata and secrets the new one gets. ' +
+          '`metadata` overrides the metadata of that notebook. Cannot be combined with `replaces`.',
       }),
     ),
     replaces: Type.Optional(
@@ -218,7 +307,7 @@ export const NotebookImportSchema = Type.Object(
         {
           ...closed,
           description:
-            'The notebook whose cells the file replaces. Its datasources and variables stay. Omitted: a new notebook.',
+            'The notebook whose cells the file replaces. Its datasources and variables are kept. Omitted: a new notebook.',
         },
       ),
     ),

@@ -17,9 +17,10 @@ const OutputTableSchema = Type.Object(
       description:
         'The first rows, at most 100. Integers beyond 2^53, decimals, dates and times are text; missing values are null.',
     }),
-    rowCount: Type.Integer({ description: 'Of the whole table.' }),
+    rowCount: Type.Integer({ description: 'The number of rows of the whole table.' }),
     columnCount: Type.Integer({
-      description: 'Of the whole table; `columns` has at most 100 and the index.',
+      description:
+        'The number of columns in the whole table; `columns` lists at most 100 of them, and the index.',
     }),
   },
   { $id: 'OutputTable', ...closed },
@@ -44,7 +45,7 @@ export const OutputSchema = Type.Object(
       Type.Unsafe<string>({
         ...oneOf(['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error']),
         description:
-          'Where the kernel wrote it. Entries of a console have one: text that was printed, or a figure.',
+          'The channel to which the kernel wrote it. Only console entries have one: printed text, or a figure.',
       }),
     ),
     mimetype: Type.String(),
@@ -57,8 +58,9 @@ export const OutputSchema = Type.Object(
     assetId: Type.Optional(
       Type.String({
         description:
-          'The asset that has the value, in place of `data`, because it is large: in a run one of `GET /api/v3/runs/{runId}/assets/{assetId}`, ' +
-          'in an event one of `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.',
+          'The asset with the value, which is too large for `data`. In a run it is read with `GET ' +
+          '/api/v3/runs/{runId}/assets/{assetId}`, in an event with `GET ' +
+          '/api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.',
       }),
     ),
     ...descriptionOfOutput,

@@ -70,12 +70,12 @@ export const AddedPackagesSchema = Type.Object(
       Type.Object({ name: Type.String(), version: Type.String() }, { $id: 'InstalledPackage', ...closed }),
       {
         description:
-          'The packages that its notebooks have in addition to those of the server, dependencies included.',
+          'The packages of its notebooks in addition to those of the server, including dependencies.',
       },
     ),
     openSessions: Type.Array(Type.String(), {
       description:
-        'Sessions with a kernel that was started before: they have the packages when they are opened again.',
+        'Sessions whose kernel was started before. They get the packages when they are opened again.',
     }),
   },
   { $id: 'AddedPackages', ...closed },

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { CellIdSchema } from './notebook.ts';
 import { OutputSchema } from './output.ts';
 import { CELL_NAME } from './patterns.ts';
-import { FailureSchema } from './session.ts';
+import { CellVersion, FailureSchema } from './session.ts';
 import {
   CreatedByIfKnown,
   closed,
@@ -20,16 +20,18 @@ import {
 
 const CacheModeSchema = oneOf(['default', 'no-cache', 'no-store'], {
   description:
-    'The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: ' +
-    'dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.',
+    'The requested cells always run. `default`: dependencies that are not stale are not run again. ' +
+    '`no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not ' +
+    'saved with the run.',
 });
 export type CacheMode = Wire<typeof CacheModeSchema>;
 
 const StructuralErrorsSchema = oneOf(['refuse', 'skip'], {
   description:
-    'Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several ' +
-    'cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an ' +
-    'error, and those that need them, end as `error`, with the reason as their output.',
+    'Treatment of a request whose cells, or the cells they depend on, have structural errors: names that ' +
+    'several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other ' +
+    'cells run; cells with an error, and cells that need them, end as `error`, with the reason as their ' +
+    'output.',
 });
 
 const CellConfigSchema = Type.Object(
@@ -48,6 +50,17 @@ const CellConfigSchema = Type.Object(
 );
 export type CellChanges = Wire<typeof CellConfigSchema>;
 
+const ExpectedUpdatedAt = optionalOrNull(
+  Type.String({
+    format: 'date-time',
+    maxLength: 64,
+    description:
+      'The `updatedAt` of your last read of the notebook. When the notebook has changed since, nothing is ' +
+      'saved and nothing runs: 409 `stale_update`, with the present `updatedAt`. Omitted: the request ' +
+      'replaces the code of its cells in any case.',
+  }),
+);
+
 export const ExecutionRequestSchema = taggedUnion(
   'type',
   [
@@ -56,6 +69,7 @@ export const ExecutionRequestSchema = taggedUnion(
         type: Type.Literal('all'),
         cacheMode: Type.Optional(CacheModeSchema),
         structuralErrors: Type.Optional(StructuralErrorsSchema),
+        expectedUpdatedAt: ExpectedUpdatedAt,
         timeoutS: TimeoutSchema,
         metadata: Type.Optional(MetadataSchema),
       },
@@ -68,6 +82,7 @@ export const ExecutionRequestSchema = taggedUnion(
           Type.Object(
             {
               cellId: CellIdSchema,
+              version: optionalOrNull(CellVersion),
               code: optionalOrNull(
                 Type.String({ description: "Replaces the cell's code, and is saved with the notebook." }),
               ),
@@ -79,6 +94,7 @@ export const ExecutionRequestSchema = taggedUnion(
         ),
         cacheMode: Type.Optional(CacheModeSchema),
         structuralErrors: Type.Optional(StructuralErrorsSchema),
+        expectedUpdatedAt: ExpectedUpdatedAt,
         timeoutS: TimeoutSchema,
         metadata: Type.Optional(MetadataSchema),
       },
@@ -106,7 +122,7 @@ export const PromptRequestSchema = Type.Object(
 
 export type PromptRequest = Wire<typeof PromptRequestSchema>;
 
-const CellResultSchema = Type.Object(
+export const CellResultSchema = Type.Object(
   {
     type: Type.Literal('cell-result'),
     cellId: Type.String(),
@@ -114,8 +130,8 @@ const CellResultSchema = Type.Object(
     outputs: Type.Array(OutputSchema),
     console: Type.Array(OutputSchema, {
       description:
-        'The text that the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. ' +
-        'A figure that is large is an asset.',
+        'The text that the cell printed (`stdout`, `stderr`), and the figures that it showed (`media`), ' +
+        'in order. A large figure is an asset.',
     }),
     durationMs: nullable(Type.Number()),
   },
@@ -182,7 +198,11 @@ const TokenUsageSchema = Type.Object(
     outputTokens: Type.Integer(),
     reasoningTokens: Type.Integer({ description: 'How many of the output tokens were spent on reasoning.' }),
   },
-  { $id: 'TokenUsage', ...closed, description: "The provider's own counts; 0 where it gives none." },
+  {
+    $id: 'TokenUsage',
+    ...closed,
+    description: 'The counts that the provider reports; 0 if it reports none.',
+  },
 );
 
 export type TokenUsage = Wire<typeof TokenUsageSchema>;
@@ -197,7 +217,9 @@ const runMembers = {
   sessionId: Type.String(),
   status: RunStatusSchema,
   stale: Type.Optional(
-    Type.Boolean({ description: 'True when the server died during the run. Only cancelling ends it.' }),
+    Type.Boolean({
+      description: 'True when the server ended during the run. Only cancelling ends such a run.',
+    }),
   ),
   output: nullable(
     Type.Object(
@@ -217,8 +239,9 @@ const runMembers = {
   outputOmitted: Type.Optional(
     Type.Boolean({
       description:
-        'True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while ' +
-        'the run is running, and in a run that ended without output.',
+        'True in lists that leave outputs out (`include`): `output` is then always null. Otherwise ' +
+        '`output` is null while the run is running, and in a run that ended without output. In a `stale` ' +
+        'run it contains the text that its cells had printed.',
     }),
   ),
   error: nullable(FailureSchema),
@@ -229,7 +252,7 @@ const runMembers = {
   finishedAt: nullable(Timestamp),
 };
 
-/** An execution of cells. `input` is the request as it was accepted, in both kinds of runs. */
+/** An execution of cells. `input` is the accepted request, in both kinds of runs. */
 export const NotebookRunSchema = Type.Object(
   { kind: Type.Literal('notebook'), input: ExecutionRequestSchema, ...runMembers },
   { $id: 'NotebookRun', ...closed },
@@ -259,8 +282,8 @@ export const WaitQuery = Type.Object(
       maximum: MAX_WAIT_S,
       default: 0,
       description:
-        'How many seconds to wait for the end of the run. Nothing is sent meanwhile: behind a proxy, wait for less than ' +
-        'its timeout.',
+        'How many seconds to wait for the end of the run. Nothing is sent during the wait: behind a ' +
+        'proxy, choose less than its timeout.',
     }),
   },
   closed,
@@ -271,8 +294,8 @@ const submission = {
   runId: Type.String({ description: 'The `id` of the run.' }),
   lastEventId: Type.String({
     description:
-      'An event stream of the session that is opened with this as `Last-Event-ID` sends the events of the run from the ' +
-      'first on, as long as the server keeps them.',
+      'Open an event stream of the session with this as `Last-Event-ID` to get the events of the run from ' +
+      'the first one on, as long as the server keeps them.',
   }),
 };
 
@@ -292,7 +315,7 @@ export const CancellationSchema = Type.Object(
   {
     runId: Type.String(),
     status: Type.Literal('cancelling', {
-      description: 'Not a status of the run: the run reads `running` until it has ended.',
+      description: 'This is not a status of the run, which is `running` until it has ended.',
     }),
   },
   { $id: 'CancellationAccepted', ...closed },

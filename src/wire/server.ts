@@ -20,12 +20,12 @@ const usage = {
   pid: Type.Integer(),
   cpuSeconds: Type.Number({
     description:
-      'Processor time since it began. The difference between two answers, divided by the time between them, is its share.',
+      'Processor time since the process began. The difference between two responses, divided by the time between them, is its share.',
   }),
   memoryBytes: Type.Integer({
     description:
-      'Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the ' +
-      'mapped pages of the store.',
+      'Resident memory. A memory page that several processes share counts in each of them. The figure of ' +
+      'the server does not include the mapped pages of the store.',
   }),
 };
 
@@ -35,6 +35,9 @@ export const KernelUsageSchema = Type.Object(
   {
     workspaceId: Type.String(),
     sessionId: Type.String({ description: 'The notebook session that the kernel works for.' }),
+    node: nullable(
+      Type.String({ description: 'The kernel node on which it runs. Null: the machine of the server.' }),
+    ),
     ...usage,
   },
   { $id: 'KernelUsage', ...closed },
@@ -46,7 +49,9 @@ export const KernelListQuery = Type.Object(
     sessionId: Type.Optional(
       Type.String({ minLength: 1, maxLength: 200, description: 'Only the kernel of this session.' }),
     ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Only this many kernels.' })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1000, description: 'Return at most this many kernels.' }),
+    ),
   },
   closed,
 );
@@ -59,7 +64,7 @@ export const KernelListSchema = Type.Object(
         'When the use was measured. All requests share a measurement for half a second; with many processes, for up to five seconds.',
     }),
     memoryLimitBytes: limit('The memory that one kernel may use; null: no limit.'),
-    items: Type.Array(KernelUsageSchema, { description: 'The one with the most memory first.' }),
+    items: Type.Array(KernelUsageSchema, { description: 'The kernels, with the most memory first.' }),
     silentWorkers: SilentWorkers,
   },
   { $id: 'KernelList', ...closed },
@@ -100,7 +105,7 @@ const process = {
         description: 'Time in which the event loop was busy, since the start.',
       }),
       delayP99Ms: nullable(
-        Type.Number({ description: 'Since the last answer; null for the first in five minutes.' }),
+        Type.Number({ description: 'Since the last response; null in the first response in five minutes.' }),
       ),
       delayMaxMs: nullable(Type.Number()),
     },
@@ -127,13 +132,13 @@ const load = {
     $id: 'ServerProcess',
     ...closed,
     description:
-      'The process of the server, without kernels. Of several workers: the sum of their use, the longest delays, and ' +
-      'the id of the process that started them.',
+      'The process of the server, without kernels. With several workers: the sum of their use, the ' +
+      'longest delays, and the id of the process that started them.',
   }),
   workers: Type.Optional(
     Type.Array(WorkerStateSchema, {
       description:
-        'The processes of a server of several workers, by number. Absent where there is one process.',
+        'The processes of a server of several workers, by number. Absent in a server of one process.',
     }),
   ),
   silentWorkers: SilentWorkers,
@@ -145,7 +150,7 @@ const load = {
     { $id: 'KernelHostState', ...closed },
   ),
   actors: Type.Array(ActorCountSchema, { description: 'The actors of all workspaces that are in memory.' }),
-  requests: Type.Integer({ description: 'Requests that have no answer yet, without event streams.' }),
+  requests: Type.Integer({ description: 'Requests without a response so far, except event streams.' }),
   streams: Type.Integer({ description: 'Open event streams.' }),
   warnings: Type.Array(Type.String(), {
     description:
@@ -153,13 +158,13 @@ const load = {
   }),
   store: Type.Object(
     {
-      usedBytes: Type.Integer({ description: 'Up to its last page.' }),
-      reusableBytes: Type.Integer({ description: 'Free within that.' }),
+      usedBytes: Type.Integer({ description: 'The size of the store, up to its last page.' }),
+      reusableBytes: Type.Integer({ description: 'Free space within `usedBytes`.' }),
       isFull: Type.Boolean({ description: 'Whether the disk is full: nothing new is stored.' }),
       commitMs: nullable(
         Type.Number({
           description:
-            'How long a commit took until it was on disk, on average since the last answer; of several workers, in the slowest. Null: there was none.',
+            'The average time of a commit until it was on disk, since the last response; with several workers, in the slowest. Null: there was no commit.',
         }),
       ),
     },
@@ -181,7 +186,7 @@ const ServerLoadSchema = Type.Object(
     ...load,
     kernels: Type.Object(
       { count: Type.Integer(), cpuSeconds: usage.cpuSeconds, memoryBytes: usage.memoryBytes },
-      { $id: 'KernelTotals', ...closed, description: 'Of all kernels together.' },
+      { $id: 'KernelTotals', ...closed, description: 'The sum over all kernels.' },
     ),
   },
   closed,
@@ -197,7 +202,7 @@ const SERVER_EVENTS = {
 
 type ServerEvents = EventsOf<typeof SERVER_EVENTS>;
 
-/** An event about the server as it is published. */
+/** A published event about the server. */
 export type ServerStreamEnvelope = EnvelopeOf<ServerEvents>;
 
 /** An event about the server. */

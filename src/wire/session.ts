@@ -3,9 +3,11 @@ import Type from 'typebox';
 import { descriptionOfOutput } from './output.ts';
 import { WITHOUT_NUL } from './patterns.ts';
 import {
+  ClosedBy,
   closed,
   MetadataSchema,
   mapOf,
+  NotebookUrlSchema,
   nullable,
   oneOf,
   optionalOrNull,
@@ -37,7 +39,7 @@ export const EnvironmentSchema = Type.Object(
     notebookSessionId: nullable(Type.String()),
     agentSessionIds: Type.Array(Type.String(), {
       description:
-        'The conversations that are open in it and that you can read. Others also keep it from being closed.',
+        'The open conversations in the environment that you can read. The environment cannot be closed while any conversation is open, including those that you cannot read.',
     }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -71,6 +73,14 @@ export type SessionStatus = Wire<typeof SessionStatusSchema>;
 export const CellStatusSchema = oneOf(['idle', 'queued', 'running', 'stale', 'disabled', 'error']);
 export type ShownStatus = Wire<typeof CellStatusSchema>;
 
+/** The version of a cell in an open notebook. */
+export const CellVersion = Type.Integer({
+  format: 'int64',
+  description:
+    'Grows with every change of its code, its name or its settings. Pass it with a change of the cell, which is then refused if ' +
+    'somebody else has changed the cell since.',
+});
+
 /** The step for which the start of a kernel waits. */
 export const STARTUP = {
   phase: Type.String({
@@ -103,7 +113,7 @@ export const NotebookSessionSchema = Type.Object(
     status: SessionStatusSchema,
     startup: nullable(StartupSchema),
     phases: mapOf(Type.Number(), {
-      description: 'How many milliseconds each step of the last kernel start took.',
+      description: 'The duration of each step of the last kernel start, in milliseconds.',
     }),
     currentRunId: nullable(Type.String()),
     cells: Type.Array(
@@ -113,6 +123,7 @@ export const NotebookSessionSchema = Type.Object(
           name: Type.String(),
           status: CellStatusSchema,
           stale: Type.Boolean(),
+          version: CellVersion,
         },
         { $id: 'SessionCell', ...closed },
       ),
@@ -124,12 +135,44 @@ export const NotebookSessionSchema = Type.Object(
       }),
     ),
     error: nullable(FailureSchema),
+    closedBy: ClosedBy,
     createdAt: Timestamp,
     updatedAt: Timestamp,
+    url: NotebookUrlSchema,
   },
   { $id: 'NotebookSession', ...closed },
 );
 export type NotebookSession = Wire<typeof NotebookSessionSchema>;
+
+const PAGE_ACCESSES = ['edit', 'interact', 'view'] as const;
+
+export const OpenBrowserPageSchema = Type.Object(
+  {
+    access: optionalOrNull(
+      oneOf(PAGE_ACCESSES, {
+        description:
+          'The rights of the page: to change the notebook, only to use its UI elements, or only to look. ' +
+          'By default, and at most, the page has the rights of your role: a viewer can only look.',
+      }),
+    ),
+  },
+  { $id: 'OpenBrowserPage', ...closed, examples: [{ access: 'edit' }] },
+);
+
+export type OpenBrowserPage = Wire<typeof OpenBrowserPageSchema>;
+
+export const BrowserPageSchema = Type.Object(
+  {
+    url: Type.String({
+      description:
+        'The path of the page. It can be opened in a browser once, within a minute. The browser that opens it acts in your name.',
+    }),
+    access: oneOf(PAGE_ACCESSES),
+    expiresAt: Timestamp,
+  },
+  { $id: 'BrowserPage', ...closed },
+);
+export type BrowserPage = Wire<typeof BrowserPageSchema>;
 
 /** The longest lifetime that a session may be given, in seconds: 30 days. */
 const MAX_LIFETIME_S = 30 * 86_400;
@@ -151,8 +194,9 @@ export const OpenNotebookSessionSchema = Type.Object(
         minimum: 1,
         maximum: MAX_LIFETIME_S,
         description:
-          'How many seconds after its opening the session ends, also when it is in use: it is then closed as by DELETE, and its ' +
-          'environment with it, unless others are attached to that. Omitted: it stays until it is closed.',
+          'How many seconds after its opening the session ends, even if it is in use. It is closed as by ' +
+          'DELETE, and so is its environment, unless other sessions are attached to that. Omitted: the ' +
+          'session stays open until it is closed.',
       }),
     ),
     idleTimeoutS: optionalOrNull(
@@ -160,8 +204,9 @@ export const OpenNotebookSessionSchema = Type.Object(
         minimum: 1,
         maximum: MAX_LIFETIME_S,
         description:
-          'How many seconds after its last use the session ends, in the same way. Requests that read or use the session, followers ' +
-          'of its stream (but not with `observe`) and work in it are uses. Lists are none. Omitted: it never ends for that.',
+          'How many seconds after its last use the session ends, in the same way. Uses are requests that ' +
+          'read or use the session, followers of its stream (except with `observe`), and work in it. ' +
+          'Listing sessions is not a use. Omitted: no such limit.',
       }),
     ),
   },
@@ -180,7 +225,7 @@ export const SessionInterruptionSchema = Type.Object(
     sessionId: Type.String(),
     status: oneOf(['interrupting', 'idle'], {
       description:
-        'Not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.',
+        'This is not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.',
     }),
     runId: nullable(
       Type.String({ description: 'The run that is cancelled. Null when nothing ran, and for a code call.' }),
@@ -196,8 +241,9 @@ export const CodeRequestSchema = Type.Object(
     keep: Type.Optional(
       Type.Boolean({
         description:
-          'Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end ' +
-          'with the kernel. A cell that later defines the same name replaces the value. Default: false.',
+          'Whether the names that the code defines are kept for later calls with `keep`, which may ' +
+          'redefine them. They end with the kernel. A cell that later defines the same name replaces the ' +
+          'value. Default: false.',
       }),
     ),
     timeoutS: TimeoutSchema,

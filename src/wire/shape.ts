@@ -23,14 +23,28 @@ export const Timestamp = Type.String({
   description: 'RFC 3339, in UTC, with milliseconds.',
 });
 
-/** The user who made a resource. Every resource has it under this name. */
+/** The user who made a resource, under the same name in every resource. */
 export const CreatedBy = Type.String({ description: 'The id of the user who made it.' });
 
-/** As `CreatedBy`, for a kind of resource whose older records do not have it. */
+/** Like `CreatedBy`, but optional, because older records of the resource do not have it. */
 export const CreatedByIfKnown = Type.Optional(
   Type.String({
     description:
       'The id of the user who made it. Absent in resources from older releases, which did not record it.',
+  }),
+);
+
+export const ClosedBy = Type.Optional(
+  Type.String({
+    description:
+      'The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.',
+  }),
+);
+
+export const UpdatedByIfKnown = Type.Optional(
+  Type.String({
+    description:
+      'The id of the user who made the last change. Absent when not known, as in resources from older releases.',
   }),
 );
 
@@ -68,7 +82,7 @@ export const MetadataSchema = mapOf(Type.String({ maxLength: 500 }), {
 });
 export type Metadata = Wire<typeof MetadataSchema>;
 
-/** As `MetadataSchema`, in a record. */
+/** Like `MetadataSchema`, but for responses. */
 export const ShownMetadata = Type.Optional(
   mapOf(Type.String(), {
     description: 'The pairs of texts that were attached to it. Absent when there are none.',
@@ -81,8 +95,9 @@ export const MetadataFilter = Type.Optional(
     maxLength: 600,
     pattern: `^${METADATA_KEY}=`,
     description:
-      'Only what has this pair in its `metadata`, written `key=value`. A page may have fewer items than `limit`, even none, and ' +
-      'still a `nextCursor`, because a limited number of items is compared for each page.',
+      'Only items with this pair in their `metadata`, written `key=value`. A page may have fewer items ' +
+      'than `limit`, even none, and still a `nextCursor`, because a limited number of items is compared ' +
+      'for each page.',
   }),
 );
 
@@ -95,9 +110,9 @@ export const TimeoutSchema = Type.Optional(
     minimum: 1,
     maximum: MAX_TIMEOUT_S,
     description:
-      'How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, ' +
-      'and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed ' +
-      'with the code `timed_out`. No deadline when omitted.',
+      'How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session ' +
+      'and checking new code do not count. At the deadline the work is interrupted as by a cancellation, ' +
+      'and fails with the code `timed_out`. No deadline when omitted.',
   }),
 );
 
@@ -163,7 +178,7 @@ export type EnvelopeOf<Events> = {
   };
 }[keyof Events];
 
-/** An event of a stream as it is received. */
+/** A received event of a stream. */
 export type Streamed<Envelope> = Envelope & {
   readonly time: string;
   readonly missed?: true;
@@ -171,7 +186,9 @@ export type Streamed<Envelope> = Envelope & {
 };
 
 const MISSED = Type.Optional(
-  Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
+  Type.Literal(true, {
+    description: 'The event happened while you were disconnected, after the event that you named.',
+  }),
 );
 const RESUMED = Type.Optional(
   Type.Literal(true, { description: 'The events that you have missed follow, marked with `missed`.' }),
@@ -209,8 +226,8 @@ const After = Type.Optional(
     minLength: 1,
     maxLength: 200,
     description:
-      'The `nextCursor` of the page before; omitted for the first page. The item that it names may be gone: the list ' +
-      'goes on after its place.',
+      'The `nextCursor` of the page before; omitted for the first page. The item that it names may have ' +
+      'been deleted: the list continues after its place.',
   }),
 );
 
@@ -269,3 +286,10 @@ export interface Page<Item> {
   /** The `after` of the next page; null when there are no more items. */
   readonly nextCursor: string | null;
 }
+
+/** The address of a notebook in a browser. */
+export const NotebookUrlSchema = Type.String({
+  description:
+    'The address of the notebook in a browser, for people who have signed in there; others sign in first. ' +
+    'A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.',
+});

@@ -34,8 +34,8 @@ const StoredUsageSchema = Type.Object(
     other: bytes('everything else: sessions, recorded answers, datasources, members'),
     complete: Type.Boolean({
       description:
-        'False while the first count since the start of the server is under way and takes longer than a second: the figures ' +
-        'cover the records counted so far.',
+        'False during the first count after the start of the server if it takes longer than a second; the ' +
+        'figures then cover the records counted so far.',
     }),
     countedAt: Timestamp,
   },

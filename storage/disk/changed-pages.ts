@@ -32,7 +32,7 @@ export interface PageRun {
 
 /** How much is read at once. */
 const MAX_READ_BYTES = 256 * 1024;
-/** A commit may write the head while it is read. */
+/** The head may be read while a commit writes it. */
 const MAX_HEAD_READS = 100;
 
 export class ChangedPages implements AsyncDisposable {
@@ -47,7 +47,10 @@ export class ChangedPages implements AsyncDisposable {
     this.#head = head;
   }
 
-  /** Opens the newest state of the store in the directory `path`, which is to be held already. Rejects when it has none. */
+  /**
+   * Opens the newest state of the store in the directory `path`. The state must already be held.
+   * Rejects when there is none.
+   */
   static async open(path: string): Promise<ChangedPages> {
     const name = join(path, DATA_FILE);
     const file = await open(name, 'r');
@@ -56,7 +59,7 @@ export class ChangedPages implements AsyncDisposable {
         using store = StoreFile.open(name);
         const before = store.meta();
         if (before === undefined) continue;
-        // LMDB writes the two heads in turn.
+        // LMDB writes the two heads alternately.
         const page = Number(before.transaction & 1n);
         const bytes = await readFully(file, page * before.pageSize, before.pageSize);
         const after = store.meta();
@@ -92,7 +95,10 @@ export class ChangedPages implements AsyncDisposable {
     }
   }
 
-  /** Yields the changed ones among the pages, one by one. Neighbours are read at once. */
+  /**
+   * Yields those among the pages that have changed, one by one. Neighbouring pages are read at
+   * once.
+   */
   async *#changedAmong(pages: readonly number[], since: bigint): AsyncGenerator<PageRun> {
     const { pageSize } = this.meta;
     const sorted = pages.toSorted((a, b) => a - b);
@@ -148,7 +154,7 @@ function childrenOf(branch: Buffer): number[] {
   return nodesOf(branch).map((at) => childOf(branch, at));
 }
 
-/** Returns where the values are that have pages of their own. */
+/** Returns the places of the values that have separate pages. */
 function largeValuesOf(leaf: Buffer): { first: number; count: number }[] {
   return nodesOf(leaf)
     .filter((at) => (leaf.readUInt16LE(at + 4) & BIG_DATA) !== 0)

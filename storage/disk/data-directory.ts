@@ -44,7 +44,10 @@ export class DataDirectory implements Disposable {
     }
   }
 
-  /** Returns the directory that the process which has started this one has claimed, and whose claim this one has inherited. */
+  /**
+   * Returns the directory that the parent process has claimed. This process has inherited the
+   * claim.
+   */
   static inherited(path: string): DataDirectory {
     return new DataDirectory(realpathSync(path), undefined);
   }
@@ -54,7 +57,7 @@ export class DataDirectory implements Disposable {
     return isClaimed(realpathSync(path));
   }
 
-  /** The descriptor that holds the claim, for processes that are to hold it as well; undefined where none can. */
+  /** The descriptor that holds the claim, for processes that must hold it as well; undefined when none can. */
   get claimDescriptor(): number | undefined {
     return this.#claim?.descriptor;
   }

@@ -31,7 +31,7 @@ export async function takeClaim(root: string): Promise<Claim> {
     return {
       descriptor,
       [Symbol.dispose]() {
-        if (isHeld) closeSync(descriptor); // once: another file may have its number by now
+        if (isHeld) closeSync(descriptor); // closed once, because another file may already have its number
         isHeld = false;
       },
     };

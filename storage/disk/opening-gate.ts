@@ -39,9 +39,10 @@ export class OpeningGate implements Disposable {
   }
 
   /**
-   * Calls `open`, which opens the store in the directory `path`, once no process commits to it. Resolves with the
-   * result of `open`, and the gate for the commits of this process. Waits for commits in progress, ten seconds at most:
-   * a process that has not ended its commit by then is held up, and its disk or its event loop with it.
+   * Calls `open`, which opens the store in the directory `path`, once no process commits to it.
+   * Resolves with the result of `open`, and the gate for the commits of this process. Waits for
+   * commits in progress, at most ten seconds. A process that has not ended its commit by then is
+   * blocked by its disk or its event loop.
    */
   static async open<T>(
     path: string,
@@ -58,7 +59,7 @@ export class OpeningGate implements Disposable {
       const found = file;
       if (found !== undefined) await until(() => lock.own(found), deadline);
       const opened = open();
-      // Nobody commits to a store that was not there yet.
+      // Nobody commits to a store that does not exist yet.
       file ??= openSync(join(path, DATA_FILE), 'r');
       lock.release(file);
       lock.release(directory);
@@ -81,7 +82,10 @@ export class OpeningGate implements Disposable {
     if (this.#doors !== undefined) this.#doors.lock.release(this.#doors.file);
   }
 
-  /** Call it when the store is closed. Idempotent: another file may have the numbers of its descriptors by then. */
+  /**
+   * Call it when the store is closed. Idempotent, because the numbers of its descriptors may belong
+   * to another file by then.
+   */
   [Symbol.dispose](): void {
     const doors = this.#doors;
     this.#doors = undefined;

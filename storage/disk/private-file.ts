@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from '#src/core/make-folder.ts';
+import { flushFolder } from './flush-folder.ts';
 
 /** The suffix of a file's draft. */
 const DRAFT_END = /^\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /**
- * Replaces a file atomically; only its owner can read it. The new content is on disk when this returns. When this throws, the
- * file is unchanged and no temporary file remains. One process at a time may write a file: the drafts that killed ones have left
- * are removed, because keys and tokens are in them.
+ * Replaces a file atomically; only its owner can read it. The new content is on disk when this
+ * returns. When this throws, the file is unchanged and no temporary file remains. Only one process
+ * at a time may write a file. Drafts that killed processes have left are removed, because they
+ * contain keys and tokens.
  */
 export function writePrivateFile(path: string, text: string): void {
   makeFolder(dirname(path), 0o700);
@@ -23,12 +25,7 @@ export function writePrivateFile(path: string, text: string): void {
     throw error;
   }
   // The rename changes the directory, which has to be flushed too.
-  const directory = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
+  flushFolder(dirname(path));
 }
 
 function removeDrafts(path: string): void {

@@ -1,4 +1,4 @@
-/** How much space the store takes, and its commits. */
+/** How much space the store takes, and how much its commits may take. */
 
 export interface StoreExtent {
   /** The bytes up to the last page. */
@@ -23,14 +23,20 @@ export function extentOf(stats: object): StoreExtent {
 }
 
 const PAGE_BYTES = 4096;
-/** A tree of billions of records is not deeper; each write copies the pages on its way, and may split some. */
+/**
+ * A tree of billions of records is not deeper than this. Each write copies the pages on its path,
+ * and may split some.
+ */
 const PAGES_ON_THE_WAY = 8;
 /** The space for listing the pages of a removed value as free: enough for 16 MiB. */
 const LIST_BYTES = 64 * 1024;
 
-/** The space that a commit takes at most, in addition to that of its writes. */
+/** The most space that a commit takes in addition to its writes. */
 const BYTES_FOR_A_COMMIT = 256 * 1024;
-/** The space that a removal takes at most, and a value in addition to its bytes. A value that is replaced is listed as free, too. */
+/**
+ * The most space for a removal, and for a value in addition to its bytes. When a value is replaced,
+ * its old pages are listed as free, too.
+ */
 const BYTES_FOR_A_REMOVAL = PAGES_ON_THE_WAY * PAGE_BYTES + LIST_BYTES;
 const BYTES_FOR_A_VALUE = PAGES_ON_THE_WAY * PAGE_BYTES + LIST_BYTES / 8 + PAGE_BYTES;
 

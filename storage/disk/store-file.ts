@@ -1,10 +1,11 @@
 /**
- * Checks of LMDB's data file by reading it, before it is mapped into memory: a page that a mapped file lacks ends the
- * process (SIGBUS), and so does a tree that leads in a circle.
+ * Checks LMDB's data file by reading it, before it is mapped into memory. A page that a mapped file
+ * lacks would end the process (SIGBUS), and so would a tree that leads in a circle.
  *
- * The layout is that of LMDB 1.0 on 64-bit little-endian machines, whose pages are `data.mdb`'s only content: a header of
- * 24 bytes (page number, transaction, flags, bounds), then for a meta page its fields, for a branch or a leaf the offsets of
- * its nodes, for an overflow page the bytes of one value.
+ * The layout is that of LMDB 1.0 on 64-bit little-endian machines. `data.mdb` consists of pages. A
+ * page has a header of 24 bytes (page number, transaction, flags, bounds). After it a meta page has
+ * its fields, a branch or a leaf has the offsets of its nodes, and an overflow page has the bytes
+ * of one value.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
@@ -71,8 +72,8 @@ export class StoreFile implements Disposable {
   }
 
   /**
-   * Returns whether the file has every page that it could have. A shorter file may still be whole, because free pages
-   * at its end are never written: `walk` finds out.
+   * Returns whether the file has every page that it could have. A shorter file may still be
+   * complete, because free pages at its end are never written; `walk` finds that out.
    */
   isComplete(): boolean {
     const meta = this.meta();
@@ -124,7 +125,10 @@ export function metaOf(page: Buffer): Meta | undefined {
   };
 }
 
-/** One visit of all pages. A page that is reached twice is damage, so it always ends. */
+/**
+ * One visit of all pages. It always ends, because a page that is reached twice counts as damage and
+ * is not visited again.
+ */
 class PageWalk {
   readonly #meta: Meta;
   readonly #filePages: number;
@@ -141,7 +145,10 @@ class PageWalk {
     this.#read = read;
   }
 
-  /** `newest` is the transaction of the page that leads here: LMDB writes that one anew whenever it writes this one. */
+  /**
+   * `newest` is the transaction of the page that leads here. LMDB writes that page anew whenever it
+   * writes this one.
+   */
   visit(number: number, depth: number, newest = this.#meta.transaction): void {
     const page = this.#take(number);
     if (page === undefined) return;

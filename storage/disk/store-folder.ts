@@ -8,9 +8,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { errorNameOf } from '#src/core/system-error.ts';
+import { flushFolder } from './flush-folder.ts';
 import { StoreFile } from './store-file.ts';
 
 /** LMDB's data file in the directory of a store. */
@@ -24,6 +25,8 @@ export const RESTORING_FILE = 'data.restoring';
 
 /** The two pages with which every store begins. */
 const HEAD_BYTES = 2 * 4096;
+/** The head and the one page of the first commit, which notes the format. Every later commit makes the file longer. */
+const FIRST_COMMIT_BYTES = HEAD_BYTES + 4096;
 /** More than LMDB needs for the first pages of a store and for its table of readers. */
 const NEW_FILES_BYTES = 256 * 1024;
 
@@ -38,7 +41,10 @@ export function requireStoreIn(root: string): void {
   );
 }
 
-/** Returns whether a restore into the data directory `root` was interrupted, or is at work. Nothing else has written there. */
+/**
+ * Returns whether a restore into the data directory `root` was interrupted, or is in progress.
+ * Nothing else has written there.
+ */
 export function hasUnfinishedRestore(root: string): boolean {
   const store = join(root, 'store');
   return existsSync(join(store, RESTORING_FILE)) && !existsSync(join(store, DATA_FILE));
@@ -70,19 +76,27 @@ export function requireExpectedStore(root: string, keyringFile: string): void {
 
 /** Returns the name of a file that exists only next to a used store; undefined when there is none. */
 function witnessOf(root: string, keyringFile: string): string | undefined {
-  // A directory is not a keyring: the reader of the keyring reports that.
+  // A directory is no keyring, but the reader of the keyring reports that.
   const isThere = (path: string) => existsSync(path) && !statSync(path).isDirectory();
   return [join(root, 'bootstrap.json'), keyringFile].find(isThere);
 }
 
 /**
- * Returns whether a first start has begun to make the store and was killed, or found the disk full. Nothing was ever in such a
- * store. `root` is the data directory.
+ * Returns whether a first start has begun to make the store and was killed, lost its power, or found the disk full. Nothing was
+ * ever in such a store. A power cut may leave a file that is long enough for the first commit and has no head: LMDB flushes both
+ * at once. `root` is the data directory.
  */
 export function isUnfinished(root: string, keyringFile: string): boolean {
-  const file = statSync(join(root, 'store', DATA_FILE), { throwIfNoEntry: false });
-  if (file === undefined || !file.isFile() || file.size >= HEAD_BYTES) return false;
-  return witnessOf(root, keyringFile) === undefined;
+  const path = join(root, 'store', DATA_FILE);
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file === undefined || !file.isFile() || file.size > FIRST_COMMIT_BYTES) return false;
+  if (witnessOf(root, keyringFile) !== undefined) return false;
+  return file.size < HEAD_BYTES || !hasHead(path);
+}
+
+function hasHead(path: string): boolean {
+  using file = StoreFile.open(path);
+  return file.meta() !== undefined;
 }
 
 /**
@@ -140,16 +154,27 @@ export function requireSoundFile(path: string): void {
   if (damage !== undefined) throw new OperatorError(`The store ${file} is damaged: ${damage}.`, RESTORE);
 }
 
-/** Notes which data file the store at `path` (the directory) has, for `requireSoundFile`. */
-export function noteDataFile(path: string): void {
+/**
+ * Flushes the names of the new data file and of its folder `path`, so that a power cut does not lose the file, and stores the
+ * file's inode for `requireSoundFile`. Throws the error of the system.
+ */
+export function settleDataFile(path: string): void {
+  if (isCopy(path) === false) return;
+  // LMDB flushes the file, not its name.
+  flushFolder(path);
+  flushFolder(dirname(path));
   try {
-    if (isCopy(path) !== false) writeFileSync(join(path, INODE_FILE), inodeOf(path), { mode: 0o600 });
+    writeFileSync(join(path, INODE_FILE), inodeOf(path), { mode: 0o600 });
   } catch {
-    // On a full disk the mark cannot be written, so the next start checks all pages again, or none.
+    // On a full disk the mark cannot be written. The next start then checks all pages again, or
+    // none.
   }
 }
 
-/** Returns whether the data file is another one than a server has noted; undefined when none has. */
+/**
+ * Returns whether the data file differs from the one that a server has noted; undefined when none
+ * was noted.
+ */
 function isCopy(path: string): boolean | undefined {
   try {
     return readFileSync(join(path, INODE_FILE), 'utf8') !== inodeOf(path);

@@ -52,7 +52,7 @@ export interface StoreRoomOptions {
 }
 
 const LOOK_EVERY_MS = 1000;
-/** While this worker does not write and the others are far from filling the disk. */
+/** The interval while this worker does not write and the others are far from filling the disk. */
 const LOOK_SELDOM_MS = 10_000;
 /** The free space that counts as far from filling the disk, as a multiple of the warning's limit. */
 const PLENTY = 4;
@@ -63,9 +63,15 @@ const RETRY_MS = 500;
 const TOP_UP_BELOW = 0.75;
 /** How much more than the reserve there must be before writes are accepted again, so that the level does not flutter. */
 const RECOVERED = 1.25;
-/** When the disk has no room for a whole reserve, a half of it is tried, and so on down to this. */
+/**
+ * When the disk has no room for a whole reserve, half of it is tried, then half of that, down to
+ * this size.
+ */
 const MIN_RESERVE_BYTES = 1024 * 1024;
-/** The share of the disk that a reserve has at most. One that is larger than the disk would leave nothing of it to others. */
+/**
+ * The largest share of the disk that a reserve takes. Otherwise a reserve on a small disk would
+ * leave nothing to other programs.
+ */
 const MAX_SHARE = 0.5;
 /** The free space that other programs may take during a commit, where no space can be set aside. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
@@ -130,8 +136,9 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /**
-   * Claims the most space that a commit can need. Returns undefined when it is there, else a promise after which the
-   * commit has to ask again. Throws `OperatorError` when there is no space and waiting has ended.
+   * Claims the most space that a commit can need. Returns undefined when there is enough, else a
+   * promise after which the commit has to ask again. Throws `OperatorError` when there is not
+   * enough space and waiting has ended.
    */
   claim(bytes: number): Promise<void> | undefined {
     if (this.#isTight || this.#neededFor(bytes) > this.#surelyBytes) this.look();
@@ -144,7 +151,10 @@ export class StoreRoom implements CommitRoom, Disposable {
     return this.#makeRoom(bytes);
   }
 
-  /** Returns a promise after which a commit that failed is to be tried again; undefined when the error is none of space. */
+  /**
+   * Returns a promise after which a failed commit must be tried again; undefined when the error is
+   * not about space.
+   */
   waitAfter(error: unknown): Promise<void> | undefined {
     if (this.#isClosed || !isDiskFull(error, this.#freeBytes())) return undefined;
     return this.#wait();
@@ -156,7 +166,10 @@ export class StoreRoom implements CommitRoom, Disposable {
     if (this.#neededFor(bytes) > this.#surelyBytes) await this.#wait();
   }
 
-  /** Returns the space that must be there before a commit begins, including commits of other workers at that moment. */
+  /**
+   * Returns the space that must be free before a commit begins, including the space for
+   * simultaneous commits of other workers.
+   */
   #neededFor(bytes: number): number {
     if (!this.#isTight) return bytes;
     const othersBytes = (this.#options.reserveBytes * COMMITTING_SHARE) / this.#workers;
@@ -164,8 +177,8 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /**
-   * Resolves after a while, or when the room is closed. The level is `full` until a commit has its space: each try that fails
-   * is not a change.
+   * Resolves after a while, or when the room is closed. Until a commit has its space, the level is
+   * `full`: a failed attempt is not a change of the level.
    */
   async #wait(): Promise<void> {
     this.#isStalled = true;
@@ -213,7 +226,8 @@ export class StoreRoom implements CommitRoom, Disposable {
     if (stalled) return 'full';
     const needed = this.#state.level === 'full' ? reserveBytes * RECOVERED : reserveBytes;
     if (freeBytes + reservedBytes < needed) {
-      // Deleted space is reused within the file, unless it lies in small pieces: half of the reserve must be left.
+      // LMDB reuses deleted space within the file, unless it is in small pieces, so half of the
+      // reserve must be left.
       const isReusable = reservedBytes >= reserveBytes / 2 && store.extent().reusableBytes >= needed;
       if (!isReusable) return 'full';
     }
@@ -232,7 +246,7 @@ export class StoreRoom implements CommitRoom, Disposable {
         if (await preallocate(this.#descriptor, usedBytes, bytes)) this.#reservedEnd = usedBytes + bytes;
         else bytes = Math.floor(bytes / 2);
       }
-      // There is space, but the file system cannot set it aside.
+      // There is free space, but the file system cannot set it aside.
       if (this.#reservedEnd === 0 && this.#freeBytes() > 2 * MARGIN_BYTES) this.#preallocate = undefined;
     } finally {
       this.#isPreallocating = false;

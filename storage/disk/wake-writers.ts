@@ -1,15 +1,16 @@
 /**
- * Lets the writers of a store go on after one of them was killed.
+ * Lets the writers of a store continue after one of them was killed.
  *
- * LMDB's write lock is a robust mutex in its lock file. A thread that unlocks it wakes one of those that wait, and that one
- * wakes the next. When the process of the woken thread is killed before the thread has run, and another thread takes the lock
- * meanwhile, the system sees nothing to repair, and the others sleep on although the lock is free.
+ * LMDB's write lock is a robust mutex in its lock file. A thread that unlocks it wakes one waiting
+ * thread, and that one wakes the next. Suppose that the process of the woken thread is killed
+ * before the thread has run, and another thread takes the lock in between. The system then sees
+ * nothing to repair, and the other threads sleep on although the lock is free.
  */
 import { join } from 'node:path';
 import { loadFutexWake } from '#src/os/futex-wake.ts';
 import { LOCK_FILE } from './store-folder.ts';
 
-/** The head of the lock file, in which the locks are. LMDB does not say where in it. */
+/** The head of the lock file, which contains the locks. LMDB does not say at which place. */
 const HEAD_BYTES = 256;
 
 /**

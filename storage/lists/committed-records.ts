@@ -4,9 +4,9 @@ import { type Key, partitionRange, rangeOf } from '../keys.ts';
 
 /** Which entries of a range to return. */
 export interface Page {
-  /** Only entries after this id, or before it when `reverse`. It need not exist. */
+  /** Only entries after this id, or before it when `reverse`. The id need not exist. */
   readonly after?: string | undefined;
-  /** Only entries up to this id, or down to it when `reverse`. It need not exist. */
+  /** Only entries up to this id, or down to it when `reverse`. The id need not exist. */
   readonly until?: string | undefined;
   readonly limit: number;
   readonly reverse?: boolean;
@@ -71,8 +71,8 @@ export class CommittedRecords {
   }
 
   /**
-   * Yields the committed records of `kind` under `prefix` after the one whose ids are `after`, or from the first on, with all of
-   * their ids. The value of a damaged record is undefined.
+   * Yields the committed records of `kind` under `prefix`, each with all of its ids, after the
+   * record with the ids `after` or from the first on. The value of a damaged record is undefined.
    */
   *listAfter<T>(
     kind: RecordKind<T>,

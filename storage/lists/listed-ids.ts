@@ -2,7 +2,7 @@ import { type IdKind, lastIdOf, newId, timeOfId } from '#src/core/ids.ts';
 import type { RecordKind } from '../codec.ts';
 import type { Store } from '../store.ts';
 
-/** A list whose last key is an id. */
+/** A list whose keys end with an id. */
 export interface IdList {
   readonly kind: RecordKind<unknown>;
   readonly partition: string;

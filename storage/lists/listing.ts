@@ -7,7 +7,7 @@ export type Order = 'asc' | 'desc';
 
 /** Which page of a list to return. */
 export interface PageRequest {
-  /** The cursor that the page before ended with; undefined for the first page. */
+  /** The cursor at the end of the previous page; undefined for the first page. */
   readonly after?: string | undefined;
   readonly limit: number;
   /** `asc`, the default, begins with the oldest item, `desc` with the newest. */
@@ -22,13 +22,15 @@ export interface Bounds {
   readonly high?: string | undefined;
 }
 
-/** Limits a list to things created after one time and before the other, both RFC 3339. */
+/**
+ * Limits a list to objects that were created after one time and before the other, both RFC 3339.
+ */
 export interface CreationTimes {
   readonly createdAfter?: string | undefined;
   readonly createdBefore?: string | undefined;
 }
 
-/** Returns the bounds of the ids of this kind that were made in between. */
+/** Returns the bounds of the ids of this kind that were made in that time. */
 export function idBounds(kind: IdKind, times: CreationTimes): Bounds {
   return timeBounds(times, (ms) => firstIdAt(kind, ms));
 }
@@ -47,7 +49,10 @@ export function timeBounds(
   };
 }
 
-/** Throws `invalid_request` for a time that RFC 3339 allows and JavaScript does not know, such as a leap second. */
+/**
+ * Throws `invalid_request` for a time that RFC 3339 allows but JavaScript cannot represent, such as
+ * a leap second.
+ */
 function millisecondsOf(name: keyof CreationTimes, text: string): number {
   const ms = Date.parse(text);
   if (!Number.isNaN(ms)) return ms;
@@ -81,7 +86,10 @@ export function listingOf<R, T>(
   return page.listing;
 }
 
-/** Throws `invalid_cursor` unless the cursor has the form of this list's cursors. Its item need not exist any more. */
+/**
+ * Throws `invalid_cursor` unless the cursor has the form of this list's cursors. The cursor's item
+ * need not exist any more.
+ */
 export function checkCursor(after: string | undefined, isCursor: (text: string) => boolean): void {
   if (after !== undefined && !isCursor(after)) {
     throw new AppError('invalid_cursor', 'Pass the `nextCursor` of a page of this list.');
@@ -89,8 +97,8 @@ export function checkCursor(after: string | undefined, isCursor: (text: string) 
 }
 
 /**
- * Yields the entries of two lists that are in the same order, in that order. Both are closed when the reader stops early,
- * because an open one holds an LMDB snapshot.
+ * Yields the entries of two lists that have the same order, in that order. Both lists are closed
+ * when the reader stops early, because an open list holds an LMDB snapshot.
  */
 export function* mergedEntries<T>(
   left: Generator<Entry<T>>,

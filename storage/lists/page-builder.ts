@@ -8,7 +8,10 @@ export interface Listing<T> {
   readonly nextCursor: string | null;
 }
 
-/** The most entries that are skipped for one page because they are not items. The page is then short, and its cursor leads on. */
+/**
+ * The most entries that are skipped for one page because they are not items. The page is then
+ * short, and its cursor continues after them.
+ */
 export const MAX_PASSED_ENTRIES = 2_000;
 
 /** A page with more bytes ends early; its `nextCursor` then names its last item. */
@@ -46,8 +49,8 @@ export class PageBuilder<R, T> {
   }
 
   /**
-   * Takes entries until the page is complete or the clock of `performance.now()` has passed `untilMs`. Returns whether the
-   * page is complete. It takes one entry at least.
+   * Takes entries until the page is complete or the clock of `performance.now()` has passed
+   * `untilMs`. Takes at least one entry. Returns whether the page is complete.
    */
   take(entries: Iterable<Entry<R>>, untilMs = Number.POSITIVE_INFINITY): boolean {
     const isBounded = untilMs !== Number.POSITIVE_INFINITY;

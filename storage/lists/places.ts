@@ -1,6 +1,6 @@
 /**
- * Places in lists that are sorted by a time which is not that of the item's id: the time as text, then the id. The text is of one
- * length, so that places sort by time.
+ * Places in lists that are sorted by a time other than that of the item's id. A place is the time
+ * as text, and then the id. The text has a fixed length, so that places sort by time.
  */
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
 import { timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
@@ -14,7 +14,7 @@ export function placeOf(at: string, id: string): string {
   return timeText(Date.parse(at)) + id;
 }
 
-/** Returns the id of the item at a place. */
+/** Returns the id of the item that has this place. */
 export function idAt(place: string): string {
   return place.slice(TIME_CHARACTERS);
 }

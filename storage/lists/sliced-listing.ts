@@ -1,8 +1,10 @@
 /**
- * Pages that are read in slices of the event loop, so that a page which examines many entries does not block other
- * requests.
+ * Reads pages in slices of the event loop, so that a page that examines many entries does not block
+ * other requests.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { joined } from '#src/core/joined-bytes.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { Store } from '../store.ts';
 import type { Entry } from './committed-records.ts';
 import type { PageRequest } from './listing.ts';
@@ -41,15 +43,20 @@ export type JsonPage = Uint8Array;
 
 const COMMA = Buffer.from(',');
 
-/** Resolves with a page as `slicedListing` does, of items that are JSON; one that would be too large ends early. */
+/**
+ * Resolves with a page as `slicedListing` does, for items that are JSON. A page that would be too
+ * large ends early.
+ */
 export async function slicedJsonPage<R>(
   store: Pick<Store, 'durable'>,
   list: SlicedList<R, Uint8Array>,
 ): Promise<JsonPage> {
   const { items, nextCursor } = await slicedListing(store, { ...list, sizeOf: (item) => item.byteLength });
-  return Buffer.concat([
+  const parts = [
     Buffer.from('{"items":['),
     ...items.flatMap((bytes, i) => (i === 0 ? [bytes] : [COMMA, bytes])),
     Buffer.from(`],"nextCursor":${JSON.stringify(nextCursor)}}`),
-  ]);
+  ];
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  return length <= MAX_SIZE_AT_ONCE ? Buffer.concat(parts) : inSlices(joined(parts));
 }

@@ -1,9 +1,10 @@
 /**
  * Converts a store from one format to the next, in passes over the records of a kind.
  *
- * A place in the passes (the cursor) is committed together with the records that were converted up to it, so a conversion that
- * is interrupted, however often, goes on where its last commit ended, and converts no record twice. Commits are large, because
- * each of them waits for the disk, and bounded, because each of them is in memory as a whole.
+ * A place in the passes (the cursor) is committed together with the records that were converted up
+ * to it. So a conversion that is interrupted, however often, continues where its last commit ended,
+ * and converts no record twice. Commits are large, because each of them waits for the disk, and
+ * bounded, because each of them is held in memory as a whole.
  */
 import { defineRecord, encodeRecord, type RecordKind } from '../codec.ts';
 import { SYSTEM } from '../keys.ts';
@@ -25,13 +26,19 @@ export interface PassRecord<T> {
   readonly value: T | undefined;
 }
 
-/** Reads all records of a kind in a partition, or those under a prefix, in key order, and writes something for each of them. */
+/**
+ * Reads all records of a kind in a partition, or those under a prefix, in key order, and converts
+ * each of them.
+ */
 export interface Pass<T> {
   readonly kind: RecordKind<T>;
   readonly partition: string;
   readonly prefix?: readonly string[];
   readonly keysOnly?: true;
-  /** Converts one record. If it adds records of the kind that the pass reads, the pass may read those as well. */
+  /**
+   * Converts one record. If it adds records of the kind that the pass reads, the pass may read the
+   * added ones as well.
+   */
   convert(tx: Transaction, record: PassRecord<T>): void;
   /** Writes the end of the pass, in the commit that ends it. */
   end?(tx: Transaction): void;
@@ -83,7 +90,7 @@ interface Cursor {
   readonly done: number;
 }
 
-/** Key: SYSTEM. It exists while a conversion goes on. */
+/** Key: SYSTEM. The record exists during a conversion. */
 export const migrationCursor = defineRecord<Cursor>('migration-cursor', 1);
 
 export interface ConvertOptions {
@@ -109,7 +116,7 @@ export async function convert({ store, from, migration, onProgress }: ConvertOpt
     const isBegun = cursor.after.length > 0;
     const count = isBegun ? counts[at]! : countOf(store, pass, cursor, at);
     total += count - counts[at]!;
-    // Many workspaces have nothing for most passes, and each commit waits for the disk.
+    // Many workspaces have nothing to convert in most passes, and each commit waits for the disk.
     if (count === 0 && !isBegun && pass.end === undefined) cursor = beginningOf(passes, at + 1, cursor);
     while (cursor.pass === at) {
       cursor = convertBatch(store, passes, cursor);

@@ -1,4 +1,4 @@
-/** Format 3 → 4: the runs of a session that have ended get an index by how they did. */
+/** Format 3 → 4: the ended runs of a session get an index by status. */
 import { endedRuns, runIndex } from '../records/runs.ts';
 import type { Store } from '../store.ts';
 import { type Pass, passOver, workspacesOf } from './conversion.ts';

@@ -35,9 +35,12 @@ export function* partBySession(store: Store): Generator<Pass<unknown>> {
   yield convertRemovals;
 }
 
-/** Counts the uses of each blob, gives each notebook and conversation that uses it its own, and removes the old ones. */
+/**
+ * Counts the uses of each blob, gives each notebook and conversation that uses a blob its own copy,
+ * and removes the old blobs.
+ */
 function* partBlobs(workspaceId: string): Generator<Pass<unknown>> {
-  // Counts of a conversion that is begun again.
+  // Removes counts of an earlier attempt of the conversion.
   yield {
     kind: countedUses,
     partition: workspaceId,
@@ -49,7 +52,7 @@ function* partBlobs(workspaceId: string): Generator<Pass<unknown>> {
     for (const { sha256 } of held ?? []) countUse(tx, workspaceId, sha256, sessionId);
   });
   yield passOver(countedUses, workspaceId, [], (tx, count, [sha256 = '', sessionId = '']) => {
-    // A blob that is not found has moved in a conversion that was begun again, or is damaged.
+    // A missing blob was moved by an earlier attempt of the conversion, or is damaged.
     const bytes = unlessDamaged(() => tx.get(oldBlobs, workspaceId, sha256));
     if (bytes !== undefined) {
       tx.put(blobRecords, bytes, workspaceId, sessionId, sha256);
@@ -96,7 +99,7 @@ function countUse(tx: Transaction, workspaceId: string, sha256: string, sessionI
   tx.put(countedUses, count + 1, workspaceId, sha256, sessionId);
 }
 
-/** Notes of each notebook and conversation its newest run up to the mark that the workspace had. */
+/** Notes for each notebook and conversation its newest run up to the mark of the workspace. */
 function partTrimmedRuns(store: Store, workspaceId: string): Pass<unknown> {
   const mark = unlessDamaged(() => store.get(oldTrimmedRuns, workspaceId)) ?? '';
   return {

@@ -13,7 +13,10 @@ export interface ActorSnapshot {
   readonly context: unknown;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** The worker that had it in memory, if the server has several and the actor owned something that lives. */
+  /**
+   * The worker that had the actor in memory, if the server has several and the actor owned a live
+   * resource.
+   */
   readonly owner?: string;
 }
 
@@ -21,7 +24,7 @@ export interface ActorSnapshot {
 export const actorSnapshots = defineRecord<ActorSnapshot>('actor', 1);
 
 /**
- * The actors that own something that lives, of the kinds that are counted, in a server of several workers. The value names the
- * worker. Key: SYSTEM, actor kind, workspace id, actor id.
+ * The actors that own a live resource, of the kinds that are counted, in a server of several
+ * workers. The value names the worker. Key: SYSTEM, actor kind, workspace id, actor id.
  */
 export const residentActors = defineRecord<string>('resident-actor', 1);

@@ -13,7 +13,10 @@ export interface Asset extends Blob {
 /** An asset without its bytes, which are a blob. Assets of version 1 contain their bytes. */
 export interface AssetRecord extends Omit<Asset, 'bytes'> {
   readonly bytes?: Uint8Array;
-  /** The notebook or conversation of the run, whose blob it is; an asset outlives the record of its run. */
+  /**
+   * The notebook or conversation of the run. It owns the blob; an asset outlives the record of its
+   * run.
+   */
   readonly sessionId: string;
 }
 
@@ -43,7 +46,7 @@ export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | 
   return { mimetype, sha256, bytes };
 }
 
-/** Removes an asset. A damaged record does not say which blob it uses, so that blob stays. */
+/** Removes an asset. A damaged record does not name its blob, so that blob stays. */
 export function removeAsset(tx: Transaction, ...key: AssetKey): void {
   const asset = unlessDamaged(() => tx.get(assetRecords, ...key));
   tx.remove(assetRecords, ...key);

@@ -9,5 +9,5 @@ export const auditRecords = defineRecord<AuditRecord>('audit', 1);
 /** Queries, apart from changes, so that many queries cannot push out the changes. */
 export const auditedQueries = defineRecord<AuditRecord>('audit-query', 1);
 
-/** The last entry of a workspace's audit that the receiver has. Key: workspace id. */
+/** The last entry of a workspace's audit that the receiver has got. Key: workspace id. */
 export const auditCursors = defineRecord<string>('audit-cursor', 1);

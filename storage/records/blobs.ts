@@ -25,7 +25,10 @@ export const blobUses = defineRecord<number>('session-blob-uses', 1);
 /** The owner of blobs: a workspace and a notebook or conversation in it. */
 export type BlobScope = readonly [workspaceId: string, sessionId: string];
 
-/** Returns the record of bytes, which it ends with, in steps of up to a millisecond. */
+/**
+ * Returns the record of these bytes, in steps of up to a millisecond. The record ends with the
+ * bytes.
+ */
 export function encodeBlob(parts: readonly Uint8Array[]): Generator<undefined, Uint8Array> {
   return encodeBytesRecord(blobRecords, parts);
 }

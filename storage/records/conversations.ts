@@ -3,7 +3,7 @@ import { defineRecord } from '../codec.ts';
 /** A conversation, open or not. Its history is in its entries. */
 export interface ConversationRecord {
   readonly createdBy: string;
-  /** The user it was handed over to; its creator owns it when this is missing. */
+  /** The user it was handed over to. When missing, its creator owns it. */
   readonly ownerId?: string;
   readonly createdAt: string;
   /** The time of the last change of its configuration or context. */
@@ -25,8 +25,8 @@ export interface ConversationRecord {
 export const conversationRecords = defineRecord<ConversationRecord>('conversation', 1);
 
 /**
- * The conversations of a workspace by their creation time, which is not in the id when that is the id of a notebook. Key:
- * workspace id, place (`places.ts`).
+ * The conversations of a workspace by their creation time. The time cannot be read from the id,
+ * because that may be the id of a notebook. Key: workspace id, place (`places.ts`).
  */
 export const conversationPlaces = defineRecord<null>('conversation-place', 1);
 
@@ -34,9 +34,12 @@ export const conversationPlaces = defineRecord<null>('conversation-place', 1);
 export interface EntryRecord {
   /** JSON of the entry. */
   readonly document: Uint8Array;
-  /** The model that wrote it; null for entries of a person or a tool. */
+  /** The model that wrote the entry; null for entries of a person or a tool. */
   readonly model: string | null;
-  /** JSON: for each part of the content, the data that the provider needs to get back with it. */
+  /**
+   * JSON: for each part of the content, the data that the provider needs to get back together with
+   * the part.
+   */
   readonly provider: Uint8Array | null;
 }
 

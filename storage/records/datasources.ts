@@ -6,9 +6,9 @@ export type DatasourceRecord = Omit<Datasource, 'configured' | 'warnings'>;
 export const datasourceRecords = defineRecord<DatasourceRecord>('datasource', 1);
 
 /**
- * One complete connection, encrypted with a data key of its own (`box`); the data key is encrypted with a key of the
- * keyring (`keyBox`). It is written in the home of the workspace, the secret of a notebook in that of the notebook. Key: workspace
- * id, slug, revision.
+ * One complete connection, encrypted with a data key of its own (`box`). The data key is encrypted
+ * with a key of the keyring (`keyBox`). A connection is written in the home of the workspace, and
+ * the secret of a notebook in the home of the notebook. Key: workspace id, slug, revision.
  */
 export interface SealedConnection {
   readonly keyId: string;
@@ -19,7 +19,10 @@ export interface SealedConnection {
 }
 export const sealedConnections = defineRecord<SealedConnection>('sealed-connection', 1);
 
-/** The connections that a key of the keyring encrypts, written with them. Key: SYSTEM, key id, workspace id, slug, revision. */
+/**
+ * The connections that a key of the keyring encrypts. An entry is written together with its
+ * connection. Key: SYSTEM, key id, workspace id, slug, revision.
+ */
 export const sealedBy = defineRecord<null>('sealed-by', 1);
 
 /** A known text encrypted with a key of the keyring, which shows whether a keyring is the right one. Key: SYSTEM, key id. */

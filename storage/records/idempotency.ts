@@ -7,7 +7,10 @@ export interface IdempotencyRecord {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly contentType: string;
-  /** Encrypted when there is a `nonce`: the reply held a secret that only its first caller may see again. */
+  /**
+   * Encrypted when there is a `nonce`: the reply contained a secret that only the caller may see
+   * again.
+   */
   readonly bytes: Uint8Array;
   readonly nonce: Uint8Array | null;
   readonly expiresAtMs: number;
@@ -21,12 +24,14 @@ export const idempotencyRecords = defineRecord<IdempotencyRecord>('receipt', 1);
  * not carry them out.
  */
 export interface IdempotencyClaim {
-  /** The worker, as `Cluster.incarnation` names it. A claim of one that has ended is void. */
+  /**
+   * The worker, as `Cluster.incarnation` names it. The claim of a worker that has ended is void.
+   */
   readonly owner: string;
   readonly expiresAtMs: number;
 }
 
-/** Key: as that of the record that follows. */
+/** Key: the same as that of the record that follows. */
 export const idempotencyClaims = defineRecord<IdempotencyClaim>('receipt-claim', 1);
 
 /** The expiry of each record and each claim. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */

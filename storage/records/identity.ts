@@ -24,7 +24,10 @@ export interface UserRecord {
   readonly createdAt: string;
 }
 
-/** Put by whichever worker first adds the user to a workspace; two at once differ in the time only. Key: SYSTEM, user id. */
+/**
+ * Written by whichever worker first adds the user to a workspace. If two workers do that at once,
+ * their records differ only in the time. Key: SYSTEM, user id.
+ */
 export const userRecords = defineRecord<UserRecord>('user', 1);
 
 export type MemberRecord = Omit<Member, 'userId'>;
@@ -41,12 +44,24 @@ export interface AccessTokenRecord {
   readonly hash: string;
   readonly name: string;
   readonly userId: string;
-  /** The only workspace it is valid for; null means every workspace of its user. */
+  /** The only workspace that the token is valid for; null means every workspace of its user. */
   readonly workspaceId: string | null;
   readonly scopes: readonly Scope[];
   readonly createdAt: string;
   readonly createdBy: string;
   readonly expiresAt: string | null;
+  /** Present for the session of a browser, whose secret is in a cookie. It is not in the indexes of tokens. */
+  readonly session?: SessionOrigin;
+}
+
+/** How the session of a browser began, and when it ends without use. */
+export interface SessionOrigin {
+  /**
+   * The access token with which its user signed in. The session is valid as long as that token.
+   * Null: the user signed in with the identity provider.
+   */
+  readonly signedInWith: string | null;
+  readonly idleMs: number;
 }
 
 /** Written in shared turns, and removed by the worker that revokes the token. Key: SYSTEM, token id. */
@@ -60,6 +75,35 @@ export const workspaceTokens = defineRecord<null>('workspace-token', 1);
 
 /** Index of a user's tokens that are not bound to a workspace. Key: SYSTEM, user id, token id. */
 export const userTokens = defineRecord<null>('user-token', 1);
+
+/** Index of a user's sessions in browsers. Key: SYSTEM, user id, token id. */
+export const userSessions = defineRecord<null>('user-session', 1);
+
+/** When a session in a browser was last used. Written by whichever worker notices a use. Key: SYSTEM, token id. */
+export const sessionUses = defineRecord<{ readonly usedAtMs: number }>('user-session-use', 1);
+
+/** A user who signs in with the identity provider. */
+export interface ProviderAccount {
+  readonly issuer: string;
+  /** The provider's name for the person, which it never gives to another one. */
+  readonly subject: string;
+  /** The workspaces in which the membership follows from the groups of the person. */
+  readonly managed: readonly string[];
+  /** Whether the provider knew the person when it was last asked. If not, no session and no access token of the user is valid. */
+  readonly isActive: boolean;
+  readonly checkedAtMs: number;
+}
+
+/** Written in shared turns. Key: SYSTEM, user id. */
+export const providerAccounts = defineRecord<ProviderAccount>('provider-account', 1);
+
+/**
+ * Returns whether a token is for the whole server. A token that is bound to a workspace is not, and
+ * neither is the session of a person of the provider.
+ */
+export function isUnbound({ workspaceId, session }: AccessTokenRecord): boolean {
+  return workspaceId === null && session?.signedInWith !== null;
+}
 
 /** Present once the store has its first workspace, owner and token. Key: SYSTEM. */
 export const bootstrapRecord = defineRecord<{ readonly at: string; readonly tokenId: string }>(

@@ -8,7 +8,7 @@ export interface RunRecord {
   readonly kind?: 'notebook' | 'agent';
   /** Present once the output was deleted because of its age. */
   readonly isTrimmed?: true;
-  /** The trace that it belongs to: its own W3C context, and the span that caused it. */
+  /** The trace that the run belongs to: its own W3C context, and the span that caused it. */
   readonly trace?: { readonly traceparent: string; readonly parentSpanId: string };
   /** The worker that runs it, if the server has several. Absent once it has ended. */
   readonly owner?: string;
@@ -52,8 +52,8 @@ export const runIndex = defineRecord<RunIndexEntry>('run-index', 1);
 export const statusRuns = defineRecord<null>('status-run', 1);
 
 /**
- * Index of the runs of a session that have ended, by how they did, oldest first. Those in progress are few, so that
- * `statusRuns` is enough. Key: workspace id, kind of run, session id, status, run id.
+ * Index of the ended runs of a session by status, oldest first. Only few runs are in progress, so
+ * that `statusRuns` suffices for those. Key: workspace id, kind of run, session id, status, run id.
  */
 export const endedRuns = defineRecord<null>('ended-run', 1);
 
@@ -61,7 +61,32 @@ export const endedRuns = defineRecord<null>('ended-run', 1);
 export const environmentRuns = defineRecord<null>('environment-run', 1);
 
 /**
- * The newest run of a session whose output was deleted because of its age: all older ones of that kind were before. Key:
- * workspace id, kind of run, session id.
+ * The newest run of a session whose output was deleted because of its age; the outputs of all older runs of that kind are already
+ * deleted. Key: workspace id, kind of run, session id.
  */
 export const trimmedRuns = defineRecord<string>('trimmed-run', 1);
+
+/**
+ * The printed text of one cell of a run that has not ended. It is stored because the server may die
+ * before the end.
+ */
+export interface PrintedTextRecord {
+  /** How many cells of the run printed before this one. */
+  readonly place: number;
+  readonly status: 'success' | 'error' | 'interrupted';
+  /** Null while it runs. */
+  readonly durationMs: number | null;
+  readonly console: readonly {
+    readonly channel: string;
+    readonly mimetype: string;
+    readonly data: unknown;
+  }[];
+  /** How many characters were left out. */
+  readonly omitted: number;
+}
+
+/**
+ * The printed text so far of the cells of a run. Written once a second in the home of its session, and removed by the end of the run: only
+ * runs that are in progress, or that a dead server left behind, have some. Key: workspace id, run id, cell id.
+ */
+export const printedTexts = defineRecord<PrintedTextRecord>('run-printed', 1);

@@ -7,21 +7,24 @@ import { defineRecord } from '../codec.ts';
  */
 export const sessionPlaces = defineRecord<null>('session-place', 1);
 
-/** As `sessionPlaces`, for the sessions that are not closed. */
+/** The same index as `sessionPlaces`, but only of the sessions that are not closed. */
 export const openSessionPlaces = defineRecord<null>('open-session-place', 1);
 
 /** Index of the environments that are not closed, oldest first. Written in shared turns. Key: workspace id, environment id. */
 export const openEnvironments = defineRecord<null>('open-environment', 1);
 
-/** When an open session ends by itself, and when it is to be looked at next for that. Times are milliseconds since 1970. */
+/** When an open session ends by itself, and the time of the next check. Times are milliseconds since 1970. */
 export interface SessionEnd {
   /** When its lifetime is over; null for none. */
   readonly expiresMs: number | null;
   /** How long after its last use it ends; null for never. */
   readonly idleMs: number | null;
-  /** Its place in `sessionEndPlaces`. */
+  /** The session's place in the index `sessionEndPlaces`. */
   readonly place: string;
-  /** Whether the place counts from the last use of the session; otherwise it may have been used since. */
+  /**
+   * Whether the place was computed from the last use of the session. Otherwise the session may have
+   * been used since.
+   */
   readonly isExact: boolean;
   /** Present once the session is being ended: its environment, which is closed next. */
   readonly endingIn?: string;

@@ -42,10 +42,10 @@ async function startEvents(t: TestContext) {
   return { ...boxes, follow, store };
 }
 
-/** Returns how often something with a gap after it may happen in the time since `startedAtMs`. */
+/** Returns how often an action with a gap after it can happen in the time since `startedAtMs`. */
 const timesSince = (startedAtMs: number, gapMs: number) => 2 + (performance.now() - startedAtMs) / gapMs;
 
-test('a burst of a thousand transitions costs each of ten consoles a few frames, which are encoded once for all', async (t) => {
+test('a thousand transitions in a burst cost each of ten consoles a few frames, and each frame is encoded once for all', async (t) => {
   const { actors, follow } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
   const consoles = await Promise.all(Array.from({ length: CONSOLES }, () => follow()));
@@ -121,7 +121,7 @@ test('a follower of one actor gets its transitions and its end, and nothing of o
   assert.deepEqual([...new Set(about)], ['a']);
 });
 
-test('events of an actor that has left memory and come back follow the event that it left', async (t) => {
+test('when an actor leaves memory and comes back, its later events follow the event of its leaving', async (t) => {
   const { actors, follow, store } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
   const { events } = await follow();
@@ -139,7 +139,7 @@ test('events of an actor that has left memory and come back follow the event tha
   ]);
 });
 
-test('nobody watches actors once the last follower has left for long enough', async (t) => {
+test('actors are no longer watched some time after the last follower has left', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
   const events = new ActorEvents({

@@ -1,4 +1,7 @@
-/** Small actors for the runtime to run: a box that holds one thing, and owns something while it does. */
+/**
+ * Small actors for the runtime to run: a box that holds one item, and has a resource while it is
+ * full.
+ */
 import type { TestContext } from 'node:test';
 import { assign, type EventObject, emit, fromCallback, setup } from 'xstate';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
@@ -102,9 +105,9 @@ export type BoxActors = ActorKind<ReturnType<typeof boxMachine>>;
 
 export interface Boxes {
   readonly runtime: ActorRuntime;
-  /** Each is a home of its own. */
+  /** Each of these ids is a home of its own. */
   readonly actors: BoxActors;
-  /** Another kind of actor, which is at home with its workspace. */
+  /** Another kind of actor, whose home is that of its workspace. */
   readonly bags: BoxActors;
   readonly owned: Ownership;
   readonly logged: LogLine[];

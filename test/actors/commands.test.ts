@@ -23,7 +23,7 @@ test('a command that the state refuses throws the code that the state gives, and
   assert.equal(thingIn(actors, 'a'), 'a hat');
 });
 
-test('a refusal with an unknown code, or one that no state gives, is reported as a bug', async (t) => {
+test('a refusal with an unknown code, or by no state at all, is reported as a bug', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -39,7 +39,7 @@ test('a refusal with an unknown code, or one that no state gives, is reported as
   );
 });
 
-test('a command to an actor that was never made is refused as not found', async (t) => {
+test('a command to an actor that never existed is refused as not found', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   assert.throws(() => actors.ask(box('a'), put('a hat')), refusedWith('not_found', 404));
@@ -78,7 +78,7 @@ test('checking a command throws its refusal and changes nothing', async (t) => {
   assert.equal(thingIn(actors, 'a'), null);
 });
 
-test('an unexpected fact changes nothing, and an expected one does', async (t) => {
+test('a fact changes the state that expects it, and no other', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -89,7 +89,7 @@ test('an unexpected fact changes nothing, and an expected one does', async (t) =
   assert.equal(thingIn(actors, 'a'), 'a hat');
 });
 
-test('an event that the chart takes without a change is not a refusal', async (t) => {
+test('an event that the chart takes without changing state is not a refusal', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

@@ -29,7 +29,7 @@ function inMemory({ runtime }: Boxes): string[] {
 
 const AWAY = /ws_1\/box\/b1 is at home in another worker/;
 
-test('an actor comes into memory only in the worker that it is at home in', async (t) => {
+test('an actor comes into memory only in the worker that is its home', async (t) => {
   const { first, second, store } = await twoWorkers(t);
   first.homes.add('b1');
   assert.throws(() => second.actors.spawn(box('b1'), { id: 'b1' }), AWAY);
@@ -46,7 +46,7 @@ test('an actor comes into memory only in the worker that it is at home in', asyn
   assert.equal(second.actors.tell(box('b2'), { type: 'take' }), false, 'there is no such actor anywhere');
 });
 
-test('an actor whose kind names no home is at home with its workspace', async (t) => {
+test('an actor whose kind names no home has the home of its workspace', async (t) => {
   const { first, second } = await twoWorkers(t);
   first.homes.add('');
   second.homes.add('b1');
@@ -55,7 +55,7 @@ test('an actor whose kind names no home is at home with its workspace', async (t
   assert.deepEqual(inMemory(first), ['bag b1']);
 });
 
-test('an actor in memory takes commands until it leaves, also when its home is about to move', async (t) => {
+test('an actor in memory takes commands until it leaves, even when its home is about to move', async (t) => {
   const { first, store } = await twoWorkers(t);
   first.homes.add('b1');
   first.actors.spawn(box('b1'), { id: 'b1' });
@@ -80,7 +80,7 @@ test('actors leave memory by their homes', async (t) => {
   assert.deepEqual(inMemory(first), ['box b2']);
 });
 
-test('the memory of an ended actor leaves with its home', async (t) => {
+test('the remembered history of an ended actor leaves with its home', async (t) => {
   const { first, store } = await twoWorkers(t);
   for (const id of ['b1', 'b2']) {
     first.homes.add(id);
@@ -96,7 +96,7 @@ test('the memory of an ended actor leaves with its home', async (t) => {
   );
 });
 
-test('the homes of actors that own something, or have just moved, are active', async (t) => {
+test('a home is active while one of its actors owns something or has just moved', async (t) => {
   const { first, store } = await twoWorkers(t);
   for (const home of ['', 'b1', 'b2', 'b3']) first.homes.add(home);
   const activeHomes = () => [...new Set([...first.runtime.activeHomes()].map(({ id = '' }) => id))].sort();
@@ -110,7 +110,7 @@ test('the homes of actors that own something, or have just moved, are active', a
   assert.deepEqual(activeHomes(), ['b1']);
 });
 
-test('an actor at home here that is not in memory counts as lost, although the worker that has stored it lives', async (t) => {
+test('an actor at home here that is not in memory counts as lost, although the worker that stored it is alive', async (t) => {
   const { first, second, store } = await twoWorkers(t);
   first.homes.add('b1');
   first.actors.spawn(box('b1'), { id: 'b1' });

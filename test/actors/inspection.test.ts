@@ -8,7 +8,7 @@ import { BOX_VERSION, box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 const ALL = { limit: 100, ended: false };
 
-test('the trail of an actor has where each event led, and refusals with their code', async (t) => {
+test('the trail of an actor shows the state after each event, and refusals with their code', async (t) => {
   const { runtime, actors } = startBoxes(t, (await temporaryStore(t)).store);
   actors.spawn(box('a'), { id: 'a' });
   actors.ask(box('a'), put('a secret'));
@@ -49,7 +49,7 @@ test('the detail of an actor lists the commands that its state takes and refuses
   );
 });
 
-test('looking at a stored actor restores nothing', async (t) => {
+test('inspecting a stored actor restores nothing', async (t) => {
   const { store } = await temporaryStore(t);
   const times = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-02T00:00:00.000Z' };
   const context = { id: 'a', thing: 'a hat', restores: 0 };
@@ -61,7 +61,7 @@ test('looking at a stored actor restores nothing', async (t) => {
   assert.deepEqual([[...runtime.inspect()], owned.taken], [[], []]);
 });
 
-test('an actor that is over is remembered with its trail, and refusals of it are noted', async (t) => {
+test('an actor that has ended is remembered with its trail, and refused commands to it are noted', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -122,7 +122,7 @@ test('the last thousand actors that ended are remembered', async (t) => {
   assert.equal(runtime.list(WORKSPACE, { ...ALL, ended: true, q: 'b4' }).items[0]?.id, 'b40');
 });
 
-test('actors come in pages, are filtered and counted, and those of other workspaces are not seen', async (t) => {
+test('actors are paged, filtered and counted, without those of other workspaces', async (t) => {
   const { runtime, actors, bags } = startBoxes(t, (await temporaryStore(t)).store);
   const elsewhere = { ...box('other'), workspaceId: 'ws_2' as typeof WORKSPACE };
   actors.spawn(elsewhere, { id: 'other' });
@@ -144,7 +144,7 @@ test('actors come in pages, are filtered and counted, and those of other workspa
   ]);
 });
 
-test('a state is a path, and parallel regions stand side by side', () => {
+test('a state is shown as a path, and parallel regions next to each other', () => {
   assert.equal(statePath({ live: { busy: 'running' } }), 'live.busy.running');
   assert.equal(statePath({ a: 'one', b: { c: 'two' } }), 'a.one b.c.two');
 });

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { box, committedStates, put, startBoxes } from './boxes.ts';
 
-test('a watcher hears of a change once it is committed, and not before', async (t) => {
+test('a watcher is notified of a change once it is committed, and not before', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -16,7 +16,7 @@ test('a watcher hears of a change once it is committed, and not before', async (
   assert.deepEqual(heard, [[{ type: 'box.filled', thing: 'a hat' }, { a: 'full' }]]);
 });
 
-test('a watcher hears of its own actor only, until it stops', async (t) => {
+test('a watcher is notified of its own actor only, until it stops', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   const heard: string[] = [];

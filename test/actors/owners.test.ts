@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';
 
-/** The boxes of two workers that share a store; `living` are those that have not ended. */
+/** The boxes of two workers that share a store; `living` are the workers that have not ended. */
 async function twoWorkers(t: TestContext) {
   const { store } = await temporaryStore(t);
   const living = new Set(['first', 'second']);
@@ -35,7 +35,7 @@ test('an actor that owns something in another worker is lost only once that work
   assert.deepEqual(seen(), { live: false, isLost: true });
 });
 
-test('an actor that its own worker has lost is lost for it', async (t) => {
+test('an actor that its own worker has lost counts as lost there', async (t) => {
   const { first, fill } = await twoWorkers(t);
   await fill('b1');
   first.runtime.stopAll();

@@ -7,7 +7,10 @@ import { commitElsewhere } from '#test/support/store/commit-elsewhere.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';
 
-/** The boxes of two workers, each with a store of its own on the same files; `living` are those that have not ended. */
+/**
+ * The boxes of two workers, each with a store of its own on the same files; `living` are the
+ * workers that have not ended.
+ */
 async function twoWorkers(t: TestContext) {
   const { path } = await temporaryStore(t);
   const living = new Set(['first', 'second']);
@@ -37,7 +40,7 @@ async function twoWorkers(t: TestContext) {
   return { first: await open('first'), second: await open('second'), living, path };
 }
 
-test('actors that own something are counted over all workers, as long as they do', async (t) => {
+test('actors are counted over all workers as long as they own something', async (t) => {
   const { first, second } = await twoWorkers(t);
   await first.fill('b1');
   await second.fill('b2');
@@ -67,7 +70,7 @@ test('residents of a dead worker are not counted, and are removed in the next sh
   assert.deepEqual(second.counted(), []);
 });
 
-test('of actors that begin in several workers at once, each counts those that began before it', async (t) => {
+test('when actors start in several workers at once, each counts those that started before it', async (t) => {
   const { first, second } = await twoWorkers(t);
   const limit = 3;
   const begin = (worker: typeof first, id: string) =>
@@ -85,7 +88,7 @@ test('of actors that begin in several workers at once, each counts those that be
   assert.equal(first.counted().length, limit);
 });
 
-test('sessions of another worker count in the same turn for a session that wakes without a request', async (t) => {
+test('a session that wakes without a request counts the sessions of other workers in the same turn', async (t) => {
   const { first, living, path } = await twoWorkers(t);
   living.add('third');
   assert.deepEqual(first.actors.residentsOfAll(), []);

@@ -33,7 +33,7 @@ test('the moves of several actors in one turn are one commit', async (t) => {
   assert.deepEqual([saved?.value, saved?.context], ['full', { id: 'a', thing: 'a rabbit', restores: 0 }]);
 });
 
-test('a snapshot and a record that were decided in one turn are in one commit', async (t) => {
+test('a snapshot and a record of one turn are in one commit', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -47,7 +47,7 @@ test('a snapshot and a record that were decided in one turn are in one commit', 
   assert.deepEqual(seen, [[{ a: 'empty' }, 'full']], 'the snapshot joins the turn before it is committed');
 });
 
-test('a store with ten thousand actors is opened without one of them in memory', async (t) => {
+test('opening a store with ten thousand actors brings none of them into memory', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     for (let i = 0; i < 10_000; i++)
@@ -62,7 +62,7 @@ test('a store with ten thousand actors is opened without one of them in memory',
   assert.deepEqual([[...runtime.inspect()].map(({ id }) => id), owned.taken], [['b7'], ['b7']]);
 });
 
-test('a restored actor gets one event about it, and owns the resources of its state again', async (t) => {
+test('a restored actor gets one event about its restoration, and owns the resources of its state again', async (t) => {
   const stores = await temporaryStore(t);
   const before = startBoxes(t, stores.store);
   before.actors.spawn(box('a'), { id: 'a' });
@@ -94,14 +94,14 @@ test('an actor whose chart has no restore event is restored without an event and
   assert.deepEqual([recentEventsOf(runtime, 'a'), store.durable()], [[], undefined]);
 });
 
-test('a stored actor of another version of its chart is not read', async (t) => {
+test('a stored actor is not read by another version of its chart', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(actorSnapshots, storedBox('a', 'empty'), WORKSPACE, 'box', 'a'));
   const { actors } = startBoxes(t, store, BOX_VERSION + 1);
   assert.throws(() => actors.ask(box('a'), put('a hat')), /A stored box has chart version 3/);
 });
 
-test('of the actors that own nothing, the least recently used leave memory and come back unchanged', async (t) => {
+test('the least recently used actors that own nothing leave memory, and come back unchanged', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
   actors.spawn(box('full'), { id: 'full' });
@@ -127,7 +127,7 @@ test('of the actors that own nothing, the least recently used leave memory and c
   assert.equal(actors.ask(box('b1'), put('a rabbit')).value, 'full');
 });
 
-test('actors that have not been saved stay in memory however many they are', async (t) => {
+test('any number of unsaved actors stays in memory', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
   for (let i = 0; i < 1_500; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
@@ -136,7 +136,7 @@ test('actors that have not been saved stay in memory however many they are', asy
   assert.equal([...runtime.inspect()].length, 1_000);
 });
 
-test('an actor that is over leaves memory with its commit, and is still known', async (t) => {
+test('an actor that has ended leaves memory with its commit, and is still known', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors, owned } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
@@ -220,7 +220,7 @@ test('an actor that threw comes back from its last good state', async (t) => {
   assert.deepEqual(committedStates(store), { a: 'empty' });
 });
 
-test('an actor that cannot even be made throws at its maker and leaves nothing', async (t) => {
+test('an actor that cannot be created throws at the caller, and leaves nothing', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors, logged } = startBoxes(t, store);
   assert.throws(() => actors.spawn(box('a'), { id: 'a', breaks: true }), /made of nothing/);
@@ -240,7 +240,7 @@ test('an actor is listed as a resident from the turn in which it becomes one', a
   assert.deepEqual([actors.residents(), bags.residents()], [[box('b')], []]);
 });
 
-test('a state counts as uncommitted until its commit, also when the actor is over', async (t) => {
+test('a state counts as uncommitted until its commit, even when the actor has ended', async (t) => {
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });

@@ -8,7 +8,7 @@ const BYTES_OF_OBJECTS = MOVES * 12;
 const ROUNDS = 50;
 const NEEDED = 3;
 
-test('a transition that nobody watches makes no object for the trail', () => {
+test('a transition that nobody watches allocates no object for the trail', () => {
   const trail = new Trail();
   const states = ['empty', { live: 'ready' }];
   trail.begin(states[0]);
@@ -17,7 +17,8 @@ test('a transition that nobody watches makes no object for the trail', () => {
     for (let i = 0; i < MOVES; i++) trail.move('touch', states[i % 2]);
     return process.memoryUsage().heapUsed - before;
   };
-  // Before V8 has compiled the code, numbers are objects, and a collection during the loop hides their memory.
+  // Until V8 has compiled the code, numbers are objects, and a garbage collection during the loop
+  // hides their memory.
   let flat = 0;
   for (let round = 0; round < ROUNDS && flat < NEEDED; round++) {
     const bytes = grownBytes();

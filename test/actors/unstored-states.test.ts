@@ -19,7 +19,7 @@ function storedValue(store: Store): unknown {
   return store.get(actorSnapshots, WORKSPACE, 'box', 'a')?.value;
 }
 
-test('a move into a state that is not stored commits nothing, nor does the way back', async (t) => {
+test('moving into a state that is not stored commits nothing, nor does moving back', async (t) => {
   const { actors, store } = await filledBox(t);
   const heard: unknown[] = [];
   actors.on((_, notice, committed) => heard.push([notice.type, committed]));
@@ -62,7 +62,7 @@ test('an actor that was never stored is stored in any state', async (t) => {
   assert.equal(storedValue(store), 'full');
 });
 
-test('reading an actor waits for the commit of its turn, although the state itself is not stored', async (t) => {
+test('reading an actor waits for the commit of its turn, even if the state itself is not stored', async (t) => {
   const { actors, store } = await filledBox(t);
   const look = () => store.observe(() => actors.peek(box('a'))).uncommitted;
   store.write((tx) => tx.remove(actorSnapshots, WORKSPACE, 'box', 'other'));

@@ -33,18 +33,18 @@ test('an answer with too many bytes in its stream fails', async () => {
   assert.equal(await asked(body, { bytes: body.length - 1 }), 'model_answer_too_long');
 });
 
-test('an answer of a thousand calls is accepted, and one with one call more fails', async () => {
+test('an answer of a thousand calls is accepted, and one more call fails it', async () => {
   assert.equal(await asked(calls(ANSWER_LIMITS.blocks) + END), 1_000);
   assert.equal(await asked(calls(ANSWER_LIMITS.blocks + 1) + END), 'model_answer_too_long');
 });
 
-test('blocks of text count like calls', async () => {
+test('blocks of text count towards the limit of calls', async () => {
   const body = `${chat({ reasoning_content: 'Hm.' })}${chat({ content: 'Yes.' })}${calls(1)}${END}`;
   assert.equal(await asked(body, { blocks: 3 }), 3);
   assert.equal(await asked(body, { blocks: 2 }), 'model_answer_too_long');
 });
 
-test('text and the arguments of calls have one limit of characters', async () => {
+test('text and the arguments of calls share one limit of characters', async () => {
   const body = `${chat({ content: 'Yes.' })}${call(0, '{"a":1}')}${call(1, '{"b":2}')}${END}`;
   assert.equal(await asked(body, { chars: 18 }), 3);
   assert.equal(await asked(body, { chars: 17 }), 'model_answer_too_long');

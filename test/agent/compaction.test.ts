@@ -39,11 +39,11 @@ const shown = (entries: readonly StoredEntry[]) =>
     }),
   );
 
-test('a history within the budget stays as it is', () => {
+test('a history within the budget is unchanged', () => {
   assert.deepEqual(compact(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
 });
 
-test('outputs are left out from the oldest on, and only as many as necessary', () => {
+test('the oldest outputs are left out first, and only as many as necessary', () => {
   const { entries, outputs, prompts } = compact(HISTORY, 2_500);
   assert.deepEqual([outputs, prompts], [1, 0]);
   assert.deepEqual(shown(entries).flat(), [
@@ -51,7 +51,7 @@ test('outputs are left out from the oldest on, and only as many as necessary', (
   ]);
 });
 
-test('the outputs of the last step stay, and whole prompts go when removing outputs is not enough', () => {
+test('the outputs of the last step stay, and whole prompts are left out when removing outputs is not enough', () => {
   const { entries, outputs, prompts } = compact(HISTORY, 1_100);
   assert.deepEqual([outputs, prompts], [2, 1]);
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
@@ -62,7 +62,7 @@ test('the present prompt stays however small the budget is, and every call keeps
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
 });
 
-test('compaction subtracts the tokens of removed entries', () => {
+test('removing entries subtracts their tokens from the total', () => {
   const { entries } = compact(HISTORY, 2_500);
   assert.ok(entries.reduce((sum, kept) => sum + tokensOf(kept), 0) <= 2_500);
 });

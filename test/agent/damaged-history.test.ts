@@ -34,7 +34,7 @@ function sent(...entries: readonly StoredEntry[]) {
   });
 }
 
-test('a call whose result is lost gets a result that says so', () => {
+test('a call without a result gets a result that says it was lost', () => {
   assert.deepEqual(
     sent(
       user('a'),
@@ -47,7 +47,7 @@ test('a call whose result is lost gets a result that says so', () => {
   );
 });
 
-test('a result whose call is lost is not sent', () => {
+test('a result without a call is not sent', () => {
   assert.deepEqual(
     sent(
       user('a'),
@@ -62,7 +62,7 @@ test('a result whose call is lost is not sent', () => {
   );
 });
 
-test('a prompt that is lost has a message in its place', () => {
+test('a note replaces a lost prompt', () => {
   const lost = ['[The prompt that was here is lost.]'];
   assert.deepEqual(sent(said('a'), user('b'), said('c'), said('d'), user('e')), [
     ...[lost, ['a'], ['b'], ['c'], lost, ['d'], ['e']],
@@ -85,14 +85,14 @@ test('calls of one answer have distinct ids, and each keeps its result', () => {
   ]);
 });
 
-test('a tool call id that stands in two messages stays, with the result of each call', () => {
+test('when two messages have the same tool call id, each call keeps its own result', () => {
   const step = (output: string) => [entry('assistant', call('c')), entry('tool', result('c', output))];
   assert.deepEqual(sent(user('a'), ...step('one'), ...step('two')), [
     ...[['a'], ['call c'], ['c: one'], ['call c'], ['c: two']],
   ]);
 });
 
-test('calls to which a model gives one id are stored with distinct ones', async () => {
+test('calls with the same id from a model are stored with distinct ids', async () => {
   const block = (index: number, input: string) => [
     {
       type: 'content_block_start',
@@ -137,7 +137,8 @@ test('the output of a run with thousands of calls is made within moments', () =>
     [],
     [],
   );
-  // It takes some ten milliseconds. When each call looked through all results, it took many seconds.
+  // The work takes some ten milliseconds. When each call looked through all results, it took many
+  // seconds.
   assert.ok(performance.now() - startedAtMs < 3_000);
   assert.deepEqual(parts.at(-1), {
     type: 'tool-call',

@@ -15,7 +15,7 @@ const chat = (delta: object, rest: object = {}) =>
   sse({ choices: [{ index: 0, delta, finish_reason: null }], ...rest });
 const chatEnd = sse({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
 
-test('pieces are published as they come, and passed on joined before the next other event', () => {
+test('pieces of text are published as they arrive, and passed on as one piece before the next event of another kind', () => {
   const { told, tap } = tapped('openai-compatible');
   const pieces = [
     chat({ role: 'assistant', content: 'A' }),
@@ -48,7 +48,7 @@ test('reasoning and text stay in their order', () => {
   ]);
 });
 
-test('events that are more than a piece of text, or unknown, pass unchanged', () => {
+test('unknown events, and events that contain more than a piece of text, pass unchanged', () => {
   const { told, tap } = tapped('openai-compatible');
   const events = [
     ': a comment\n\n',
@@ -65,7 +65,7 @@ test('events that are more than a piece of text, or unknown, pass unchanged', ()
   assert.deepEqual(told, []);
 });
 
-test('it does not matter where the bytes are cut, nor how lines end', () => {
+test('the result does not depend on where the bytes are split, or on the line ends', () => {
   const { told, tap } = tapped('openai-compatible');
   const bytes = Buffer.from((chat({ content: 'Grüße 🌍' }) + chatEnd).replaceAll('\n', '\r\n'));
   let out = '';
@@ -104,25 +104,26 @@ test('the pieces of each vendor are recognised', () => {
   );
 });
 
-test('only a few pages of text are held back, so that an endless answer is noticed', () => {
+test('little text is held back, so that an endless answer is noticed', () => {
   const { tap } = tapped('openai-compatible');
   let passed = 0;
   for (let i = 0; i < 100; i++) passed += tap.push(Buffer.from(chat({ content: 'x'.repeat(1_000) }))).length;
   assert.ok(passed > 70_000, `${passed} characters have passed`);
 });
 
-test('a long event that comes in small pieces is searched once', () => {
+test('a long event that arrives in small pieces is searched once', () => {
   const { told, tap } = tapped('openai-compatible');
   const long = 'x'.repeat(3_000_000);
   const bytes = Buffer.from(chat({ content: long }));
   const startedAtMs = performance.now();
   for (let at = 0; at < bytes.length; at += 256) tap.push(bytes.subarray(at, at + 256));
-  // It takes some ten milliseconds. When each piece had the whole event searched again, it took half a minute.
+  // The work takes some ten milliseconds. When each piece caused a search of the whole event, it
+  // took half a minute.
   assert.ok(performance.now() - startedAtMs < 5_000);
   assert.deepEqual(told, [['text', long]]);
 });
 
-test('an event of four million characters is read whole, and a longer one is passed on without being held', () => {
+test('an event of four million characters is read whole, and a longer one is passed on unread', () => {
   const frame = chat({ content: '' }).length - 2;
   const told = (length: number) => {
     const { told, tap } = tapped('openai-compatible');
@@ -136,7 +137,7 @@ test('an event of four million characters is read whole, and a longer one is pas
   assert.equal(told(4 * 1024 * 1024 + 1), 0);
 });
 
-test('a character that is cut where a long event is passed on stays whole', () => {
+test('a character that is split when a long event is passed on stays whole', () => {
   const { tap } = tapped('openai-compatible');
   const event = Buffer.from(`data: ${'x'.repeat(4 * 1024 * 1024)}é\n\n`);
   const cut = event.length - 3;

@@ -39,7 +39,7 @@ async function saved(t: TestContext) {
   return { store, fresh, say };
 }
 
-test('a long conversation is read in slices, and is then in memory', async (t) => {
+test('a long conversation is read in slices and then kept in memory', async (t) => {
   const { fresh } = await saved(t);
   const conversations = fresh();
   const reading = conversations.prepare(SESSION);
@@ -77,7 +77,7 @@ test('a conversation that was deleted while it was read is not in memory', async
   assert.equal(conversations.peek(SESSION), undefined);
 });
 
-test('a conversation without entries needs nothing', async (t) => {
+test('a conversation without entries needs no reading', async (t) => {
   const { store } = await temporaryStore(t);
   const conversations = new LiveConversations({
     store,
@@ -89,7 +89,7 @@ test('a conversation without entries needs nothing', async (t) => {
   assert.equal(conversations.peek(SESSION), undefined);
 });
 
-test('entries of a conversation that cannot be loaded appear in no other one', async (t) => {
+test('entries of a conversation that cannot be loaded appear in no other conversation', async (t) => {
   const { store } = await saved(t);
   const conversations = new LiveConversations({
     store,

@@ -117,7 +117,7 @@ test('Anthropic gets signed reasoning, pictures, failures as errors, and cache m
   ]);
 });
 
-test('OpenAI keeps nothing, and gets pictures as pictures and no reasoning of another model', async () => {
+test('OpenAI stores nothing, and gets pictures as pictures and no reasoning of another model', async () => {
   const sent = (await sentTo('openai', 'openai/gpt', true)) as { store: boolean; input: { type?: string }[] };
   assert.equal(sent.store, false);
   assert.ok(JSON.stringify(sent.input).includes(PNG.toString('base64')));
@@ -162,7 +162,7 @@ test('a redirect is not followed, so a request reaches no other server', async (
   assert.equal(reached, 0);
 });
 
-test('a refusal that does not end is given up', async () => {
+test('an error response without an end is abandoned', async () => {
   let closed: Promise<unknown> | undefined;
   await using vendor = await startVendor((_, response) => {
     closed = once(response, 'close');

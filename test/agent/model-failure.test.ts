@@ -16,7 +16,7 @@ function failed(statusCode: number, hintMs: number) {
   return [retryMs, failure.message];
 }
 
-test('a provider that asks for a minute is asked again then, and one that asks for more is not', () => {
+test('a provider that asks for a pause of a minute is asked again after it; after a longer pause it is not', () => {
   const later = MAX_HINT_MS + 1_000;
   const limited = 'The model takes no more requests';
   assert.deepEqual(failed(429, MAX_HINT_MS), [MAX_HINT_MS, `${limited} for now.`]);

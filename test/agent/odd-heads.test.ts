@@ -38,7 +38,7 @@ test('an answer with any bytes in its header values is read', async (t) => {
   }
 });
 
-test('a status outside of HTTP is a failure of the provider', async (t) => {
+test('a status outside of HTTP counts as a failure of the provider', async (t) => {
   assert.equal(await asked(t, '599 No\r\ncontent-type: text/plain', 'no'), 'model_overloaded');
   assert.equal(await asked(t, '600 No\r\ncontent-type: text/plain', 'no'), 'model_overloaded');
   assert.equal(await asked(t, '999 No', ''), 'model_overloaded');

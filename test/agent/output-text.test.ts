@@ -49,7 +49,7 @@ test('a picture is sent as a picture', () => {
   assert.deepEqual(shown, { text: '[image/png]', images: [{ mimetype: 'image/png', bytes }] });
 });
 
-test('a picture within HTML is seen, too', () => {
+test('a picture within HTML is sent as well', () => {
   const bytes = Buffer.from('abc');
   const html = `<p>Look:</p><img alt="x" src="data:image/png;base64,${bytes.toString('base64')}">`;
   assert.deepEqual(shownOutput({ mimetype: 'text/html', data: html }), {
@@ -75,11 +75,12 @@ test('megabytes of HTML, tables and unfinished tags are read within moments', ()
   ]) {
     html(data);
   }
-  // It takes some hundred milliseconds. When the work grew with the square of the length, each took seconds.
+  // The work takes some hundred milliseconds. When it grew with the square of the length, each text
+  // took seconds.
   assert.ok(performance.now() - startedAtMs < 5_000);
 });
 
-test('of long HTML the beginning is read, and the text says how long the whole is', () => {
+test('the beginning of long HTML is read, and the text gives the full length', () => {
   const words = 'x'.repeat(MAX_HTML_CHARS - 7);
   assert.equal(html(`<p>${words}</p>`).text, words);
   assert.equal(
@@ -97,7 +98,7 @@ test('pictures do not count towards the limit of HTML that is read', () => {
   });
 });
 
-test('of deeply nested HTML the beginning is read', () => {
+test('the beginning of deeply nested HTML is read', () => {
   const nested = (depth: number) => html(`<p>a</p>${'<b>'.repeat(depth)}b`).text;
   assert.equal(nested(MAX_HTML_DEPTH), 'a\n\nb');
   assert.equal(

@@ -41,7 +41,7 @@ function sent(entries: readonly StoredEntry[], bytes: number) {
   });
 }
 
-test('a model gets the last ten pictures of a history at most, and a note for each result with the number left out', () => {
+test('a model gets the last ten pictures of a history, and for each result the number of pictures left out', () => {
   assert.deepEqual(sent(history(5, MAX_SHOWN_IMAGES - 5), 1), [
     [5, undefined],
     [5, undefined],
@@ -57,7 +57,7 @@ test('a model gets the last ten pictures of a history at most, and a note for ea
   ]);
 });
 
-test('pictures are dropped five at a time, so that requests begin like the earlier ones', () => {
+test('pictures are dropped five at a time, so that requests begin like earlier ones', () => {
   const firsts = Array.from({ length: 22 }, (_, more) => {
     const pictures = sent(history(...Array.from({ length: more }, () => 1)), 1);
     return pictures.filter(([count]) => count === 0).length;
@@ -65,7 +65,7 @@ test('pictures are dropped five at a time, so that requests begin like the earli
   assert.deepEqual(firsts, [...Array(11).fill(0), ...Array(5).fill(5), ...Array(5).fill(10), 15]);
 });
 
-test('a model is sent the last pictures that are within 12 MiB', () => {
+test('a model gets the last pictures that fit into 12 MiB', () => {
   const third = MAX_SHOWN_IMAGE_BYTES / 3;
   assert.deepEqual(sent(history(1, 1, 1), third), [
     [1, undefined],
@@ -79,13 +79,13 @@ test('a model is sent the last pictures that are within 12 MiB', () => {
   ]);
 });
 
-test('pictures that are not sent cause no older outputs to be dropped', () => {
+test('pictures that are not sent do not cause outputs to be left out', () => {
   const entries = history(...Array.from({ length: 100 }, () => 1));
   assert.equal(compact(entries, 20_000).outputs, 0);
   assert.ok(compact(entries, 10_000).outputs > 0);
 });
 
-test('an output of a tool has ten pictures at most, and the total number', () => {
+test('an output of a tool has at most ten pictures, and a note of their total number', () => {
   const outcome = (count: number) => {
     const images = Array.from({ length: count }, () => ({ mimetype: 'image/png', bytes: new Uint8Array(1) }));
     const { text, images: kept = [] } = shortened({ status: 'completed', text: 'x', images });

@@ -11,7 +11,10 @@ import { rememberingLog, temporaryStore } from '#test/support/store/temporary-st
 
 const EVENT = text('x'.repeat(100 * 1024));
 
-/** Publishes, of a memory of 1 MiB, six tenths to subscribers that read nothing. Resolves with whether they were cut off. */
+/**
+ * Publishes to subscribers that read nothing until they use six tenths of a memory of 1 MiB.
+ * Resolves with whether they were cut off.
+ */
 async function isCutOff(t: TestContext, workers: number): Promise<boolean> {
   const { store } = await temporaryStore(t);
   const stack = new AsyncDisposableStack();
@@ -38,7 +41,7 @@ async function isCutOff(t: TestContext, workers: number): Promise<boolean> {
   return stalled.ended;
 }
 
-test('of several workers each has an equal share of the memory for unread events', async (t) => {
+test('each of several workers has an equal share of the memory for unread events', async (t) => {
   assert.equal(await isCutOff(t, 1), false);
   assert.equal(await isCutOff(t, 2), true);
 });

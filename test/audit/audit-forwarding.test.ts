@@ -1,4 +1,4 @@
-/** The audit is forwarded to a file or a syslog receiver, and nothing of it is lost. */
+/** The audit is forwarded to a file or a syslog receiver, and no entry is lost. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ async function start(t: TestContext) {
     lines,
     log,
     store: temporary.store,
-    /** Notes this many entries in both workspaces, in turn. Resolves with all targets so far. */
+    /** Adds this many entries to both workspaces, in turn. Resolves with all targets so far. */
     async note(entries: number) {
       const trail = new AuditTrail(temporary.store);
       for (let n = 0; n < entries; n++) {
@@ -51,7 +51,7 @@ async function start(t: TestContext) {
       await temporary.store.durable();
       return Array.from({ length: count }, (_, n) => `t${n}`).toSorted();
     },
-    /** Forwards once with a new forwarder, as a server does that was started again. */
+    /** Forwards once with a new forwarder, as a restarted server does. */
     async forward(target: string) {
       const { store } = temporary;
       const trail = new AuditTrail(store);
@@ -135,7 +135,7 @@ test('a file gets each entry as a line of JSON, once, across restarts and rotati
   assert.deepEqual(targetsOf([...linesOf(`${path}.1`), ...linesOf(path)]), more);
 });
 
-test('a line that a killed server has written in part does not spoil the one after it', async (t) => {
+test('a line that a killed server left incomplete does not spoil the next one', async (t) => {
   const { note, forward } = await start(t);
   const path = join(temporaryDirectory(t), 'audit.jsonl');
   writeFileSync(path, '{"id":"aud_1"}\n');
@@ -166,7 +166,7 @@ test('a receiver over TCP that was down gets everything once it is back, in mess
   assert.deepEqual(targetsOf(receiver.received.map(jsonOf)), all);
 });
 
-test('a receiver over a stream socket of the machine gets entries, and one over UDP', async (t) => {
+test('a stream socket and a UDP receiver get the entries', async (t) => {
   const { note, forward } = await start(t);
   const path = join(temporaryDirectory(t), 'syslog.sock');
   const receiver = await startReceiver(t, path);
@@ -202,7 +202,7 @@ for (const workers of ['1', '3']) {
   });
 }
 
-test('a workspace that gets entries faster than the receiver takes them does not delay those of others', async (t) => {
+test('a workspace whose entries arrive faster than the receiver takes them does not delay those of others', async (t) => {
   const { note, store, log } = await start(t);
   await note(4);
   const trail = new AuditTrail(store);
@@ -221,7 +221,7 @@ test('a workspace that gets entries faster than the receiver takes them does not
   assert.deepEqual(new Set(sent.slice(4)), new Set([HOME, OTHER]));
 });
 
-test('an entry is not after its own time, also when the clock moves on while it is noted', async (t) => {
+test('an entry is never after its own time, even if the clock advances while it is noted', async (t) => {
   const { store } = await start(t);
   const trail = new AuditTrail(store);
   const principal = {

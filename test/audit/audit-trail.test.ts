@@ -34,7 +34,7 @@ const query: EndedQuery = {
   durationMs: 1.5,
 };
 
-/** Queries are kept only for a workspace that exists. */
+/** Queries are stored only for a workspace that exists. */
 async function storeWithHome(t: TestContext) {
   const temporary = await temporaryStore(t);
   temporary.store.write((tx) =>
@@ -53,7 +53,7 @@ async function everything(audit: AuditTrail) {
   }
 }
 
-test('changes and queries are one list, in the order of time, page by page', async (t) => {
+test('changes and queries are one list in the order of time, page by page', async (t) => {
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   for (let n = 0; n < 20; n++) {
@@ -71,7 +71,7 @@ test('changes and queries are one list, in the order of time, page by page', asy
   assert.deepEqual((await audit.list('ws_other' as WorkspaceId, { limit: 5 })).items, []);
 });
 
-test('the audit can be asked by user, by the beginning of the action, by target and by time, in either order', async (t) => {
+test('the audit is filtered by user, by a prefix of the action, by target and by time, in either order', async (t) => {
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   const bob = { ...actor, principal: { ...actor.principal, userId: 'bob' as UserId } };
@@ -127,7 +127,7 @@ test('similar queries are one entry, and different ones are several', async (t) 
   });
 });
 
-test('any number of queries takes a bounded part of the store, and no change of a workspace', async (t) => {
+test('queries take a bounded part of the store, however many there are, and displace no change', async (t) => {
   const { store, reopen } = await storeWithHome(t);
   const first = new AuditTrail(store);
   first.note(actor, { action: 'member.add', target: 'kept', outcome: 'done' });

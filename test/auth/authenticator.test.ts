@@ -4,7 +4,7 @@ import { Authenticator } from '#src/auth/authenticator.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START_MS } from './identity-fixture.ts';
 
-test('a token and a workspace give the caller', async (t) => {
+test('a token and a workspace determine the caller', async (t) => {
   const { authenticator, owner } = await openIdentity(t);
   const caller = authenticator.authenticate(`bearer  ${BOOTSTRAP_TOKEN}`, 'home');
   assert.deepEqual(caller, {
@@ -63,7 +63,7 @@ test('without a workspace a valid token gets the error that names the missing wo
   );
 });
 
-test("an unknown workspace, another user's workspace and one outside of the token get the same answer", async (t) => {
+test("an unknown workspace, another user's workspace and a workspace outside of the token get the same response", async (t) => {
   const { authenticator, workspaces, owner, join, enter } = await openIdentity(t);
   const other = workspaces.create(owner, 'other');
   const { secret } = join('ada', 'editor');
@@ -112,7 +112,7 @@ test('a token expires at its time, also for a caller in the cache', async (t) =>
   assert.equal(enter(secret.reveal()), caller);
 });
 
-test('the holder of a token without a workspace may go on until it expires or is revoked', async (t) => {
+test('the holder of a token without a workspace is accepted until the token expires or is revoked', async (t) => {
   const { tokens, owner, clock, authenticator } = await openIdentity(t);
   const expiresAt = '2030-01-01T01:00:00.000Z';
   const create = (name: string) => tokens.create(owner, { name, scopes: ['server:observe'], expiresAt });

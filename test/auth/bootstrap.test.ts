@@ -12,7 +12,7 @@ import { bootstrapRecord, tokenHashes } from '#storage/records/identity.ts';
 import { damage } from '#test/support/store/damage.ts';
 import { openTestStore, temporaryDirectory } from './identity-fixture.ts';
 
-/** Starts on `dataDir` as a server does, and closes again. */
+/** Starts on `dataDir` as a server does, and stops again. */
 async function start(dataDir: string, chosen: Omit<BootstrapOptions, 'identity' | 'dataDir'> = {}) {
   await using store = await openTestStore(dataDir);
   const identity = new Identity(store);
@@ -34,7 +34,7 @@ function startWithout(t: TestContext) {
   return { dataDir, file: join(dataDir, 'bootstrap.json') };
 }
 
-test('an empty store gets a workspace, an owner and a token, kept in a file that only its owner reads', async (t) => {
+test('an empty store gets a workspace, an owner and a token, in a file that only its owner can read', async (t) => {
   const { dataDir, file } = startWithout(t);
   const result = await start(dataDir);
   assert.ok(result.kind === 'generated');
@@ -94,7 +94,7 @@ test('only credentials that the operator did not choose are generated', async (t
   assert.equal((await enter(dataDir, result.token.reveal(), 'team')).workspaceId, 'team');
 });
 
-test('a token that is set later has no effect, and the start reports that', async (t) => {
+test('a token that is set after the first start has no effect, and the start reports that', async (t) => {
   const { dataDir } = startWithout(t);
   await start(dataDir);
   const token = new Secret('set-after-the-first-start');
@@ -102,7 +102,7 @@ test('a token that is set later has no effect, and the start reports that', asyn
   await assert.rejects(enter(dataDir, token.reveal(), 'team'), { code: 'unauthenticated' });
 });
 
-test('a start that was cut off before its commit goes on with the credentials in the file', async (t) => {
+test('a start that was interrupted before its commit continues with the credentials in the file', async (t) => {
   const { dataDir, file } = startWithout(t);
   const cutOff = { workspaceId: 'ws_1', userId: 'owner', accessToken: 'trp_written-before-the-crash' };
   writeFileSync(file, JSON.stringify(cutOff), { mode: 0o600 });
@@ -112,7 +112,7 @@ test('a start that was cut off before its commit goes on with the credentials in
   assert.equal((await enter(dataDir, cutOff.accessToken, 'ws_1')).role, 'owner');
 });
 
-test('a file that is not whole is replaced', async (t) => {
+test('an incomplete file is replaced', async (t) => {
   for (const damaged of ['', '{"workspaceId": "ws_1"', '{"workspaceId":"a b","accessToken":"x"}', '[]']) {
     const { dataDir, file } = startWithout(t);
     writeFileSync(file, damaged);
@@ -123,18 +123,18 @@ test('a file that is not whole is replaced', async (t) => {
   }
 });
 
-test('the file is on disk before the store says that it was initialised', async (t) => {
+test('the file is on disk before the store counts as initialised', async (t) => {
   const { dataDir } = startWithout(t);
   await using store = await openTestStore(dataDir);
   const started = bootstrap({ identity: new Identity(store), dataDir });
-  // Synchronously: the record is written, but nothing is committed yet.
+  // Called synchronously: the record is written, but nothing is committed yet.
   const { accessToken } = readBootstrapFile(dataDir);
   const result = await started;
   assert.ok(result.kind === 'generated');
   assert.equal(result.token.reveal(), accessToken);
 });
 
-test('a server starts although the record of its first start and that of its first token are damaged', async (t) => {
+test('a server starts although the records of its first start and first token are damaged', async (t) => {
   const { dataDir } = startWithout(t);
   const token = new Secret('chosen-by-the-operator');
   await start(dataDir, { token, workspaceId: 'team' });

@@ -13,7 +13,7 @@ import { eventually } from '#test/support/processes.ts';
 import { damage } from '#test/support/store/damage.ts';
 import { openIdentity } from './identity-fixture.ts';
 
-test('nothing is left of a deleted workspace although a token and a connection of it are damaged', async (t) => {
+test('nothing is left of a deleted workspace, even if one of its tokens and connections is damaged', async (t) => {
   const { store, identity, workspaces, tokens, members, owner, enter, dataDir } = await openIdentity(t);
   const { id } = workspaces.create(owner, 'another one');
   const principal = enter('bootstrap-token-of-the-tests', id);

@@ -6,7 +6,7 @@ import { BOOTSTRAP_TOKEN, openIdentity, refusalOf } from './identity-fixture.ts'
 
 const PURPOSE = { action: 'session.read', sessionId: 'nb_1' } as const;
 
-test('a ticket is for one stream and one use, and a wrong use uses it up', async (t) => {
+test('a ticket is for one stream and one use, and a wrong use consumes it', async (t) => {
   const { authenticator } = await openIdentity(t);
   const caller = authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home');
   const tickets = new EventTickets(authenticator);
@@ -30,7 +30,7 @@ test('a ticket is for one stream and one use, and a wrong use uses it up', async
   }
 });
 
-test('a ticket names the slot of its session, where it was issued', async (t) => {
+test('a ticket names the slot of its session', async (t) => {
   const { authenticator } = await openIdentity(t);
   const caller = authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home');
   const tickets = new EventTickets(authenticator);
@@ -54,7 +54,7 @@ test('a ticket lives for a minute', async (t) => {
   );
 });
 
-test('an access token has a hundred unused tickets at most, of which those that expire make room', async (t) => {
+test('an access token has at most a hundred unused tickets, and expired ones make room', async (t) => {
   const { authenticator } = await openIdentity(t);
   const caller = authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home');
   const tickets = new EventTickets(authenticator);

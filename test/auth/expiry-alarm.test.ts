@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { ExpiryAlarm } from '#src/auth/expiry-alarm.ts';
 
-/** An alarm by a clock that the test sets; `rings` has the times at which it rang. */
+/** An alarm that uses a clock which the test sets; `rings` has the times at which it rang. */
 function alarmOf(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const rings: number[] = [];
@@ -11,7 +11,7 @@ function alarmOf(t: TestContext) {
   return { alarm, rings };
 }
 
-test('an alarm fires at each of its moments, in the order of the moments', (t) => {
+test('an alarm fires at each of its times, in order', (t) => {
   const { alarm, rings } = alarmOf(t);
   for (const ms of [3_000, 1_000, 3_000, 2_000, Number.POSITIVE_INFINITY]) alarm.add(ms);
   for (let ms = 0; ms < 10_000; ms += 500) t.mock.timers.tick(500);
@@ -23,7 +23,7 @@ test('an alarm fires at each of its moments, in the order of the moments', (t) =
   assert.equal(rings.at(-1), 20_000);
 });
 
-test('an alarm for a moment that is far away looks at the clock once a minute', (t) => {
+test('an alarm that is far in the future checks the clock once a minute', (t) => {
   const { alarm, rings } = alarmOf(t);
   const day = 86_400_000;
   alarm.add(100 * day);
@@ -40,7 +40,7 @@ test('a disposed alarm does not fire', (t) => {
   assert.deepEqual(rings, []);
 });
 
-test('an alarm whose action throws reports that, and fires at its next moment', (t) => {
+test('an alarm whose action throws reports that, and fires the next time', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const faults: unknown[] = [];
   const fault = new Error('the action failed');

@@ -143,7 +143,7 @@ test('pages of members are in the order of user ids, and continue after a member
   assert.equal(refusalOf(bad), 'invalid_cursor');
 });
 
-test('a token that was made in the same turn is revoked with its member, and stays so when they come back', async (t) => {
+test('a token created in the same turn is revoked with its member, and stays revoked when the member comes back', async (t) => {
   const { members, join, owner, enter } = await openIdentity(t);
   const { secret } = join('ada', 'editor');
   members.remove(owner.workspaceId, 'ada');

@@ -18,7 +18,7 @@ function allowed(role: Role): string[] {
   });
 }
 
-test('a viewer reads, governs datasources, and looks after their own tokens', () => {
+test('a viewer can read, manage datasources, and manage their own tokens', () => {
   assert.deepEqual(allowed('viewer'), [
     'notebook.read',
     'file.read',
@@ -40,7 +40,7 @@ test('a viewer reads, governs datasources, and looks after their own tokens', ()
   ]);
 });
 
-test('an editor also writes', () => {
+test('an editor can also write', () => {
   const viewer = new Set(allowed('viewer'));
   assert.deepEqual(
     allowed('editor').filter((action) => !viewer.has(action)),
@@ -52,6 +52,8 @@ test('an editor also writes', () => {
       'environment.write',
       'session.open',
       'session.close',
+      'session.edit',
+      'session.interact',
       'session.interrupt',
       'run.submit',
       'run.cancel',
@@ -82,7 +84,7 @@ test('a role includes every lower one', () => {
   ]);
 });
 
-test('every action but reading workspaces takes a scope, and each scope alone is not enough for datasources', () => {
+test('every action except reading workspaces needs a scope, and for datasources a single scope is not enough', () => {
   const free = [...ACTIONS].filter(([, { scopes }]) => scopes.length === 0).map(([action]) => action);
   assert.deepEqual(free, ['workspace.read']);
   for (const scope of SCOPES) {

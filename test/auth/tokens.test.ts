@@ -27,7 +27,7 @@ test('a token is 256 random bits, shown once', async (t) => {
   assert.deepEqual(tokens.read(owner, first.token.id), first.token);
 });
 
-test('the disk has hashes of tokens and no token', async (t) => {
+test('the disk contains hashes of tokens, but no token', async (t) => {
   const { tokens, owner, store, dataDir } = await openIdentity(t);
   const { secret } = tokens.create(owner, { name: 'x', scopes: CONNECT });
   await store.durable();
@@ -63,7 +63,7 @@ test('a token that a user makes for themselves is bound like the token of the re
   );
 });
 
-test('nobody gives a scope that the token of the request lacks, not even an owner', async (t) => {
+test('no caller can grant a scope that the token of the request lacks, not even an owner', async (t) => {
   const { tokens, owner, enter, join } = await openIdentity(t);
   join('ada', 'viewer');
   const { secret } = tokens.create(owner, { name: 'lesser', scopes: MANAGE });
@@ -75,7 +75,7 @@ test('nobody gives a scope that the token of the request lacks, not even an owne
   }
 });
 
-test('only an owner makes a token for somebody else, and only for a member', async (t) => {
+test('only an owner can create a token for somebody else, and only for a member', async (t) => {
   const { tokens, owner, join } = await openIdentity(t);
   const editor = join('ada', 'editor', MANAGE).principal;
   join('bob', 'viewer');
@@ -128,7 +128,7 @@ test('users see and revoke their own tokens, and an owner also those bound to th
   assert.deepEqual(namesFor(owner), ['bootstrap']);
 });
 
-test('a token bound to a workspace does not reach its user’s free tokens, nor those of another workspace', async (t) => {
+test('a token bound to a workspace gives no access to its user’s unbound tokens or to tokens of another workspace', async (t) => {
   const { tokens, owner, workspaces, members, enter, store } = await openIdentity(t);
   const other = workspaces.create(owner, 'other');
   members.add(owner.workspaceId, 'ada', { role: 'owner' });
@@ -149,7 +149,7 @@ test('a token bound to a workspace does not reach its user’s free tokens, nor 
   );
 });
 
-test('the list comes in pages, oldest first, and refuses a cursor that is not one of its ids', async (t) => {
+test('the list is paged, oldest first, and refuses a cursor that is not one of its ids', async (t) => {
   const { tokens, owner, join, store } = await openIdentity(t);
   join('ada', 'viewer');
   for (const name of ['a', 'b']) tokens.create(owner, { name, scopes: CONNECT });

@@ -14,7 +14,7 @@ test('the creator of a workspace owns it', async (t) => {
   assert.deepEqual(workspaces.read(owner, created.id), created);
 });
 
-test('a token that is bound to a workspace creates no other workspace and sees no other', async (t) => {
+test('a token that is bound to a workspace cannot create a workspace or see another one', async (t) => {
   const { workspaces, owner, join, store } = await openIdentity(t);
   workspaces.create(owner, 'other');
   const { principal } = join('ada', 'owner', SCOPES);
@@ -47,7 +47,7 @@ test('a workspace is not found by users who are not members', async (t) => {
   }
 });
 
-test('the list comes in pages of the workspaces one belongs to', async (t) => {
+test("the list of one's workspaces is paged", async (t) => {
   const { workspaces, owner, store } = await openIdentity(t);
   const made = ['a', 'b', 'c'].map((name) => workspaces.create(owner, name));
   await store.durable();

@@ -27,7 +27,7 @@ function outcomeOf(
   return { comparison, figures, seconds: 1 };
 }
 
-test('a ratio is the median of the ratios of rounds, to the better of the peers', () => {
+test('a ratio is the median over the rounds, relative to the better peer', () => {
   const outcome = outcomeOf(
     'ms',
     { peer: 3, limit: 1.5 },
@@ -44,7 +44,7 @@ test('a ratio is the median of the ratios of rounds, to the better of the peers'
   assert.equal(isMet, true);
 });
 
-test("for rates, the ratio is Troupe's multiple of the peer's rate, and the share of the limit", () => {
+test("for rates, the ratio is Troupe's rate divided by the peer's, and the share of the limit", () => {
   const { peer, limit, isMet } = ratiosOf(
     outcomeOf('/s', { peer: 12, limit: 0.7 }, { troupe: [600], marimo: [50], limit: [1000] }),
   );

@@ -21,7 +21,7 @@ const machine = {
   load: 0.1,
 };
 
-test('a new measurement replaces its section, the ratios come first, and the rest of the file stays', () => {
+test('a new measurement replaces its section, the ratios come first, and the rest of the file is unchanged', () => {
   writeFileSync(
     path,
     '# Results\n\nWritten by hand.\n\nMachine: old\n\n## one\n\nold one\n\n## two\n\nold two\n',
@@ -48,7 +48,7 @@ test('figures of a busy machine carry a warning', () => {
   );
 });
 
-test('a flame graph joins the same function below one caller and leaves out frames too narrow to see', () => {
+test('a flame graph merges equal functions below one caller, and leaves out frames too narrow to see', () => {
   const leaf = (name: string, self: number) => ({ name, place: 'a.js:1', self, children: [] });
   const root = { ...leaf('root', 0), children: [leaf('f', 500), leaf('f', 499), leaf('tiny', 0.5)] };
   const svg = flameGraph(root, 'a < b', (value) => `${value} µs`);

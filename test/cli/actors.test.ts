@@ -12,7 +12,7 @@ import { Shell } from './troupe-process.ts';
 
 const server = await startServer(test);
 
-test('actors are watched in a terminal and by programs, as the filters say', async (t) => {
+test('actors can be watched in a terminal and by programs, with filters', async (t) => {
   const shell = new Shell(t, server);
   const notebook = await openNotebook(server, { a: 'while True: pass' });
   const args = ['actors', '--watch', '--kind', 'notebook-session', '--find', notebook.id];
@@ -37,7 +37,7 @@ test('actors are watched in a terminal and by programs, as the filters say', asy
   await notebook.close();
 });
 
-test('a list says on standard error how many it leaves out, and how many workers did not answer', async (t) => {
+test('a list reports on standard error how many it leaves out, and how many workers did not answer', async (t) => {
   const one = { kind: 'run', id: 'run_1', path: 'running', since: '2026-01-31T12:00:00.000Z', revision: 1 };
   const items = [{ ...one, lastEvents: [] }];
   const pages = new Map([

@@ -6,6 +6,7 @@ import type { Datasource } from '#src/wire/datasource.ts';
 import type { Key } from '#src/wire/health.ts';
 import { addMember } from '#test/support/members.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';
 
 const server = await startServer(test);
@@ -126,4 +127,30 @@ test('a rotation seals everything with a new key, and the old ones stay until th
     before.map(({ id }) => [id, 0]),
   );
   assert.deepEqual(await shell.json(['keys', 'list']), after);
+});
+
+test('datasources of a notebook are added, listed, used by a run and removed from the command line', async () => {
+  await server.client.datasources.create({
+    slug: 'orders',
+    connection: { kind: 'sqlite', path: 'orders.db' },
+  });
+  const code =
+    'from troupe import datasource\ncursor = datasource("orders").cursor()\ncursor.execute("select 40 + 2")\nprint(cursor.fetchall())';
+  writeFileSync(join(shell.cwd, 'orders.py'), marimoFile({ show: code }));
+  await server.client.files.put('orders.db', new Uint8Array());
+  assert.equal((await shell.troupe(['run', 'orders.py'])).exitCode, 1, 'it may not use the datasource yet');
+  const unknown = await shell.troupe(['run', 'orders.py', '--datasource', 'no-such']);
+  assert.match(unknown.err, /There is no datasource no-such that you may read/);
+  const ran = await shell.troupe(['run', 'orders.py', '--datasource', 'orders']);
+  assert.deepEqual([ran.exitCode, /\[\(42,\)\]/.test(ran.out)], [0, true], ran.err);
+  assert.deepEqual(await shell.json(['notebooks', 'datasources', 'list', 'orders.py']), ['orders']);
+  await shell.text(['notebooks', 'datasources', 'remove', 'orders.py', 'orders']);
+  assert.equal(await shell.text(['notebooks', 'datasources', 'list', 'orders.py', '--json']), '[]');
+  assert.equal(
+    (await shell.troupe(['notebooks', 'datasources', 'remove', 'orders.py', 'orders'])).exitCode,
+    1,
+  );
+  assert.equal((await shell.troupe(['notebooks', 'datasources', 'add', 'orders.py', 'no-such'])).exitCode, 1);
+  await shell.text(['notebooks', 'datasources', 'add', 'orders.py', 'orders', 'orders']);
+  assert.deepEqual(await shell.json(['notebooks', 'datasources', 'list', 'orders.py']), ['orders']);
 });

@@ -7,7 +7,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { troupe } from './captured-terminal.ts';
 
-/** Each is planted in one place; none may be in the bundle. */
+/** Secrets, each planted in one place. None of them may be in the bundle. */
 const PLANTED = {
   anthropic: 'sk-ant-planted-0123456789',
   openai: 'planted-openai-key-012345',

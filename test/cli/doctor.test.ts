@@ -28,7 +28,7 @@ function find({ findings }: Report, check: string) {
   return found;
 }
 
-test('the doctor approves of a healthy machine and of the server that runs on it', async () => {
+test('the doctor finds no problem on a healthy machine and in the server that runs on it', async () => {
   const shell = new Shell(test, server);
   const env = { TROUPE_DATA_DIR: server.dataDir, TROUPE_PORT: '0' };
   const report = await shell.json<Report>(['doctor'], { env });
@@ -166,7 +166,7 @@ test('the doctor opens the store and the keyring, changes neither, and reports t
   );
 });
 
-test('the doctor does not call a file missing or a port free that its user cannot see', async (t) => {
+test('the doctor does not report a file as missing or a port as free when its user cannot see it', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can start a command as another user');
   const { port } = new URL(server.baseUrl);
   const { stdout } = spawnSync(process.execPath, [MAIN, 'doctor', '--json'], {
@@ -187,7 +187,7 @@ test('the doctor does not call a file missing or a port free that its user canno
   assert.match(find(report, 'port').detail, /is in use, and this user cannot see whether by the server$/);
 });
 
-test('the doctor says that there can be no temporary files, and goes on', async () => {
+test('the doctor reports that temporary files are impossible, and continues', async () => {
   const shell = new Shell(test);
   const env = { TROUPE_DATA_DIR: join(shell.cwd, 'data'), TROUPE_PORT: '0', TMPDIR: '/nowhere' };
   const { exitCode, out } = await shell.troupe(['doctor', '--json'], { env });

@@ -41,7 +41,7 @@ const idsTitled = async (title: string) => {
   return ids;
 };
 
-test('files are put, listed, got back and deleted, folders with everything in them', async () => {
+test('files and whole folders are uploaded, listed, downloaded and deleted', async () => {
   write('data/a.csv', 'n\n1\n');
   write('data/deep/b.csv', 'n\n2\n');
   write('data/.git/config', 'not meant');
@@ -65,7 +65,7 @@ test('files are put, listed, got back and deleted, folders with everything in th
   assert.equal((await shell.troupe(['files', 'put', '/etc/hostname'])).exitCode, 2);
 });
 
-test('a download to a pipe is byte for byte the file, and one that is cut off does not replace the local file', async () => {
+test('a download to a pipe equals the file byte for byte, and one that breaks off does not replace the local file', async () => {
   const bytes = Buffer.from([0, 255, 254, 13, 10, 27, 0x80]);
   await client.files.put('binary.bin', bytes);
   const command = `'${process.execPath}' '${MAIN}' files get binary.bin -o - > piped.bin`;
@@ -107,7 +107,7 @@ test('a download to a pipe is byte for byte the file, and one that is cut off do
   );
 });
 
-test('--with and --fetch take patterns and places, and report a missing file without losing the others', async () => {
+test('--with and --fetch accept patterns and targets, and report a missing file without losing the others', async () => {
   write('tables/a.csv', 'n\n1\n');
   write('tables/b.csv', 'n\n2\n');
   write('tables/c.txt', 'not meant');
@@ -212,7 +212,7 @@ test('with --rm the notebook is deleted even when the run cannot begin', async (
   assert.deepEqual(await idsTitled('early'), []);
 });
 
-test('a file whose name is as long as a name can be is copied here', async () => {
+test('a file with the longest possible name can be downloaded', async () => {
   const name = `${'n'.repeat(251)}.csv`;
   await client.files.put(name, Buffer.from('n'));
   await shell.text(['files', 'get', name]);
@@ -235,15 +235,15 @@ test('a report that cannot be made does not lose the other files of a run', asyn
   assert.equal(early.out, '');
 });
 
-test('while a session is open on the notebook of a file, running the file makes another notebook', async () => {
+test('while the notebook of a file has an open session, running the file creates no other notebook', async () => {
   write('open.py', marimoFile({ a: 'x = 1' }));
   const { exitCode } = await shell.troupe(['run', '--keep', 'open.py']);
   assert.equal(exitCode, 0);
-  assert.match((await shell.troupe(['run', 'open.py'])).err, /imported open\.py/);
-  assert.equal((await idsTitled('open')).length, 2);
+  assert.match((await shell.troupe(['run', 'open.py'])).err, /open\.py is open as nb_/);
+  assert.equal((await idsTitled('open')).length, 1);
 });
 
-test('push updates a notebook by title or id, pull fetches it, and neither guesses', async () => {
+test('push updates the notebook of a file or the named one, pull fetches it, and neither guesses', async () => {
   write('pushed.py', marimoFile({ a: 'y = 1' }));
   const first = await shell.json<Notebook & { isNew: boolean }>(['notebooks', 'push', 'pushed.py']);
   assert.deepEqual([first.isNew, first.title], [true, 'pushed']);
@@ -257,11 +257,12 @@ test('push updates a notebook by title or id, pull fetches it, and neither guess
   const renamed = await shell.json<Notebook>(['notebooks', 'push', 'other.py', '--notebook', first.id]);
   assert.deepEqual([renamed.id, renamed.title], [first.id, 'other']);
   write('other.py', '');
-  await shell.text(['notebooks', 'pull', 'other.py']);
+  await shell.text(['notebooks', 'pull', 'other.py', '--theirs']);
   assert.match(readFileSync(local('other.py'), 'utf8'), /y = 3/);
   assert.equal((await shell.troupe(['notebooks', 'pull', 'nothing.py'])).exitCode, 1);
   await client.notebooks.create({ title: 'other' });
-  const several = await shell.troupe(['notebooks', 'push', 'other.py']);
+  const env = { XDG_STATE_HOME: local('nothing-is-remembered') };
+  const several = await shell.troupe(['notebooks', 'push', 'other.py'], { env });
   assert.deepEqual([several.exitCode, /Several notebooks/.test(several.err)], [1, true]);
 });
 

@@ -25,7 +25,7 @@ test('a pattern matches the same names as in a shell', () => {
   assert.deepEqual(['*.csv', 'a/b*/c', 'a/{b,c}', 'a/b/[c]'].map(folderOfGlob), ['', 'a/', 'a/', 'a/b/']);
 });
 
-test('modules next to a notebook are found with their own imports, packages and folders of modules included', () => {
+test('modules next to a notebook are found together with the modules that they import, including packages and folders', () => {
   const directory = mkdtempSync(join(tmpdir(), 'troupe-imports-'));
   test.after(() => rmSync(directory, { recursive: true, force: true }));
   const files = {

@@ -8,7 +8,7 @@ import test, { type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { MAIN, Shell } from './troupe-process.ts';
 
-/** A shell whose server sends, for each GET, the JSON that `answers` has for its path. */
+/** A shell whose server answers each GET with the JSON that `answers` has for its path. */
 async function shellOf(t: TestContext, answers: Readonly<Record<string, object>>): Promise<Shell> {
   const server = createServer(({ url = '' }, response) => {
     const answer = answers[new URL(url, 'http://server').pathname];
@@ -26,7 +26,7 @@ async function shellOf(t: TestContext, answers: Readonly<Record<string, object>>
 
 const page = (...items: object[]) => ({ items, nextCursor: null });
 
-test('an id that a shell would carry out is not offered for completion', async (t) => {
+test('an id that a shell would execute is not offered for completion', async (t) => {
   const ids = ['nb_1', '$(touch carried-out)', '`touch carried-out`', 'a;b', "'", '-x', '\u001b[31m'];
   const shell = await shellOf(t, { '/api/v3/notebooks': page(...ids.map((id) => ({ id }))) });
   assert.equal(await shell.text(['complete-ids', 'notebook']), 'nb_1');
@@ -41,7 +41,7 @@ test('an id that a shell would carry out is not offered for completion', async (
   assert.equal(existsSync(join(shell.cwd, 'carried-out')), false);
 });
 
-test('a server cannot add files to those that were asked for', async (t) => {
+test('a server cannot add files to the requested ones', async (t) => {
   const file = { path: '.bash_profile', type: 'file', size: 4, updatedAt: '2026-01-01T00:00:00.000Z' };
   const shell = await shellOf(t, { '/api/v3/files': page(file), '/api/v3/files/.bash_profile': {} });
   for (const named of ['plots/', 'plots/*', '../']) {

@@ -1,4 +1,7 @@
-/** The first programs that `troupe init` prints. Those for the packages of clients run in the tests of these packages. */
+/**
+ * The first programs that `troupe init` prints. The programs for the client packages run in the
+ * tests of those packages.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import test from 'node:test';
@@ -52,14 +55,14 @@ test('the settings for MCP start a server that has tools', async () => {
   assert.match(out, /"name":"run_python"/, err);
 });
 
-test('a workspace with characters of the shell is one word of the program for curl', async () => {
+test('a workspace name with special characters of the shell is one word in the program for curl', async () => {
   const { text } = SNIPPETS.curl({ baseUrl: 'http://127.0.0.1:1', workspaceId: "a'$(id)b" });
   const [line] = text.split('\n').filter((one) => one.startsWith('export'));
   const script = `${line}; printf %s "$SERVICE_WORKSPACE_ID"`;
   assert.equal((await promisify(execFile)('bash', ['-c', script])).stdout, "a'$(id)b");
 });
 
-test('an unknown kind is refused with the kinds that there are', async () => {
+test('an unknown kind is refused, and the error lists the known ones', async () => {
   const { exitCode, err } = await shell.troupe(['init', 'cobol']);
   assert.notEqual(exitCode, 0);
   assert.match(err, /python, typescript, mcp, curl/);

@@ -36,7 +36,8 @@ async function endOf(title: string): Promise<string[]> {
 test('a run whose terminal goes away is cancelled, and its session closed', async () => {
   const child = shell.start(['run', file('terminal.py')]);
   await child.until('tick 1');
-  // A shell sends the signal to its jobs, and the system to those that have the terminal.
+  // A shell sends the signal to its jobs, and the system sends it to the programs that have the
+  // terminal.
   child.hangUp();
   child.hangUp();
   assert.equal((await child.ended).exitCode, 130);
@@ -62,7 +63,7 @@ test('output that cannot be written is an error of one line', async () => {
   assert.equal(stderr, 'troupe: The output cannot be written: ENOSPC: no space left on device, write.\n');
 });
 
-/** A proxy before the server that holds the answer to a submission back. */
+/** A proxy in front of the server that delays the answer to a submission. */
 async function holdingProxy(t: TestContext) {
   const events = new EventEmitter();
   const held = once(events, 'held');

@@ -57,7 +57,7 @@ test('the newest runs of the workspace are listed and can be deleted', async () 
   assert.deepEqual(await runs([two.id, '--status', 'failed']), [bad.id]);
   assert.match(
     await text(['runs', 'list']),
-    new RegExp(`^ID +STATUS +SESSION .*\n${bad.id} +failed +${two.id} `),
+    new RegExp(`^ID +STATUS +SESSION .* BY +.*\n${bad.id} +failed +${two.id} .* ${bad.createdBy} `),
   );
   assert.equal((await troupe(['runs', 'list', '--limit', '0'])).exitCode, 2);
   assert.equal(await text(['runs', 'delete', good.id]), `${good.id} is deleted.`);
@@ -76,7 +76,7 @@ test('whoami shows the user, the token and the workspaces, and needs no workspac
   );
 });
 
-test('notebooks, sessions and runs get metadata, by which their lists are filtered', async () => {
+test('notebooks, sessions and runs can have metadata, and their lists are filtered by it', async () => {
   const ids = async (...args: string[]) =>
     (await shell.json<{ id?: string; sessionId?: string }[]>(args)).map(
       ({ id, sessionId }) => id ?? sessionId,

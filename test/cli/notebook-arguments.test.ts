@@ -25,7 +25,7 @@ test('run -p and everything after -- are the arguments of the notebook', async (
   }
 });
 
-test('a session that is open with other arguments is not used', async () => {
+test('a session that is open with other arguments is not used: the run has a copy, which is deleted afterwards', async () => {
   write('open.py', { show: 'import marimo as mo\nprint(mo.cli_args())' });
   assert.equal((await shell.troupe(['run', 'open.py', '-p', 'month=3', '--keep'])).exitCode, 0);
   const [{ sessionId = '' } = {}] = await shell.json<{ sessionId: string }[]>([
@@ -37,7 +37,9 @@ test('a session that is open with other arguments is not used', async () => {
   const same = await shell.troupe(['run', '--notebook', sessionId, '--', '--month=3']);
   assert.equal(same.exitCode, 0, same.err);
   const other = await shell.troupe(['run', '--notebook', sessionId, '-p', 'month=4']);
-  assert.deepEqual([other.exitCode, /session with other arguments is open/.test(other.err)], [1, true]);
+  assert.deepEqual([other.exitCode, /'month': 4/.test(other.out)], [0, true], other.err);
+  assert.match(other.err, /A session with other arguments is open on the notebook\. This run has a copy/);
+  assert.equal((await shell.json<object[]>(['notebooks', 'list', '--title', 'open'])).length, 1);
 });
 
 test('variables of a notebook are set, listed and deleted, by file or id', async () => {
@@ -71,4 +73,36 @@ test('a secret comes from standard input and is never shown', async () => {
   );
   await shell.troupe(['notebooks', 'secrets', 'delete', id, 'TOKEN']);
   assert.deepEqual(await shell.json(['notebooks', 'secrets', 'list', id]), []);
+});
+
+test('versions of a notebook are listed with their authors, shown, and restored', async () => {
+  write('history.py', { show: '"first"' });
+  const first = await shell.json<{ id: string; updatedAt: string }>(['notebooks', 'push', 'history.py']);
+  write('history.py', { show: '"second"' });
+  await shell.text(['notebooks', 'push', 'history.py']);
+  const list = await shell.text(['notebooks', 'versions', 'list', 'history.py']);
+  assert.match(list, /CHANGED BY .*\n.* owner .*current\n.* owner /);
+  assert.match(list, new RegExp(first.updatedAt));
+  const shown = await shell.text(['notebooks', 'versions', 'show', first.id, first.updatedAt]);
+  assert.match(shown, /"first"/);
+  await shell.text(['notebooks', 'versions', 'restore', 'history.py', first.updatedAt]);
+  assert.match(await shell.text(['notebooks', 'export', first.id]), /"first"/);
+  const [, replaced] = await shell.json<{ updatedAt: string }[]>(['notebooks', 'versions', 'list', first.id]);
+  const second = await shell.text(['notebooks', 'versions', 'show', first.id, replaced!.updatedAt]);
+  assert.match(second, /"second"/);
+});
+
+test("papermill's parameters cell takes -p, even when the notebook is imported again for the run", async () => {
+  const cell = (source: string, tags: readonly string[]) => ({
+    cell_type: 'code',
+    source,
+    metadata: { tags },
+    outputs: [],
+    execution_count: null,
+  });
+  const cells = [cell('month = 1\nregion = "eu"', ['parameters']), cell('print(month + 1, region)', [])];
+  const notebook = { cells, metadata: {}, nbformat: 4, nbformat_minor: 5 };
+  writeFileSync(join(shell.cwd, 'mill.ipynb'), JSON.stringify(notebook));
+  assert.match((await shell.troupe(['run', 'mill.ipynb'])).out, /^ *2 eu$/m);
+  assert.match((await shell.troupe(['run', '--rm', 'mill.ipynb', '-p', 'month=3'])).out, /^ *4 eu$/m);
 });

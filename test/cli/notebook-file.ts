@@ -1,4 +1,7 @@
-/** Returns a marimo file with these cells. Keys are names of cells, those that begin with `_` are unnamed; values are code. */
+/**
+ * Returns a marimo file with these cells. Keys are names of cells, and values are code. A cell
+ * whose key begins with `_` has no name.
+ */
 export function marimoFile(cells: Readonly<Record<string, string>>): string {
   const functions = Object.entries(cells).map(([name, code]) => {
     const body = code

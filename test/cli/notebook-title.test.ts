@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { titleOfFile } from '#src/cli/run/notebook-title.ts';
 
-test('the title is read from the file, with any kind of line ends; a file without one has its name as title', () => {
+test('the title is read from the file, with any line ends; the file name is the title of a file without one', () => {
   const app = (title: string) => `import marimo\n\napp = marimo.App(width="full", app_title=${title})\n`;
   const titles = [
     titleOfFile('a.py', { format: 'py', content: app('"Sales"') }),
@@ -19,7 +19,7 @@ test('a long title is cut between characters', () => {
   assert.equal(titleOfFile('x.py', { format: 'py', content }), 'a'.repeat(199));
 });
 
-test('the time to find a title grows with the length of the file', () => {
+test('the time to find a title is proportional to the length of the file', () => {
   const timeOf = (count: number) => {
     const content = 'App('.repeat(count);
     const begin = performance.now();

@@ -24,7 +24,9 @@ test('a notebook is created, shown, listed and deleted', async () => {
   const shown = await text(['notebooks', 'show', id]);
   assert.match(
     shown,
-    new RegExp(`^notebook   ${id}\ncreated    \\S+\nupdated    \\S+\ncells      1\nvariables  SECRET\n`),
+    new RegExp(
+      `^notebook   ${id}\ncreated    \\S+\nupdated    \\S+ by owner\ncells      1\nvariables  SECRET\n`,
+    ),
   );
   assert.ok(shown.endsWith('\n\na  first\nx = 1\nx'), shown);
   assert.doesNotMatch(shown, /hidden-value/);
@@ -196,7 +198,7 @@ test('no command prints the token or accepts one on its command line', async () 
   assert.doesNotMatch(refused.err, /not-the-right-one/);
 });
 
-test('an export to a file of another kind is refused before anything is written', async () => {
+test('an export into a file of another kind is refused before anything is written', async () => {
   const { exitCode, err } = await troupe(['notebooks', 'export', 'nb_any', '-o', 'report.pdf']);
   assert.equal(exitCode, 2);
   assert.match(err, /cannot be written as \.pdf, only as \.py, \.ipynb, \.md, \.html/);

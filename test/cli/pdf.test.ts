@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { findBrowser, printPdf } from '#src/cli/run/pdf.ts';
+import { printPdf, requireBrowser } from '#src/cli/run/pdf.ts';
 import { troupe } from './captured-terminal.ts';
 import { Shell } from './troupe-process.ts';
 
@@ -21,7 +21,7 @@ function standIn(script: string): string {
   const file = join(programs, 'chromium');
   writeFileSync(file, `#!/bin/sh\n${script}\n`);
   chmodSync(file, 0o755);
-  return findBrowser(programs);
+  return requireBrowser(programs);
 }
 
 const canShutIn =
@@ -47,7 +47,7 @@ test('the browser sees the page and the system, but neither our files nor a netw
   }
   const seen = Buffer.from(await printing).toString('utf8');
   assert.match(seen, /^<p>the page<\/p>$/m);
-  assert.doesNotMatch(seen, /found it|SERVICE_|troupe-pdf/);
+  assert.doesNotMatch(seen, /found it|SERVICE_|troupe-page/);
   for (const place of ['/home', '/root', '/var', '/etc/passwd', `${shell.cwd}/secret`])
     assert.ok(
       seen.includes(`${place}'`) || seen.includes(`${place}: No such file`),
@@ -62,7 +62,7 @@ test('a browser that prints nothing fails with an error that says so', async () 
   await assert.rejects(printPdf(standIn('exit 0'), ''), /was not made: .*print it from a browser/);
 });
 
-test('a run with a PDF report is refused before it begins when there is no browser or the file has another ending', async () => {
+test('a run with a PDF report is refused before it begins when there is no browser or the file has a wrong extension', async () => {
   const env = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_ACCESS_TOKEN: 'x',
@@ -76,7 +76,7 @@ test('a run with a PDF report is refused before it begins when there is no brows
 
 const installed = (() => {
   try {
-    return findBrowser(process.env.PATH);
+    return requireBrowser(process.env.PATH);
   } catch {
     return undefined;
   }

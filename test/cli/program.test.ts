@@ -25,7 +25,7 @@ function accessOf(cwd: string, env: Record<string, string>, workspaceId?: string
   return [baseUrl, accessToken.reveal(), workspace];
 }
 
-test('on the machine of the server nothing has to be set', (t) => {
+test("on the server's machine no setting is needed", (t) => {
   const cwd = workingDirectory(t);
   assert.deepEqual(accessOf(cwd, {}), ['http://127.0.0.1:8787', 'trp_on-this-machine', 'ws_1']);
   const other = { TROUPE_HOST: '0.0.0.0', TROUPE_PORT: '9000' };
@@ -56,12 +56,12 @@ test('the token of this machine is never sent to another machine', (t) => {
     assert.throws(() => resolveAccess({ env: { SERVICE_BASE_URL: url }, cwd }), {
       name: 'CommandFailure',
       exitCode: 4,
-      message: `Set SERVICE_ACCESS_TOKEN: it is missing, and ${join(cwd, '.troupe', 'bootstrap.json')} does not provide it for this server.`,
+      message: `Set SERVICE_ACCESS_TOKEN: it is missing, and ${join(cwd, '.troupe', 'bootstrap.json')} does not provide it for this server. Or sign in: troupe login.`,
     });
   }
 });
 
-test('the token of this machine is not sent to a program that has the port of the server at another address', (t) => {
+test("the token of this machine is not sent to a program that uses the server's port at another address", (t) => {
   const cwd = workingDirectory(t);
   const at = (url: string, host = '127.0.0.1') =>
     accessOf(cwd, { SERVICE_BASE_URL: url, TROUPE_HOST: host, TROUPE_PORT: '9000' }).slice(0, 2);
@@ -101,7 +101,7 @@ test('with --json every mistake in the command line is JSON, except after --, wh
   assert.match(err, /^troupe: /);
 });
 
-test('the version is that of the package, with its commit where that is known', async () => {
+test("the version is the package's version, followed by the commit if it is known", async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const { exitCode, out, err } = await troupe(['--version']);
   assert.deepEqual([exitCode, err], [0, '']);
@@ -140,7 +140,7 @@ test('a server that does not answer has its own exit code', async () => {
   assert.match(err, /^troupe: No answer from http:\/\/127\.0\.0\.1:1\//);
 });
 
-test('a token or an address that cannot be one is a wrong setting, and is not shown', async () => {
+test('a malformed token or address is a wrong setting, and is not shown', async () => {
   const right = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_ACCESS_TOKEN: 'x',
@@ -256,7 +256,7 @@ test('docs/cli.md names every command', async () => {
   assert.ok(groups.length > 20);
   for (const group of groups) {
     assert.ok(new RegExp(`(\\x60|troupe )${group}\\b`).test(page), group);
-    // For a group, the row of the table names its commands.
+    // For a group of commands, the row of the table names them.
     for (const command of await commandsOf(group)) {
       const row =
         page.split('\n').find((line) => line.startsWith('|') && line.includes(`\`${group}\``)) ?? '';

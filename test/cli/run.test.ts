@@ -156,7 +156,7 @@ test('a large output is fetched from its asset', async () => {
   assert.ok((await text(['runs', 'show', run.id])).includes('word '.repeat(1000)));
 });
 
-test('a large picture that an event only names is saved while the run goes on', async () => {
+test('a large picture that an event only mentions is saved while the run continues', async () => {
   const code = `class Picture:
     def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * 100_000
 Picture()`;
@@ -181,7 +181,7 @@ test('Ctrl-C cancels the run, and everything is closed again', async () => {
   assert.equal((await client.notebookSessions.get(notebookId)).status, 'closed');
 });
 
-test('a second Ctrl-C leaves at once, and the output names the session that stays open', async () => {
+test('a second Ctrl-C leaves at once, and the output names the session, which ends by itself', async () => {
   const stubborn = `import time\nwhile True:\n    try:\n        print("tick", flush=True)\n        time.sleep(0.05)\n    except BaseException:\n        print("no", flush=True)`;
   const child = shell.start(['run', file('stubborn.py', { stubborn })]);
   await child.until('tick');
@@ -190,8 +190,11 @@ test('a second Ctrl-C leaves at once, and the output names the session that stay
   child.interrupt();
   const { exitCode, err } = await child.ended;
   assert.equal(exitCode, 130);
-  const [, notebookId = ''] = /the session stays open: SERVICE_SESSION_ID=(nb_\w+)\n$/.exec(err) ?? [];
-  assert.notEqual((await client.notebookSessions.get(notebookId)).status, 'closed');
+  const [, notebookId = ''] =
+    /the session ends by itself after its run: SERVICE_SESSION_ID=(nb_\w+)\n$/.exec(err) ?? [];
+  const { status, idleTimeoutS } = await client.notebookSessions.get(notebookId);
+  assert.notEqual(status, 'closed');
+  assert.equal(idleTimeoutS, 20);
   await client.notebookSessions.close(notebookId);
 });
 
@@ -246,12 +249,25 @@ test('runs can be listed, shown, tailed and cancelled', async () => {
   assert.deepEqual(await json(['runs', 'show', finished]), await client.runs.get(finished));
   assert.match(
     steady(await text(['runs', 'show', finished])),
-    /^▸ b\ndone\n✓ <time>\n\ncompleted in <time>: 1 done {2}<run>$/,
+    /^▸ b {2}print\("done"\)\ndone\n✓ <time>\n\ncompleted in <time>: 1 done {2}<run>$/,
   );
   const again = await troupe(['runs', 'cancel', running]);
   assert.deepEqual([again.exitCode, again.out], [1, '']);
   assert.match(again.err, /\(run_finished at /);
   await notebook.close();
+});
+
+test('a detached run that has ended is shown with the names of its cells, and its notebook is exported by the name of its file', async () => {
+  const cells = { imports: 'import sys', train: 'print("epoch 1")\n42' };
+  writeFileSync(join(shell.cwd, 'training.py'), marimoFile(cells));
+  const runId = await text(['run', 'training.py', '--detach']);
+  await client.waitForRun(runId);
+  for (const command of ['show', 'tail'])
+    assert.match(await text(['runs', command, runId]), /▸ train {2}print\("epoch 1"\)\nepoch 1\n42\n✓/);
+  await text(['notebooks', 'export', 'training.py', '-o', 'training.ipynb']);
+  const exported = JSON.parse(readFileSync(join(shell.cwd, 'training.ipynb'), 'utf8'));
+  assert.match(JSON.stringify(exported.cells[1].outputs), /42/);
+  assert.match(await text(['notebooks', 'show', 'training.py']), /epoch 1/);
 });
 
 test('Ctrl-C while tailing a run leaves the run running', async () => {
@@ -276,7 +292,7 @@ test('a missing or unknown notebook file is a usage error', async () => {
   }
 });
 
-test('cells that cannot run are shown with the reason and named cells, the others run, and --strict refuses all', async () => {
+test('cells that cannot run are shown with the reason, the other cells run, and --strict refuses the whole run', async () => {
   const name = file('double.py', { one: 'x = 1', two: 'x = 2', fine: 'print("ran")' });
   const { exitCode, out } = await troupe(['run', name]);
   assert.equal(exitCode, 1);

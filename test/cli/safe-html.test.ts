@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { safeHtml } from '#src/cli/show/safe-html.ts';
 
-test('HTML of a notebook stays as it is: text, tables, styles, links, drawings and embedded images', () => {
+test('HTML of a notebook is unchanged: text, tables, styles, links, drawings and embedded images', () => {
   for (const html of [
     '<p>Größe: 1 &lt; 2 &amp; <b>3</b> <code>a"b</code></p>',
     '<style>.t td { color: red }</style><table class="t"><tbody><tr><td colspan="2">1</td></tr></tbody></table>',

@@ -14,7 +14,7 @@ function screen({ color = true, live = true } = {}) {
   return { terminal, sent };
 }
 
-test('text, tabs, line feeds and colours pass', () => {
+test('text, tabs, line feeds and colours are not removed', () => {
   const text = `a\tb\nZürich 😀 שלום ${ESC}[1;31mred${ESC}[0m ${ESC}[38;2;1;2;3mtrue${ESC}[m ${ESC}[38:5:9mcolon`;
   assert.equal(colored(text), text);
   assert.equal(safeText(`${ESC}[31mred${ESC}[0m`, { colors: false }), 'red');
@@ -58,14 +58,14 @@ test('JSON keeps its value, with controls escaped', () => {
   assert.equal(json, '{"text":"a\\u009b2J\\u202e\\u007f"}');
 });
 
-test('a progress bar rewrites its line', () => {
+test('a progress bar overwrites its line', () => {
   const { terminal, sent } = screen();
   terminal.printed('err', '\r 10%|#   |');
   terminal.printed('err', '\r 20%|##  |');
   assert.equal(sent.join(''), `\r${ESC}[2K 10%|#   |\r${ESC}[2K 20%|##  |`);
 });
 
-test('a sequence or a line end that comes in two pieces is put together', () => {
+test('a sequence or a line end that arrives in two pieces is joined', () => {
   const printed = new PrintedText('<again>', { colors: true });
   assert.equal(
     [`${ESC}[3`, '1mred\r', '\nline\r', 'over', `${ESC}`, ']0;x\u0007y']
@@ -93,7 +93,7 @@ test("in redirected output a command's own text is unchanged, and text printed b
   assert.deepEqual(sent, [text, 'printed']);
 });
 
-test('a line that is begun again is written once, as it was shown last, however it arrives', () => {
+test('a rewritten line is written once, in its last version, however it arrives', () => {
   const text = 'a\r\nb 1%\rb 2%\u001b[32m done\u001b[0m\nlast\rline\r';
   for (const size of [1, 3, text.length]) {
     const folded = new FoldedText();
@@ -107,7 +107,7 @@ test('a line without an end is not held back without limit', () => {
   assert.equal(new FoldedText().take('x'.repeat(100_000)).length, 100_000);
 });
 
-test('each stream is treated by itself: results in a file, messages on a terminal', () => {
+test('standard output and standard error are treated separately: results in a file, messages on a terminal', () => {
   const sent: string[] = [];
   const take = (name: string) => (text: string) => void sent.push(`${name} ${text}`);
   const terminal = terminalOn({

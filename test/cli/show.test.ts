@@ -94,7 +94,7 @@ test('interactive elements show their value', () => {
   assert.equal(html("<marimo-json-output data-json-data='[1,2]'></marimo-json-output>"), '[1,2]');
 });
 
-test('trees are JSON, and the values in them text', () => {
+test('trees are shown as JSON, and the values in them as text', () => {
   const data = '{"a": NaN, "b": "text/html:<pre>x = 1</pre>", "c": "not: a type"}';
   assert.equal(
     show({ mimetype: 'application/json', data }).text,
@@ -127,7 +127,7 @@ test('the rows that the server gives with a table are shown, and the number of t
   );
 });
 
-test('an image becomes a file, also one that is embedded', () => {
+test('an image becomes a file, even if it is embedded in HTML', () => {
   const url = `data:image/png;base64,${PNG_BASE64}`;
   const bytes = Buffer.from(PNG_BASE64, 'base64');
   for (const value of [
@@ -176,7 +176,7 @@ test('errors of cells are one line each', () => {
   ]);
 });
 
-test('the width of a line is the number of columns that it takes on a terminal', () => {
+test('the width of a line is its number of terminal columns', () => {
   assert.deepEqual(['abc', '\u001b[1mabc\u001b[22m', 'ü', '中文', 'e\u0301'].map(widthOf), [3, 3, 1, 4, 1]);
   assert.deepEqual([cutTo('abcdef', 4), cutTo('中文字', 4), cutTo('abc', 3)], ['abc…', '中…', 'abc']);
 });
@@ -220,7 +220,7 @@ test('an integer beyond 2^53 is shown as the number that it is, in tables and in
   assert.equal(tree.text, '[1,1152921504606846976]');
 });
 
-test('a page that only scripts fill is saved to a file, and so is a page within a page', () => {
+test('a page that only scripts fill, or that is inside another page, is saved to a file', () => {
   const bokeh = '<div id="plot"></div><script>draw("plot")</script>';
   const saved = show({ mimetype: 'text/html', data: bokeh });
   assert.deepEqual([saved.text, saved.files.map(({ bytes }) => String(bytes))], ['<text/html>', [bokeh]]);

@@ -1,4 +1,7 @@
-/** The command line on a real terminal: a pseudo-terminal of the system, and every byte that it was sent. */
+/**
+ * The command line on a real terminal: a pseudo-terminal of the system, with every byte that was
+ * sent to it.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -19,7 +19,7 @@ const env = {
   SERVICE_WORKSPACE_ID: OWNER.workspaceId,
 };
 
-test('one reading names the kernel that uses most, as text and as JSON', async () => {
+test('one reading names the kernel that uses the most, as text and as JSON', async () => {
   const [busy, idle] = await Promise.all([
     openNotebook(server, { a: 'while True: pass' }),
     openNotebook(server, { a: '1' }),
@@ -53,7 +53,10 @@ test('a token that may not observe the server gets an error that names the missi
   assert.match(err, /server:observe/);
 });
 
-/** A state with this many kernels, of which the n-th has used n tenths of a second more than in the state before. */
+/**
+ * A state with this many kernels. The n-th kernel has used n tenths of a second more than in the
+ * previous state.
+ */
 function stateWith(kernels: number, second: number): ServerState {
   return {
     sampledAt: `2026-01-31T12:00:0${second}.000Z`,
@@ -70,6 +73,7 @@ function stateWith(kernels: number, second: number): ServerState {
     kernels: Array.from({ length: kernels }, (_, n) => ({
       workspaceId: 'ws_1',
       sessionId: `nb_${n}`,
+      node: null,
       pid: 100 + n,
       cpuSeconds: (second * n) / 10,
       memoryBytes: 2 ** 20 * (n + 1),
@@ -91,7 +95,7 @@ function stateWith(kernels: number, second: number): ServerState {
   };
 }
 
-test('shares refer to the time between two readings, and a new kernel counts from its start', () => {
+test('a share of processor time is of the time between two readings, or of the time since a new kernel started', () => {
   const before = { ...stateWith(3, 1), kernels: stateWith(2, 1).kernels };
   const sample = topSample(before, stateWith(3, 2));
   assert.equal(sample.cpuShare, 0.5);
@@ -106,13 +110,23 @@ test('shares refer to the time between two readings, and a new kernel counts fro
   );
 });
 
+test('a kernel on a node is shown with the name of the node before its process', () => {
+  const onNode = (state: ServerState) => ({
+    ...state,
+    kernels: state.kernels.map((kernel) => ({ ...kernel, node: 'rack-7' })),
+  });
+  const sample = topSample(onNode(stateWith(1, 1)), onNode(stateWith(1, 2)));
+  const lines = topLines(sample, { columns: 80, rows: 24 }, styleOf(false));
+  assert.match(lines.join('\n'), / rack-7:100 +nb_0 /);
+});
+
 for (const [columns, rows] of [
   [80, 24],
   [40, 12],
   [12, 5],
   [1, 1],
 ] as const) {
-  test(`nothing is written beyond a terminal of ${columns} columns and ${rows} rows`, () => {
+  test(`nothing is written outside of a terminal of ${columns} columns and ${rows} rows`, () => {
     const lines = topLines(topSample(stateWith(50, 1), stateWith(50, 2)), { columns, rows }, styleOf(true));
     assert.ok(lines.length <= rows, String(lines.length));
     for (const line of lines) assert.ok(widthOf(line) <= columns, line);

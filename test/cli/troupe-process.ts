@@ -71,8 +71,18 @@ export class TroupeProcess {
     ]);
   }
 
+  /** The output so far, of both streams. */
+  get output(): string {
+    return this.#out + this.#err;
+  }
+
   interrupt(): void {
     this.#child.kill('SIGINT');
+  }
+
+  /** Acts as Ctrl-\ on its terminal. */
+  quit(): void {
+    this.#child.kill('SIGQUIT');
   }
 
   /** Acts as the end of its terminal. */
@@ -80,7 +90,7 @@ export class TroupeProcess {
     this.#child.kill('SIGHUP');
   }
 
-  /** Acts as a reader such as `head` that has enough. */
+  /** Acts as a reader such as `head` that has read enough. */
   stopReading(): void {
     this.#child.stdout?.destroy();
   }
@@ -113,7 +123,15 @@ export class Shell {
             SERVICE_BASE_URL: server.baseUrl,
             SERVICE_ACCESS_TOKEN: server.owner.token,
             SERVICE_WORKSPACE_ID: server.owner.workspaceId,
+            XDG_STATE_HOME: this.#folder(),
           };
+  }
+
+  /** Returns a new folder for the state that the program keeps. */
+  #folder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'));
+    this.#owner.after(async () => rmSync(folder, { recursive: true, force: true }));
+    return folder;
   }
 
   /** Starts `troupe` with these arguments. */

@@ -22,7 +22,7 @@ async function outcomeOf(program: string, baseUrl: string): Promise<unknown> {
   return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env }));
 }
 
-test('50 runs over connections that are cut every 200 ms run once each, and each event and each end arrives once', async (t) => {
+test('over connections that break every 200 ms, 50 runs run once each, and every event and every end arrives once', async (t) => {
   const server = await startServer(t);
   const proxy = await startCuttingProxy(t, server.baseUrl);
   const cutting = setInterval(() => proxy.cut(), CUT_EVERY_MS);
@@ -54,9 +54,17 @@ test('50 runs over connections that are cut every 200 ms run once each, and each
   assert.ok(proxy.connections > 100, 'the connections were cut');
 });
 
-test('requests are repeated with the same Idempotency-Key and after Retry-After, code calls are not', async (t) => {
+test('requests are repeated with the same Idempotency-Key and after Retry-After, but calls of code and functions are not', async (t) => {
   const notebook = (id: string) => ({
-    ...{ id, title: null, createdAt: TIME, updatedAt: TIME, datasourceSlugs: [], variables: {} },
+    ...{
+      id,
+      url: `/n/${id}/`,
+      title: null,
+      createdAt: TIME,
+      updatedAt: TIME,
+      datasourceSlugs: [],
+      variables: {},
+    },
     serialization: { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} },
   });
   const problem = (response: ServerResponse, status: number, code: string, headers = {}) =>
@@ -68,7 +76,16 @@ test('requests are repeated with the same Idempotency-Key and after Retry-After,
     );
   const server = await startScriptedServer(t, ({ method, url, body }, response, attempt) => {
     if (method === 'DELETE' && attempt > 1) problem(response, 404, 'not_found');
-    else if (method === 'DELETE' || url === '/api/cee/kernel/execute') response.destroy();
+    else if (method === 'DELETE' || /execute$|function-calls$/.test(url)) response.destroy();
+    else if (url.endsWith('ui-values') && attempt === 1) response.destroy();
+    else if (url.endsWith('ui-values'))
+      sendJson(response, 200, {
+        sessionId: 'nb_1',
+        status: 'completed',
+        cells: [],
+        unknown: [],
+        error: null,
+      });
     else if (url.endsWith('nb_down')) problem(response, 503, 'unavailable');
     else if (url.endsWith('nb_bad')) problem(response, 400, 'invalid_request');
     else if (attempt > 1) sendJson(response, 201, notebook(`nb_${attempt}`));
@@ -80,6 +97,8 @@ test('requests are repeated with the same Idempotency-Key and after Retry-After,
   assert.deepEqual(await outcomeOf('retries.py', server.baseUrl), {
     ...{ created: 'nb_2', cut: 'nb_2', busy: 'nb_2', waited: true, progress: 'nb_2' },
     code: true,
+    function: true,
+    values: 'completed',
     down: [503, 'unavailable'],
     bad: [400, 'invalid_request', '/a'],
     nowhere: true,
@@ -90,10 +109,13 @@ test('requests are repeated with the same Idempotency-Key and after Retry-After,
   assert.equal(keys.length, 8);
   assert.equal(new Set(keys).size, 4, 'the attempts of a request have one key');
   const attempts = (end: string) => server.requests.filter(({ url }) => url.endsWith(end)).length;
-  assert.deepEqual([attempts('execute'), attempts('nb_down'), attempts('nb_bad')], [1, 5, 1]);
+  assert.deepEqual(
+    ['execute', 'function-calls', 'ui-values', 'nb_down', 'nb_bad'].map(attempts),
+    [1, 1, 2, 5, 1],
+  );
 });
 
-test('members, events and parts of outputs that a later server adds are left out', async (t) => {
+test('members, events and parts of outputs from a later version of the server are ignored', async (t) => {
   const later = { addedLater: { deep: [1, null] } };
   const cell = { ...later, mimetype: 'text/plain', data: '6', text: '6' };
   const runRecord = {
@@ -124,6 +146,7 @@ test('members, events and parts of outputs that a later server adds are left out
     ...{
       sessionId: 'nb_1',
       notebookId: 'nb_1',
+      url: '/n/nb_1/',
       environmentId: null,
       mode: 'edit',
       arguments: [],

@@ -25,6 +25,15 @@ const ACCESS = {
   SERVICE_WORKSPACE_ID: OWNER.workspaceId,
 };
 
+/** Longer than the text that an event of a conversation has in whole. */
+const LONG_ANSWER_CHARS = 600_000;
+
+/** Runs a program with the package, and resolves with the JSON that it printed. */
+async function outcomeOf(program: string): Promise<unknown> {
+  const env = { ...ACCESS, PYTHONPATH: PACKAGE };
+  return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env }));
+}
+
 test('the models of the Python client are those of the served document', async (t) => {
   const folder = emptyFolder(t);
   const models = join(folder, 'models.py');
@@ -77,14 +86,14 @@ test('the wheel does the main job in an empty directory and a new environment, w
     tested: true,
     answer: 'I am.',
     notebooks: ['From Python'],
+    versions: ['From Python', true, true],
     missing: 'not_found',
     asynchronous: 'hello\n2 4',
   });
 });
 
-test('large outputs are read apart from their events, calls end at their limit or when interrupted, and sessions with their lifetime', async () => {
-  const env = { ...ACCESS, PYTHONPATH: PACKAGE };
-  assert.deepEqual(JSON.parse(await run(PYTHON, [join(PROGRAMS, 'limits.py')], { cwd: PACKAGE, env })), {
+test('large outputs are loaded separately from their events, calls end at their limit or when interrupted, and sessions with their lifetime', async () => {
+  assert.deepEqual(await outcomeOf('limits.py'), {
     large: { bytes: ['<p>'.length + 3_000_000], small: true, missing: 'not_found' },
     limits: { run: ['failed', 'timed_out'], code: [false, 'timed_out', 'begun\n'] },
     interrupts: { run: 'cancelled', code: [false, 'begun\n'] },
@@ -92,11 +101,45 @@ test('large outputs are read apart from their events, calls end at their limit o
   });
 });
 
-test('the package passes the strict checks of mypy', async () => {
-  await run(PYTHON, ['-m', 'mypy', '--cache-dir', '/dev/null', 'troupe_client', 'scripts'], { cwd: PACKAGE });
+test('a session changes the cells of its notebook, uses its UI elements and completes its code; its address is a whole URL', async () => {
+  const { urls, ...done } = (await outcomeOf('live_notebook.py')) as { readonly urls: readonly string[] };
+  assert.deepEqual(done, {
+    moved: ['completed', ['square'], ['gone-0']],
+    found: true,
+    missing: 'function_not_found',
+    completions: ['value'],
+    changed: [
+      ['square', false],
+      ['sum', false],
+      ['table', true],
+    ],
+    cells: ['imports', 'slider', 'square', 'sum'],
+    result: '512',
+    refused: ['stale_update', 'stale_update'],
+    inTurn: ['completed', 'completed', 'completed', 'completed'],
+  });
+  assert.deepEqual(urls, [urls[0], urls[0], urls[0]]);
+  assert.match(urls[0]!, new RegExp(`^${server.baseUrl}/n/nb_\\w+/$`));
 });
 
-test('a path with a segment that URLs drop is refused before it is sent', async (t) => {
+test('an answer that is longer than its event is read as a beginning with the number of characters that follow', async () => {
+  model.script((exchange) => exchange.text('x'.repeat(LONG_ANSWER_CHARS)).end());
+  assert.deepEqual(await outcomeOf('long_entry.py'), {
+    begins: true,
+    omitted: LONG_ANSWER_CHARS,
+    whole: [LONG_ANSWER_CHARS, false, false],
+    answer: LONG_ANSWER_CHARS,
+  });
+});
+
+test('the package, and programs that use it, pass the strict checks of mypy', async () => {
+  const programs = ['live_notebook.py', 'long_entry.py'].map((name) => join(PROGRAMS, name));
+  const mypy = ['-m', 'mypy', '--strict', '--cache-dir', '/dev/null'];
+  await run(PYTHON, [...mypy, 'troupe_client', 'scripts'], { cwd: PACKAGE });
+  for (const program of programs) await run(PYTHON, [...mypy, program], { cwd: PACKAGE });
+});
+
+test('a path with a segment that URLs would drop is refused before it is sent', async (t) => {
   const program = `
 from troupe_client import Troupe
 with Troupe() as troupe:

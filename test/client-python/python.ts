@@ -12,7 +12,7 @@ export const PACKAGE = join(PACKAGE_ROOT, 'src/client-python');
 export const PROGRAMS = join(PACKAGE_ROOT, 'test/client-python/programs');
 /** The packages that the client needs, as wheels. */
 export const WHEELS = join(PACKAGE_ROOT, '.setup/python-client/wheels');
-/** The Python that has what the tests need. */
+/** The Python with the packages that the tests need. */
 export const PYTHON = join(PACKAGE_ROOT, '.setup/python-client/venv/bin/python');
 
 const execute = promisify(execFile);

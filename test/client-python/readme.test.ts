@@ -27,11 +27,16 @@ const programs = [...readFileSync(join(PACKAGE, 'README.md'), 'utf8').matchAll(/
   ([, code]) => code!,
 );
 const first = SNIPPETS.python({ baseUrl: server.baseUrl, workspaceId: OWNER.workspaceId }).text;
-const [notebooks, code, files, asynchronous, pydanticAi, langGraph, openai] = programs;
+const [notebooks, open, code, files, asynchronous, pydanticAi, langGraph, openai] = programs;
 
 for (const { name, program, shown } of [
   { name: 'the program of `troupe init python`', program: first, shown: '6\n60\n' },
   { name: 'the program of the README about notebooks', program: notebooks, shown: '6\n60\n' },
+  {
+    name: 'the program of the README about open notebooks',
+    program: open,
+    shown: /^\[\('square', 'success'\)\]\n\['value'\]\nhttp:\S+\/n\/nb_\w+\/\n$/,
+  },
   { name: 'the program of the README about code', program: code, shown: /mean +1\.5\S* +21\.0/ },
   { name: 'the program of the README about files, datasources and agents', program: files, shown: '42.\n' },
   { name: 'the program of the README about asyncio', program: asynchronous, shown: '42\n' },
@@ -64,7 +69,7 @@ for (const { name, program, shown } of [
 }
 
 test('the README has no program that is not tested', () => {
-  assert.equal(programs.length, 7);
+  assert.equal(programs.length, 8);
 });
 
 /** Starts a model that calls the tool twice and then reports the last result. Returns its address. */

@@ -60,7 +60,7 @@ test('a token that no header can carry is refused without being shown', () => {
     });
 });
 
-test('a path with a segment that URLs drop is refused before it is sent, because it would lead to another operation', async (t) => {
+test('a path with a segment that URLs would drop is refused before it is sent, because it would reach another operation', async (t) => {
   const { client, seen } = await serve(t, { status: 200, headers: {}, body: '{}' });
   for (const path of ['../me', 'a/../../members', '.', 'a/.'])
     await assert.rejects(client.files.get(path), {

@@ -20,7 +20,7 @@ function parse(chunks: Iterable<Uint8Array>) {
   return [...chunks].flatMap((chunk) => parser.push(chunk));
 }
 
-test('events come out the same wherever the bytes are cut', () => {
+test('events are the same wherever the bytes are split', () => {
   const bytes = Buffer.from(STREAM);
   assert.deepEqual(parse([bytes]), EXPECTED);
   assert.deepEqual(parse(Array.from(bytes, (byte) => Buffer.from([byte]))), EXPECTED);
@@ -29,7 +29,7 @@ test('events come out the same wherever the bytes are cut', () => {
   }
 });
 
-test('the time for one long event grows with its bytes, not with its chunks', () => {
+test('the time for one long event grows with its bytes, not with the number of its chunks', () => {
   const msOf = (chunks: number) => {
     const chunk = Buffer.from('x'.repeat(4096));
     const parser = new EventParser();

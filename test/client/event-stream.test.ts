@@ -8,7 +8,10 @@ import type { FollowOptions } from '#src/client/event-stream.ts';
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** A server whose first connection gets the first answer, and so on; the last one is given again and again. */
+/**
+ * A server that gives its first connection the first answer, and so on. The last answer is given
+ * again and again.
+ */
 async function serve(t: TestContext, ...answers: Answer[]) {
   const ids: (string | undefined)[] = [];
   const server = createServer((request, response) => {
@@ -69,7 +72,7 @@ test('after a cut the stream continues after the last event', async (t) => {
   assert.deepEqual(ids, [undefined, '2', '3']);
 });
 
-test('session.resync-required is yielded, and followed by a new connection', async (t) => {
+test('session.resync-required is yielded, and a new connection follows', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1.0', 'session.resync-required', { reason: 'slow_subscriber' }), hold),
@@ -85,7 +88,7 @@ test('session.resync-required is yielded, and followed by a new connection', asy
 const marked = (id: string, type: string, mark: object) =>
   `id: ${id}\ndata: ${JSON.stringify({ type, sessionId: 's', ...mark, data: {} })}\n\n`;
 
-test('on a stream that continues, the reader gets the missed events and not the state that it has already', async (t) => {
+test('on a stream that continues, the reader gets the missed events but not the known state again', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1', 'a')),
@@ -122,7 +125,7 @@ test('the answer that the session is closed ends the stream, at once and after a
   assert.equal(later.ids.length, 2);
 });
 
-test('silence is a cut, heartbeats are not silence', async (t) => {
+test('silence counts as a broken connection, and heartbeats prevent that', async (t) => {
   const heartbeats: Answer = (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     let beats = 0;
@@ -140,7 +143,7 @@ test('silence is a cut, heartbeats are not silence', async (t) => {
   assert.deepEqual(ids, [undefined, '1']);
 });
 
-test('a server that is gone is waited for, as long as the options say', async (t) => {
+test('the client waits for an absent server as long as the options say', async (t) => {
   const { client, ids } = await serve(
     t,
     stream(frame('1', 'a')),
@@ -151,7 +154,7 @@ test('a server that is gone is waited for, as long as the options say', async (t
   assert.deepEqual(ids, [undefined, '1', '1']);
 });
 
-test('a server that stays away is given up', async (t) => {
+test('the client gives up when the server stays away', async (t) => {
   const { client } = await serve(t, stream(frame('1', 'a')), (response) => response.destroy());
   const options: FollowOptions = { giveUpAfterMs: 200 };
   await assert.rejects(typesOf(client.followEvents('/e', options)), ConnectionError);
@@ -176,7 +179,7 @@ test('a stream that was silent before it was lost is continued', async (t) => {
   assert.deepEqual(ids, [undefined, '1', '1']);
 });
 
-test('a server whose streams end without an event is given up', async (t) => {
+test('the client gives up when streams repeatedly end without an event', async (t) => {
   const { client } = await serve(t, stream(''));
   await assert.rejects(typesOf(client.followEvents('/e', { giveUpAfterMs: 200 })), ConnectionError);
 });
@@ -207,7 +210,7 @@ test('a first connection that fails is not tried again', async (t) => {
   assert.equal(ids.length, 1);
 });
 
-test('an abort ends it with its reason, while it reads and while it waits', async (t) => {
+test("an abort ends the stream with the signal's reason, while reading and while waiting", async (t) => {
   const reason = new Error('enough');
   for (const answers of [
     [stream(frame('1', 'a'), hold)],
@@ -220,7 +223,7 @@ test('an abort ends it with its reason, while it reads and while it waits', asyn
     const next = events.next();
     if (answers.length > 1) {
       while (ids.length < 2) await new Promise(setImmediate);
-      await assert.rejects(client.health(), { status: 404 }); // which comes after the 503: by now the client waits
+      await assert.rejects(client.health(), { status: 404 }); // it comes after the 503, so the client is waiting by now
     }
     abort.abort(reason);
     await assert.rejects(next, reason);
@@ -243,7 +246,7 @@ test('leaving the loop closes the connection', async (t) => {
   await closed;
 });
 
-test('a reader that takes its time does not count as silence', async (t) => {
+test('a slow reader does not count as silence', async (t) => {
   const { client, ids } = await serve(t, stream(frame('1', 'a') + frame('2', 'session.closed'), hold));
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const types: string[] = [];
@@ -293,7 +296,7 @@ test('an error response without a problem document is also a refusal', async (t)
   });
 });
 
-test('a server that cannot be reached is named with its address and the reason', async (t) => {
+test('the error for an unreachable server names its address and the reason', async (t) => {
   const { server, baseUrl } = await serve(t, hold);
   await new Promise((resolve) => server.close(resolve));
   await assert.rejects(createClient({ baseUrl: `${baseUrl}/` }).health(), {
@@ -302,7 +305,7 @@ test('a server that cannot be reached is named with its address and the reason',
   });
 });
 
-test('a server that asks for a longer pause than the client waits is given up at once', async (t) => {
+test('the client gives up at once when the server asks for a longer pause than it waits', async (t) => {
   const { client } = await serve(t, stream(frame('1', 'a')), problem(503, { 'retry-after': '3600' }));
   await assert.rejects(typesOf(client.followEvents('/e')), { status: 503, retryAfter: 3600 });
 });

@@ -23,8 +23,8 @@ interface Options {
 }
 
 /**
- * The first worker is the home of the workspace. Each has a store of its own, because none reads records of another
- * one.
+ * The first worker is the home of the workspace. Each worker has a store of its own, because no
+ * worker reads records of another one.
  */
 async function startWorkers(t: TestContext, { size = 2, durable }: Options = {}) {
   const cluster = testCluster(size, () => HOME);
@@ -85,7 +85,7 @@ test('one subscriber sees the events of all workers, in order for each actor', a
       if (round === 0) worker.actors.spawn(box(id), { id });
       worker.actors.ask(box(id), put(`hat ${round}`));
     }
-    // Each move is an event of its own once the one before has been published.
+    // Each move is an event of its own if the previous one has been published.
     await eventually('both are full', () => {
       const { a = [], b = [] } = movesOf(events());
       return a.length === 2 * round + 1 && b.length === 2 * round + 1;
@@ -192,7 +192,7 @@ test('when a worker dies, subscribers get an event that asks them to read the li
   });
 });
 
-test('a worker that starts while there are followers reports from then on', async (t) => {
+test('a worker that starts while there are followers reports from its start', async (t) => {
   const [home, other] = await startWorkers(t);
   other!.cluster.die();
   const { sink, events } = await home!.follow();
@@ -213,7 +213,7 @@ test('a worker that had actors of the workspace before the stream began makes fo
   assert.equal(events().at(-1)?.type, 'actors.resync-required');
 });
 
-test('more events than a report may hold lead to a new reading of the list', async (t) => {
+test('when a report would have too many events, the lists are read again', async (t) => {
   const [home, other] = await startWorkers(t);
   const { sink, events } = await home!.follow();
   for (const n of toEach(BURST)) other!.actors.spawn(box(`b${n}`), { id: `b${n}` });
@@ -227,7 +227,7 @@ test('when an actor moves to another worker, its leaving is published before its
   const { events } = await home!.follow();
   from!.actors.spawn(box('b'), { id: 'b' });
   await eventually('it is told', () => movesOf(events()).b);
-  // Its worker has just sent a report, so the next one would wait.
+  // The box's worker has just sent a report, so the next report would wait.
   from!.runtime.leaveTo(() => true);
   from!.actorReporter.leaveTo();
   to!.actors.spawn(box('b'), { id: 'b' });

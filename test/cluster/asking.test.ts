@@ -1,11 +1,11 @@
-/** Questions between workers, over the sockets that they have. */
+/** Questions between workers, over their sockets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkersChange } from '#src/cluster/cluster.ts';
 import { dealSlots, withoutWorker, withWorker } from '#src/cluster/slots.ts';
 import { startTwoWorkers } from './two-workers.ts';
 
-test('one worker is asked, and its questions arrive in the order in which they were sent', async (t) => {
+test('one worker is asked, and questions to it arrive in the order of sending', async (t) => {
   const { peers } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const asked: unknown[] = [];
@@ -19,7 +19,7 @@ test('one worker is asked, and its questions arrive in the order in which they w
   assert.equal(await first.ask(7, 'count-actors', null), undefined, 'there is no such worker');
 });
 
-test('a question to a worker that ends is over, and subscribers learn of workers that join and end', async (t) => {
+test('a question to a worker that ends is over, and subscribers are notified of workers that join and end', async (t) => {
   const { peers } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const changes: WorkersChange[] = [];
@@ -45,7 +45,7 @@ test('a question to a worker that ends is over, and subscribers learn of workers
   ]);
 });
 
-test('a worker learns that another one could not act, and the other one reports the reason', async (t) => {
+test('the asking worker gets an error when another could not act, and that worker reports the reason', async (t) => {
   const { peers, faults } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const fault = new Error('it could not be done');

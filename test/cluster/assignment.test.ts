@@ -36,13 +36,16 @@ function fleet(t: TestContext, size: number) {
   return { assignment, workers, add, opsOf, tableOf, told, end };
 }
 
-/** Brings the first workers up. */
+/** Starts the first workers and lets them serve. */
 function begin({ assignment, workers }: ReturnType<typeof fleet>): void {
   for (const worker of workers.values()) assignment.joined(worker, assignment.tableFor(worker).number);
   for (const worker of workers.values()) assignment.listening(worker);
 }
 
-/** Lets the second of two workers end, and another one join in its place, of which the first one does not know yet. */
+/**
+ * Lets the second of two workers end, and another one join in its place. The first worker does not
+ * know of the other one yet.
+ */
 function replaceSecond(cluster: ReturnType<typeof fleet>): WorkerProcess {
   begin(cluster);
   cluster.end(2);
@@ -77,7 +80,7 @@ test('the slots of a worker that has ended go to the others in equal parts', (t)
   for (const slot of slotsOf(before, 1)) assert.equal(after!.owners[slot], 1, 'no slot of the living moves');
 });
 
-test('a replacement serves once all others know it, and gets only the slots that they release', (t) => {
+test('a replacement serves once all others know it, and gets only slots that they release', (t) => {
   const cluster = fleet(t, 2);
   const heir = replaceSecond(cluster);
   const { assignment } = cluster;
@@ -132,7 +135,7 @@ test('when all workers have ended, the next one gets everything', (t) => {
   assert.deepEqual(cluster.opsOf(3), ['admit']);
 });
 
-test('a worker that was starting already when the last one ended gets everything once it has joined', (t) => {
+test('a worker that was already starting when the last one ended gets everything once it has joined', (t) => {
   const cluster = fleet(t, 2);
   begin(cluster);
   const { assignment } = cluster;
@@ -146,7 +149,7 @@ test('a worker that was starting already when the last one ended gets everything
   assert.deepEqual(cluster.opsOf(3), ['table', 'admit']);
 });
 
-test('slots move from the worker with most to the one with fewest until each has its share', () => {
+test('slots move from the worker with the most to the one with the fewest until each has its share', () => {
   const four = dealSlots([1, 2, 3, 4]);
   assert.equal(nextMove(four, [1, 2, 3, 4], new Set()), undefined);
   const three = withoutWorker(four, 4);
@@ -156,14 +159,14 @@ test('slots move from the worker with most to the one with fewest until each has
   assert.equal(nextMove(three, [1], new Set()), undefined);
 });
 
-test('an ended worker is replaced at once, later ones after growing pauses, and at once again after a healthy one', () => {
+test('a worker that ends is replaced at once, and after growing pauses if its successors end too; a healthy one resets the pause', () => {
   const restarts = new Restarts(() => 0);
   const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true, isAnyServing: true });
   assert.deepEqual([1, 1, 1, 1, 1, 1].map(ended), [0, 250, 1000, 2500, 5000, 5000]);
   assert.equal(ended(30_001), 0);
 });
 
-test('while no worker serves, one that ends is replaced within a quarter of a second, however many have ended before', () => {
+test('while no worker serves, an ended worker is replaced within a quarter of a second, however many have ended before', () => {
   const restarts = new Restarts(() => 0);
   const ended = (isAnyServing: boolean) => restarts.next({ livedMs: 1, hasServed: true, isAnyServing });
   assert.deepEqual(
@@ -182,7 +185,9 @@ test('after five failed starts within a minute the server gives up; older failur
   assert.equal(fail(), undefined);
 });
 
-/** Looks until the watch gives the worker up. Returns how many that took and why; undefined after `most`. */
+/**
+ * Makes checks until the watchdog gives the worker up. Returns the number of checks and the reason; undefined after `most` checks.
+ */
 function lookUntil(
   watch: WorkerWatch,
   states: (n: number) => string,
@@ -197,7 +202,7 @@ function lookUntil(
   return undefined;
 }
 
-test('a stopped worker is given up at the second look, and one that a terminal has continued meanwhile is not', () => {
+test('a stopped worker is killed at the second check, unless a terminal has continued it', () => {
   const stopped = lookUntil(
     new WorkerWatch(),
     () => 'T',
@@ -215,14 +220,14 @@ test('a stopped worker is given up at the second look, and one that a terminal h
   assert.equal(goesOn, undefined);
 });
 
-test('a worker that waits without a beat is given up after 700 ms, and one that works or waits for its disk after 10 s', () => {
+test('a worker that waits without a heartbeat is killed after 700 ms, and one that works or waits for its disk after 10 s', () => {
   const waits = lookUntil(
     new WorkerWatch(),
     () => 'S',
     () => 1,
     200,
   );
-  assert.deepEqual(waits, [8, 'it does nothing']); // the first look has no earlier processor time to compare with
+  assert.deepEqual(waits, [8, 'it does nothing']); // the first check has no earlier processor time to compare with
   for (const [letter, ticks] of [
     ['R', (n: number) => n],
     ['R', () => 1],
@@ -234,7 +239,7 @@ test('a worker that waits without a beat is given up after 700 ms, and one that 
   }
 });
 
-test('a worker that exits may wait for the last flush of its store: it is given up after 10 s', () => {
+test('a worker that exits may wait for the last flush of its store, and is killed after 10 s', () => {
   const exits = lookUntil(
     new WorkerWatch(),
     () => 'S',
@@ -245,7 +250,7 @@ test('a worker that exits may wait for the last flush of its store: it is given 
   assert.deepEqual(exits, [100, 'it did not respond for too long']);
 });
 
-test('a worker that beats is not given up, however long it waits', () => {
+test('a worker with heartbeats is not killed, however long it waits', () => {
   const watch = new WorkerWatch();
   for (let n = 0; n < 500; n++) {
     if (n % 5 === 0) watch.beat();
@@ -253,7 +258,7 @@ test('a worker that beats is not given up, however long it waits', () => {
   }
 });
 
-test('a worker has a minute to begin', () => {
+test('a worker has a minute to start', () => {
   const watch = new WorkerWatch();
   for (let n = 1; n < 600; n++) assert.equal(watch.look({ letter: 'S', ticks: 1 }, 'starting'), undefined);
   assert.equal(watch.look({ letter: 'S', ticks: 1 }, 'starting'), 'it did not start in time');

@@ -12,12 +12,12 @@ import { eventually } from '#test/support/processes.ts';
 import { rememberingLog, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
-/** Workspaces whose ids end in `b` are at home in worker 1, and all else in worker 0. */
+/** Workspaces whose ids end in `b` are at home in worker 1, and all others in worker 0. */
 const homeOf = (workspaceId: string) => (workspaceId.endsWith('b') ? 1 : 0);
 
 const thing = (workspaceId: string, id: string, home?: string) => ({ kind: 'thing', workspaceId, home, id });
 
-test('each worker removes deleted records of its own workspaces, and later those of a worker that has died', async (t) => {
+test('each worker removes deleted records of its own workspaces, and later those of a dead worker', async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, homeOf);
   const removed: string[] = [];
@@ -45,7 +45,7 @@ test('each worker removes deleted records of its own workspaces, and later those
   for (const removals of [own, other]) removals![Symbol.dispose]();
 });
 
-test('each worker removes records of its own notebooks, however many of others are noted, and later those of a worker that has died', async (t) => {
+test('each worker removes records of its own notebooks only, and later also those of a dead worker', async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, (_, id = '') => homeOf(id));
   const removed: string[] = [];
@@ -75,7 +75,7 @@ test('each worker removes records of its own notebooks, however many of others a
   for (const removals of [own, other]) removals![Symbol.dispose]();
 });
 
-test('a removal noted by a failed deletion is not carried out, and all of very many removals are', async (t) => {
+test('a removal noted by a failed deletion is not carried out, and very many noted removals all are', async (t) => {
   const { store } = await temporaryStore(t);
   const removed: string[] = [];
   const removals = new Removals(store, assert.ifError);
@@ -98,7 +98,7 @@ test('a removal noted by a failed deletion is not carried out, and all of very m
   removals[Symbol.dispose]();
 });
 
-test('a sweep of idempotency records passes over those of other workers, however many there are', async (t) => {
+test('a sweep of idempotency records skips those of other workers, however many there are', async (t) => {
   const { store } = await temporaryStore(t);
   const clock = { ms: 1_000_000 };
   const [first, second] = testCluster(2, homeOf);
@@ -136,7 +136,7 @@ test('a sweep of idempotency records passes over those of other workers, however
   assert.equal([...store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 0);
 });
 
-test('backups are made by the worker that is responsible, and by the next one when that has changed', async (t) => {
+test('the responsible worker makes the backups, and the next one when responsibility moves', async (t) => {
   const { store, path } = await temporaryStore(t);
   const directory = join(temporaryDirectory(t), 'backups');
   const [first, second] = testCluster(2, () => 1);

@@ -45,7 +45,10 @@ async function open(t: TestContext) {
       waiting: {} as RunWaiting,
     }),
   ];
-  /** Carries out a request as the second worker does, and resolves with the code of its refusal, if any. */
+  /**
+   * Carries out a request in the way of the second worker. Resolves with the code of the refusal,
+   * if there is one.
+   */
   const ask = async (operationId: string, userId: string): Promise<string | undefined> => {
     const route = routes.find((one) => one.operationId === operationId)!;
     const params = { sessionId: CONVERSATION };
@@ -82,7 +85,7 @@ async function open(t: TestContext) {
   return { second, ask, addMember, removeMember };
 }
 
-test('a member that has just been removed in another worker can be granted no conversation and be given none', async (t) => {
+test('a member that another worker has just removed gets neither a grant to a conversation nor its ownership', async (t) => {
   const { second, ask, addMember, removeMember } = await open(t);
   for (const operationId of ['grantAgentSession', 'handOverAgentSession']) {
     const userId = `user-of-${operationId}`;

@@ -31,7 +31,7 @@ function startWorkers(t: TestContext) {
   return { first: first!.quota, second: second!.quota, asked: second!.cluster.asked, write, lines };
 }
 
-test('files that one worker has counted need no count by the others, and each refuses sessions by that count', async (t) => {
+test('files that one worker has counted are not counted by the others, and each refuses sessions by that count', async (t) => {
   const { first, second, asked, write, lines } = startWorkers(t);
   write(MAX_FILES + 1);
   await first.refresh(WORKSPACE, 0);
@@ -45,7 +45,7 @@ test('files that one worker has counted need no count by the others, and each re
   assert.equal(warnings.length, 1, 'one worker has said so');
 });
 
-test("a worker that has changed files since its last count does not use another worker's count", async (t) => {
+test("a worker that has changed files since its last count does not use another worker's older count", async (t) => {
   const { first, second, write } = startWorkers(t);
   write(1);
   await second.usage(WORKSPACE);

@@ -65,7 +65,7 @@ test('a body is forwarded after its check, and the answer has status and headers
   assert.ok(Number(head.headers['content-length']) > 0);
 });
 
-test('a large answer arrives whole at a client that reads it piece by piece', async (t) => {
+test('a large answer arrives whole when the client reads it piece by piece', async (t) => {
   const { first, headers } = await start(t);
   const request = http.get({ host: first.host, port: first.port, path: '/large', headers, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
@@ -78,7 +78,7 @@ test('a large answer arrives whole at a client that reads it piece by piece', as
   assert.ok(Buffer.concat(pieces).equals(LARGE));
 });
 
-test('a body of bytes is forwarded as it is read, and the client waits for the reader', async (t) => {
+test("a body of bytes is forwarded as it is read, and the reader's pace slows the client", async (t) => {
   const { first, headers, home, gate } = await start(t);
   const path = '/bytes';
   const request = http.request({
@@ -111,7 +111,7 @@ test('an upload ends when its caller loses access at its home, even if most of t
   const request = http.request({ host, port, path: '/bytes', method: 'PUT', headers, agent: false });
   request.on('error', () => {});
   const response = once(request, 'response');
-  request.write(LARGE.subarray(0, 65_536)); // with more on its way, the client may fail before it reads the answer
+  request.write(LARGE.subarray(0, 65_536)); // a part of the body: if more were on its way, the client might fail before it reads the answer
   await eventually('the handler has begun', () => home.begun === 1);
   servers[1].open.endPending(() => {
     throw new AppError('unauthenticated', 'The token was revoked.');
@@ -146,7 +146,7 @@ test('an event stream of another worker arrives event by event, and ends there w
   await eventually('the stream is closed', () => home.closed === 1);
 });
 
-test('when the reader of a stream stops, the other worker sends no more bytes than the window', async (t) => {
+test('when the reader of a stream stops, the other worker sends at most the window', async (t) => {
   const { first, headers, home } = await start(t);
   const { response } = await openEvents(first, headers);
   response.stop();
@@ -154,7 +154,7 @@ test('when the reader of a stream stops, the other worker sends no more bytes th
   const piece = Buffer.alloc(64 * 1024, 'x');
   const most = 64 * 1024 * 1024;
   let written = 0;
-  // The system takes some megabytes into its buffers; then nothing more.
+  // The system takes some megabytes into its buffers, and then nothing more.
   for (let isStopped = false; !isStopped && written < most; written += piece.byteLength) {
     const asked = home.writable;
     if (!home.subscribers[0]!(piece)) isStopped = !(await becomes(() => home.writable > asked, 500));
@@ -199,9 +199,9 @@ test('a client that leaves while its large body is checked gets no answer', asyn
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
-test('a request for a workspace that has moved reaches its new home, or is carried out here when this is the new home', async (t) => {
+test('a request for a workspace that has moved reaches its new home, also when that is this worker', async (t) => {
   const { first, headers, peers, giveAllTo } = await start(t);
-  giveAllTo(0, [1]); // the first worker does not know yet that everything is its own
+  giveAllTo(0, [1]); // the first worker does not know yet that it owns all slots
   const asked = t.mock.method(peers[1], 'ownsSlot').mock;
   const answer = send(first, '/things/1', { headers });
   await eventually('the request was sent on twice', () => asked.callCount() >= 2);
@@ -218,7 +218,7 @@ test('a request that was lost with its worker is answered 503 with retry-after',
   assert.deepEqual([status, code, answered['retry-after']], [503, 'unavailable', '1']);
 });
 
-test('workers answer forwarded requests of other workers, and of nobody else', async (t) => {
+test('workers answer forwarded requests from other workers only', async (t) => {
   const { peers, folder } = await start(t);
   peers[1].onAsked('log', () => 'lines');
   assert.deepEqual(await peers[0].askOthers('log', {}), ['lines']);

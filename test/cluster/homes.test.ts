@@ -166,7 +166,7 @@ test('a request whose header names a session is carried out in the home of that 
   }
 });
 
-test('a request that names a run is carried out in the home of its session, and where it arrived when there is no such run', async (t) => {
+test('a request that names a run is carried out in the home of its session, or where it arrived when the run does not exist', async (t) => {
   const { first, servers, here, there, headers, runsOf } = await start(t);
   runsOf[0].set('run_1', here).set('run_2', there);
   runsOf[1].set('run_2', there);
@@ -177,7 +177,7 @@ test('a request that names a run is carried out in the home of its session, and 
   assert.equal(workerOf(unknown), 1);
 });
 
-test('a request about a run that its home has just deleted is answered there, though other workers still see the run', async (t) => {
+test('a request for a run that its home has just deleted is answered there, although other workers still see the run', async (t) => {
   const { servers, there, headers, runsOf } = await start(t);
   runsOf[0].set('run_1', there);
   for (const server of servers)
@@ -201,7 +201,7 @@ test('a request whose body names a notebook is forwarded with that body once it 
 
 test('a request whose body names a notebook that moves meanwhile is carried out in its new home', async (t) => {
   const { first, there, jsonHeaders: headers, peers, giveAllTo } = await start(t);
-  giveAllTo(0, [1]); // the first worker does not know yet that everything is its own
+  giveAllTo(0, [1]); // the first worker does not know yet that it owns all slots
   const asked = t.mock.method(peers[1], 'ownsSlot').mock;
   const body = JSON.stringify({ about: there, text: 'moved' });
   const answer = send(first, '/sessions', { method: 'POST', headers, body });
@@ -234,7 +234,7 @@ test('a ticket opens the stream of a session in the worker that issued it, once'
   assert.equal(again.code, 'unauthenticated');
 });
 
-test('a notebook is busy until its requests, pending answers and streams are over, and only in its home', async (t) => {
+test('a notebook is busy until its requests, deferred answers and streams have ended, and only in its home', async (t) => {
   const { first, workspaceId, here, there, headers, busyHomes, gate } = await start(t);
   const paths = [`/sessions/${here}`, `/sessions/${there}/result`];
   const answers = paths.map((path) => send(first, path, { headers }));
@@ -255,7 +255,7 @@ test('a notebook is busy until its requests, pending answers and streams are ove
   await eventually('all are over', () => busyHomes(0).length + busyHomes(1).length === 0);
 });
 
-test('of fifty requests with one key and different homes, a shared turn lets one be carried out', async (t) => {
+test('of fifty requests with one key and different homes, a shared turn admits one', async (t) => {
   const inUse = new Set<string>();
   let isInSharedTurn = false;
   const { servers, here, there, jsonHeaders } = await start(t, {

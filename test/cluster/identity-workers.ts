@@ -29,11 +29,13 @@ export async function openWorkers(
   const alone = {
     bootstrapToken: new Secret(TOKEN),
     bootstrapWorkspace: 'home',
+    signInIdleS: 3600,
+    signInMaxS: 7200,
     dataDir: path,
     log: rememberingLog().log,
   };
   const workers = testCluster(2, homeOf);
-  // As the primary does before its workers start.
+  // The primary does the same before its workers start.
   await openIdentity({ ...alone, store, cluster: { ...workers[0]!, size: 1 } });
   const planes = workers.map(async (cluster): Promise<Worker> => {
     const own = await openSharedStore(path, assert.fail, async () => undefined);

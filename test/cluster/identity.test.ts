@@ -5,7 +5,7 @@ import { slotOf } from '#src/cluster/slots.ts';
 import { SCOPES } from '#src/wire/identity.ts';
 import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 
-test('a token that one worker revokes is refused by every worker once the revocation may be answered', async (t) => {
+test('a token that one worker revokes is refused by every worker before the revocation is answered', async (t) => {
   const [first, second] = await openWorkers(t, () => 0);
   const owner = first.enter(TOKEN);
   const { token, secret } = first.identity.tokens.create(owner, { name: 'x', scopes: SCOPES });
@@ -23,7 +23,7 @@ test('a token that one worker revokes is refused by every worker once the revoca
   assert.ok(second.checks() > checksBefore, 'what it has open is looked at');
 });
 
-test('a role that one worker changes is the role in every worker', async (t) => {
+test('a role that one worker changes applies in every worker', async (t) => {
   const [first, second] = await openWorkers(t, () => 0);
   const owner = first.enter(TOKEN);
   first.identity.members.add(owner.workspaceId, 'ann', { role: 'editor' });

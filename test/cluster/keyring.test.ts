@@ -96,7 +96,7 @@ test('a worker opens a connection whose key another worker has just added', asyn
   assert.deepEqual(readSealed(b.store, b.keys, place('ws_a', 0)), sealedText(0));
 });
 
-test('a key is not forgotten while records are sealed with it: the rotation is refused, and can be repeated', async (t) => {
+test('a key is not deleted while records are sealed with it: the rotation is refused, and can be repeated', async (t) => {
   const { a, b, workers } = await open(t, (worker) => ({
     ...worker,
     onAsked: (topic, answer) => worker.onAsked(topic, topic === 'seal-again' ? () => false : answer),
@@ -111,7 +111,7 @@ test('a key is not forgotten while records are sealed with it: the rotation is r
   assert.deepEqual(listSealedBy(a.store, before, 10), []);
 });
 
-test('a worker that takes over workspaces while the keyring cannot be read goes on with the keys that it has', async (t) => {
+test('a worker that takes over workspaces while the keyring is unreadable continues with its known keys', async (t) => {
   const { a, b, file, workers } = await open(t);
   await seal(a, 'ws_a', 1);
   const { active } = b.keys.ring;
@@ -122,7 +122,7 @@ test('a worker that takes over workspaces while the keyring cannot be read goes 
   assert.deepEqual(readSealed(b.store, b.keys, place('ws_a', 0)), sealedText(0));
 });
 
-test('secrets of a notebook are sealed again by the home of the notebook, and by that of the workspace once it is deleted', async (t) => {
+test('the home of a notebook seals its secrets again, or the home of the workspace once the notebook is deleted', async (t) => {
   const { a, b } = await open(t);
   a.store.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, 'ws_a'));
   const secretOf = (workspaceId: string, notebookId: string) => ({

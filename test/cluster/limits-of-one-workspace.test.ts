@@ -65,7 +65,7 @@ async function prepare(workers: '1' | '3') {
 for (const place of [await prepare('1'), await prepare('3')]) {
   const { name, client, baseUrl, ada, notebooks, clientOf, set, runAll, running, cancelAll } = place;
 
-  test(`${name} a limit that is set for one workspace is in force at once, and a lower one ends nothing`, async () => {
+  test(`${name} a limit that is set for one workspace applies at once, and a lower one ends nothing`, async () => {
     assert.equal((await runAll(client)).runIds.length, 6, 'the setting');
     const changed = await set({ runs: 4 });
     assert.deepEqual([changed.runs, changed.set, changed.updatedBy], [4, ['runs'], 'owner']);
@@ -120,7 +120,7 @@ for (const place of [await prepare('1'), await prepare('3')]) {
     await cancelAll();
   });
 
-  test(`${name} of fifty sessions and streams that are opened at once, as many are accepted as the limits allow`, async () => {
+  test(`${name} when fifty sessions and streams are opened at once, as many as the limits allow are accepted`, async () => {
     const live = notebooks.length;
     await set({ sessions: live + 3, sessionsPerUser: live + 2, streams: 5 });
     const open = async (by: Client) => {

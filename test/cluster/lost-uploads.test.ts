@@ -12,7 +12,10 @@ import { LARGE, routesOf, type Seen } from './worker-routes.ts';
 const PIECE = new ArrayBuffer(200 * 1024);
 const DISCARDED_BYTES = 64 * 1024 * 1024;
 
-/** An upload of at most this many bytes, its calls on the client, and the bytes that it has passed on. */
+/**
+ * An upload of at most this many bytes, with its calls on the client and the bytes that it has
+ * passed on.
+ */
 function openUpload(limitBytes: number) {
   const done: string[] = [];
   let passedOn = 0;
@@ -49,7 +52,7 @@ test('a client whose worker has ended finishes its body and gets the answer afte
   assert.equal(passedOn(), 0);
 });
 
-test('a client whose whole body has come is answered at once', () => {
+test('a client whose whole body has arrived is answered at once', () => {
   const { upload, receive, done } = openUpload(PIECE.byteLength * 2);
   receive(PIECE);
   receive(PIECE, true);
@@ -57,7 +60,7 @@ test('a client whose whole body has come is answered at once', () => {
   assert.deepEqual(done, ['paused', 'resumed', 'whole: true']);
 });
 
-test('of a body far beyond its limit, reading stops, and the connection has to end', () => {
+test('reading stops when a body is far beyond its limit, and the connection has to end', () => {
   const { upload, receive, done } = openUpload(0);
   upload.discard((isWhole) => done.push(`whole: ${isWhole}`));
   for (let bytes = 0; bytes <= DISCARDED_BYTES; bytes += PIECE.byteLength) receive(PIECE);

@@ -85,7 +85,7 @@ test('clients of all workers get the same events in the same order', async (t) =
   assert.deepEqual([peers[0].mirrorCount, home.subscriberCount], [1, 4]);
 });
 
-test('a client continues at another worker with the events it missed', async (t) => {
+test('a client continues at another worker, which sends it the missed events', async (t) => {
   const { follow, home } = await start(t);
   const [here, there] = await Promise.all([follow(1), follow(0)]);
   await untilReplayed([here, there]);
@@ -110,7 +110,7 @@ test('a client continues at another worker with the events it missed', async (t)
   );
 });
 
-test('a client that stops reading is cut off by the worker that it is connected to, and delays nobody', async (t) => {
+test('a client that stops reading is cut off by its own worker, and delays nobody', async (t) => {
   const { follow, home, mirrors } = await start(t, { limitBytes: 256 * 1024 });
   const [stopped, reader, here] = await Promise.all([follow(0), follow(0), follow(1)]);
   await untilReplayed([stopped, reader, here]);
@@ -132,7 +132,7 @@ test('a client that stops reading is cut off by the worker that it is connected 
   assert.deepEqual(live(reader), live(here));
 });
 
-test('when the home ends, its streams end where they are mirrored, and clients find the next home', async (t) => {
+test('when the home ends, its mirrored streams end, and clients find the next home', async (t) => {
   const { follow, streams, peers, mirrors, giveAllTo } = await start(t);
   const before = await follow(0);
   await before.until('session.replayed');
@@ -153,7 +153,7 @@ test('when the home ends, its streams end where they are mirrored, and clients f
   );
 });
 
-test('a client of a slot that moves while it subscribes follows at the new home', async (t) => {
+test('a client that subscribes while the slot moves follows at the new home', async (t) => {
   const { follow, streams, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker still sends requests to the second one
   const following = follow(0);
@@ -231,7 +231,7 @@ test('streams of a caller that has lost the right to follow also end in a worker
   assert.ok(met);
 });
 
-test('the limit of streams counts those that are mirrored, once', async (t) => {
+test('the limit of streams counts each mirrored stream once', async (t) => {
   const cluster = await start(t, { streamsPerWorkspace: () => 3 });
   const clients = await Promise.all([cluster.follow(0), cluster.follow(0), cluster.follow(1)]);
   await untilReplayed(clients);
@@ -254,7 +254,7 @@ test('a mirrored stream is kept alive by heartbeats', async (t) => {
   await client.untilText((all) => all.slice(all.indexOf('session.replayed')).includes('\n\n:\n:\n'));
 });
 
-test('a storm of clients that come and go leaves nothing behind', async (t) => {
+test('a storm of connecting and leaving clients leaves nothing behind', async (t) => {
   const cluster = await start(t);
   const random = new SeededRandom(7);
   let isOver = false;

@@ -17,7 +17,7 @@ function homeOf({ id }: OpenNotebook): unknown {
     ?.worker;
 }
 
-test('after the death of a worker all sessions of a workspace can be used, and those that live in other workers keep their variables', async (t) => {
+test('after the death of a worker all sessions of a workspace work, and sessions in other workers keep their variables', async (t) => {
   const notebooks: OpenNotebook[] = [];
   for (let n = 0; n < SESSIONS; n++) {
     const notebook = await openNotebook(server, { a: `x = ${n}` });
@@ -38,7 +38,7 @@ test('after the death of a worker all sessions of a workspace can be used, and t
   for (const notebook of notebooks) {
     const isNew = homes.get(notebook) === dead || asleep.includes(notebook);
     await client.notebookSessions.waitUntilReady(notebook.id);
-    // Only a kernel that was started anew has no variables.
+    // Only a newly started kernel has no variables.
     const { success } = await client.code.execute(notebook.id, 'x');
     assert.equal(success, !isNew, `${notebook.id} was at home in ${homes.get(notebook)}`);
     assert.equal((await notebook.run(['a'])).status, 'completed');

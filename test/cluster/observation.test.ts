@@ -4,7 +4,7 @@ import { mergeLines, type OwnObservation, observeCluster } from '#src/operators/
 import type { ServerState } from '#src/wire/server.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
-/** The state of a worker whose figures are all multiples of its number. */
+/** The state of a worker, in which all figures are multiples of the worker's number. */
 function stateOf(worker: number): ServerState {
   return {
     sampledAt: '2026-01-31T12:00:00.000Z',
@@ -19,7 +19,14 @@ function stateOf(worker: number): ServerState {
     },
     kernelHost: { state: 'up', confinement: 'full' },
     kernels: [
-      { workspaceId: `ws_${worker}`, sessionId: `nb_${worker}`, pid: worker, cpuSeconds: 1, memoryBytes: 1 },
+      {
+        workspaceId: `ws_${worker}`,
+        sessionId: `nb_${worker}`,
+        node: null,
+        pid: worker,
+        cpuSeconds: 1,
+        memoryBytes: 1,
+      },
     ],
     actors: [
       { kind: 'run', state: 'running.active', count: worker },
@@ -57,7 +64,7 @@ function observationOf(worker: number): OwnObservation {
 
 const primaryLog = async () => ['{"time":"2026-01-01T00:00:00.500Z","msg":"a worker has ended"}'];
 
-test('whichever worker is asked, the state, the metrics and the log are those of the whole server', async () => {
+test('the state, the metrics and the log cover the whole server, whichever worker is asked', async () => {
   const workers = testCluster(3, () => 0);
   const observed = workers.map((worker) => observeCluster(observationOf(worker.worker), worker, primaryLog));
   for (const { state, metrics, log } of observed) {

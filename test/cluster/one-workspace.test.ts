@@ -10,9 +10,12 @@ import { OWNER } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const SIZE = 3;
-/** In one of some hundreds of runs one of three workers is the home of all, and no test of this file depends on that. */
+/**
+ * In one of some hundreds of runs, one of three workers is the home of all notebooks. No test of
+ * this file fails because of that.
+ */
 const NOTEBOOKS = 8;
-/** This many connections reach all workers, with an exception in some thousands of runs. */
+/** This many connections reach all workers, except in one of some thousands of runs. */
 const AT_ONCE = 24;
 
 const model = await startScriptedModel(test);

@@ -8,7 +8,10 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 
 const SIZE = 3;
-/** With this many notebooks, each with a home of its own, every worker has some, with an exception in some hundreds of runs. */
+/**
+ * With this many notebooks, each with a home of its own, every worker has some, except in one of
+ * some hundreds of runs.
+ */
 const NOTEBOOKS = 12;
 
 const server = await startChildServer(test, { TROUPE_WORKERS: String(SIZE) });

@@ -74,11 +74,11 @@ test('a wrong secret ends the connection', async (t) => {
   await once(stranger, 'close');
 });
 
-test('a connection without a secret ends after ten seconds, and a worker gets in past any number of them', async (t) => {
+test('a connection without a secret ends after ten seconds, and does not keep a worker from connecting', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const path = await listen(t);
   let closed = 0;
-  // As many connections as the system keeps until they are accepted.
+  // The number of connections that the system keeps until they are accepted.
   const silent = Array.from({ length: 500 }, () =>
     connect(path)
       .on('close', () => closed++)
@@ -91,7 +91,7 @@ test('a connection without a secret ends after ten seconds, and a worker gets in
   await Promise.all(silent.map((socket) => socket.closed || once(socket, 'close')));
 });
 
-test('a worker connects even while more connections wait than the system keeps', async (t) => {
+test('a worker connects even while more connections wait than the system can queue', async (t) => {
   const path = await listen(t);
   // Within one turn of the event loop the server accepts none of them.
   const refused = Array.from({ length: 1000 }, () => connect(path).on('error', () => {}));
@@ -104,7 +104,8 @@ test('a worker connects even while more connections wait than the system keeps',
 
 test('a process with another parent than the workers have is refused before it sends anything', async (t) => {
   const path = await listen(t);
-  // Its parent is this process, whereas the parent of a worker is the parent of this process.
+  // The parent of the program is this process, whereas the parent of a worker is the parent of this
+  // process.
   const program = `require('node:net').connect(${JSON.stringify(path)}).on('close', () => console.log('closed')).on('error', () => {})`;
   const stranger = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [said] = await once(stranger.stdout, 'data');

@@ -64,7 +64,7 @@ function linkOf(path: string): string {
   }
 }
 
-test('kill -9 of a worker ends its kernels, and its sessions come back at another one', async () => {
+test('kill -9 of a worker ends its kernels, and its sessions come back in another worker', async () => {
   const notebook = await openNotebook(server, { a: 'x = 41' });
   const [first, ...others] = kernelsOf(server.pid);
   assert.ok(first !== undefined);
@@ -100,7 +100,7 @@ test('sessions of a worker are served again within a second of its death', async
   assert.ok(Math.min(...outagesMs) < 1000, `served again after ${outagesMs.map(Math.round).join(', ')} ms`);
 });
 
-test('the log that a worker returns has the lines of the primary and of the others', async () => {
+test('the log that a worker returns contains the lines of the primary and of the other workers', async () => {
   await allServe();
   const notebook = await openNotebook(server, { a: 'x = 1' }); // those that started other kernels may have ended since
   const { items } = await server.client.serverLog();
@@ -110,7 +110,7 @@ test('the log that a worker returns has the lines of the primary and of the othe
   assert.ok(messages.includes('a kernel has started'), 'workers say that');
 });
 
-test('a worker that is stopped is killed and replaced, and holds up nobody for long', async () => {
+test('a stopped worker is killed and replaced, and delays requests only briefly', async () => {
   const [victim] = await allServe();
   process.kill(victim!.pid, 'SIGSTOP');
   await gone([victim!], 5_000);
@@ -120,7 +120,7 @@ test('a worker that is stopped is killed and replaced, and holds up nobody for l
   assert.equal(line?.because, 'it was stopped by a signal');
 });
 
-test('a server goes on when all of its workers have ended', async () => {
+test('a server continues when all of its workers have ended', async () => {
   for (const { pid } of await allServe()) process.kill(pid, 'SIGKILL');
   await answered('a notebook is created', () => server.client.notebooks.create({}));
 });
@@ -138,7 +138,7 @@ test('no connection between workers passes through the primary', async () => {
   );
 });
 
-test('a primary that is stopped holds up no request, and readyz warns of it until it goes on', async () => {
+test('a stopped primary delays no request, and readyz warns of it until it continues', async () => {
   await allServe();
   const isWarned = async () =>
     (await server.client.readiness()).warnings?.some((text) => text.startsWith('The primary process')) ??
@@ -197,7 +197,7 @@ test('a worker that is killed while it is replaced is logged, and the next order
   assert.deepEqual(await own.end('SIGTERM'), { code: 0, signal: null });
 });
 
-test('the command line of a worker shows nothing but its number', async () => {
+test('the command line of a worker shows only its number', async () => {
   for (const { pid } of await allServe()) {
     const [, , argument, number, ...rest] = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
     assert.equal(argument, '--worker');
@@ -233,7 +233,7 @@ test('kill -9 of the primary ends everything, a stopped worker too, and the next
   assert.equal((await after.client.notebooks.get(notebook.id)).id, notebook.id);
 });
 
-test('a data directory stays claimed as long as a process lives that has inherited the claim', async (t) => {
+test('a data directory stays claimed as long as a process with the inherited claim lives', async (t) => {
   const root = temporaryDirectory(t);
   const directory = await DataDirectory.claim(root);
   const orphan = spawn('sleep', ['600'], {

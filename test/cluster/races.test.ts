@@ -88,7 +88,7 @@ test('of fifty openings in one environment that reach different workers, one suc
     await client.notebookSessions.close(notebookSessionId!);
   }));
 
-test('of fifty executions at different workers one is accepted; fifty cancellations are all answered, and one ends it', async () => {
+test('of fifty executions at different workers one is accepted; fifty cancellations are all answered, and one ends the run', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
   const accepted: string[] = [];
   await rounds(async () => {
@@ -120,6 +120,20 @@ test('of fifty changes of one version that reach different workers, one succeeds
     }));
     assert.deepEqual(tally, { '200': 1, '409 stale_update': AT_ONCE - 1 });
   }));
+
+test('of fifty changes of one version of a cell that reach different workers, one succeeds', async () => {
+  const notebook = await openNotebook({ client }, { a: '0' });
+  await rounds(async () => {
+    const version = (await notebook.record()).cells[0]?.version;
+    const { tally } = await race((index) => ({
+      method: 'POST',
+      path: `/api/v3/notebook-sessions/${notebook.id}/changes`,
+      body: { changes: [{ type: 'set-code', cellId: 'a', code: `${version} + ${index}`, version }] },
+    }));
+    assert.deepEqual(tally, { '200': 1, '409 stale_update': AT_ONCE - 1 });
+  });
+  await notebook.close();
+});
 
 test('fifty creations with one idempotency key that reach different workers make one notebook', async () => {
   const ofAllRounds: string[] = [];

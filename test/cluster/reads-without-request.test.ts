@@ -1,4 +1,4 @@
-/** Reads of kernels and agents, which no request begins, see the latest commits of other workers. */
+/** Reads of kernels and agents that no request causes see the latest commits of other workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ModelKeys } from '#src/agent/models/model-keys.ts';
@@ -26,7 +26,7 @@ async function shared(t: TestContext) {
   return { store, path };
 }
 
-test('a statement is refused as soon as another worker has revoked the grant or deleted the datasource', async (t) => {
+test('a statement is refused at once when another worker has revoked the grant or deleted the datasource', async (t) => {
   const { store, path } = await shared(t);
   const record: DatasourceRecord = {
     id: 'ds_1',
@@ -54,7 +54,7 @@ test('a statement is refused as soon as another worker has revoked the grant or 
   const queries = new Queries(store, pool, audit, new ServerMetrics());
   const origin = { by: 'notebook', sessionId: null, tokenId: null } as const;
   const reader = { workspaceId: WORKSPACE, userId: 'bob', role: 'viewer', origin } as Reader;
-  /** Reads in the turn in which `change` is committed elsewhere. */
+  /** Reads in the same turn in which another worker commits `change`. */
   const run = (change: () => void) => {
     store.get(datasourceRecords, WORKSPACE, 'sales');
     change();
@@ -73,7 +73,7 @@ test('a statement is refused as soon as another worker has revoked the grant or 
   await assert.rejects(run(deleted), { code: 'not_found' });
 });
 
-test('an agent uses no key of a model that another worker has removed', async (t) => {
+test('an agent does not use a model key that another worker has removed', async (t) => {
   const { store, path } = await shared(t);
   const keys = new ModelKeys(store, { seal: () => {}, remove: () => {}, open: () => 'key' });
   const record = { updatedBy: 'ann', updatedAt: '' };

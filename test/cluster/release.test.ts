@@ -14,7 +14,10 @@ type IsElsewhere = (workspaceId: string, id: string) => boolean;
 const fail = () => assert.fail();
 const TABLE = dealSlots([0, 1]);
 
-/** Worker 0 of two, whose actors and sessions record their calls. `active` are the homes in which something lives. */
+/**
+ * Worker 0 of two, whose actors and sessions record their calls. `active` are the homes in which an
+ * actor or a session is alive.
+ */
 async function startWorker(t: TestContext, active: readonly Home[]) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
   const stack = new AsyncDisposableStack();
@@ -42,7 +45,7 @@ async function startWorker(t: TestContext, active: readonly Home[]) {
     join: async () => 0,
     suspended: async () => undefined,
   };
-  /** The homes that have left, by the recorder. */
+  /** The homes that were released, according to the recorder. */
   const told: { readonly who: string; readonly isElsewhere: IsElsewhere }[] = [];
   const leaving = (who: string) => ({
     leaveTo: (isElsewhere: IsElsewhere) => void told.push({ who, isElsewhere }),
@@ -77,7 +80,7 @@ function homesHere(count: number) {
   return [...slots.values()];
 }
 
-test('a slot stays as long as one of its homes has something alive', async (t) => {
+test('a slot stays in its worker as long as one of its homes has something alive', async (t) => {
   const active = homesHere(3);
   const { release, stored } = await startWorker(t, active);
   const releasing = release(SLOTS);
@@ -107,7 +110,7 @@ test('the state of a home leaves memory with its slot, once all decisions about 
   }
 });
 
-test('nothing leaves memory when a newer table lets the slots stay', async (t) => {
+test('nothing leaves memory when the slots stay in a newer table', async (t) => {
   const [home] = homesHere(1);
   assert.ok(home !== undefined);
   const { peers, told, release, stored } = await startWorker(t, []);

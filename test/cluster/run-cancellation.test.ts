@@ -45,7 +45,7 @@ function startWorkers() {
   return { workers, clusters, events };
 }
 
-test('each run is cancelled by the worker in which its session is at home, and the results are in the order of the request', async () => {
+test("the worker that is the home of a run's session cancels the run, and the results are in the order of the request", async () => {
   const { workers, events } = startWorkers();
   const runIds = ['run_c', 'run_secret', 'run_b', 'run_none', 'run_over', 'not an id', 'run_a'];
   const results = await workers[0]!.cancelAll(principal, runIds);
@@ -70,7 +70,7 @@ test('each run is cancelled by the worker in which its session is at home, and t
   assert.deepEqual(of(1), ['1 refreshes', '1 stops run_b of nb_1', '1 commits']);
 });
 
-test('runs that are all at home here are cancelled at once, without a question to others', () => {
+test('runs that are all at home here are cancelled at once, without asking other workers', () => {
   const { workers, clusters } = startWorkers();
   const results = workers[0]!.cancelAll(principal, ['run_a', 'run_none']);
   assert.ok(!(results instanceof Promise));

@@ -45,7 +45,7 @@ async function twoWorkers(t: TestContext) {
 
 const session = (n: number) => `nb_${n}` as SessionId;
 
-test('of fifty sessions of two workers that want one environment at once, one gets it', async (t) => {
+test('when fifty sessions of two workers want one environment at once, one gets it', async (t) => {
   const workers = await twoWorkers(t);
   const [first, second] = workers;
   const created = await first.decide(() => first.environments.create(WORKSPACE));

@@ -8,7 +8,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 
 const SIZE = 3;
-/** This many connections reach all workers, with an exception in some thousands of runs. */
+/** This many connections reach all workers, except in one of some thousands of runs. */
 const FOLLOWERS = 24;
 const ENDED = ['completed', 'failed', 'cancelled'];
 

@@ -17,7 +17,7 @@ import { createServer, type Server, type ServerOptions } from '#src/http/server.
 import { bindListener } from '#src/os/listening-socket.ts';
 import { auth, principal } from '../http/test-server.ts';
 
-/** Everybody is in every workspace. */
+/** Every user is in every workspace. */
 const everywhere: Auth = {
   ...auth,
   authenticate(authorization, workspaceId) {
@@ -41,18 +41,18 @@ export interface TwoWorkers {
   notebookIn(worker: 0 | 1, workspaceId: string): string;
   /** Returns the homes of a worker's open requests and streams. */
   busyHomes(worker: 0 | 1): readonly Home[];
-  /** Gives all slots to a worker. Only those that are named know it. */
+  /** Gives all slots to a worker. Only the named workers are notified. */
   giveAllTo(worker: 0 | 1, known?: readonly (0 | 1)[]): void;
 }
 
-/** As `slotOf`, but notebooks have slots of their own. */
+/** Works as `slotOf`, but notebooks have slots of their own. */
 const ownSlotOf = (workspaceId: string, id?: string) =>
   slotOf(id === undefined ? workspaceId : `${workspaceId}/${id}`);
 
 /** The tickets of a worker name it. */
 const ownerOfTicket = (ticket: string) => Number(ticket.slice('ticket-of-'.length));
 
-/** The second worker as it can be reached by the first one alone. */
+/** The view of the second worker that the first one has. */
 interface Reached extends Pick<TwoWorkers, 'workspaceIn'> {
   readonly first: Server;
   /** The requests and streams of the second one. */

@@ -59,7 +59,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
   };
 }
 
-test('a workspace is deleted by the worker in which it is at home, and no worker knows it afterwards', async (t) => {
+test('the home of a workspace deletes it, and no worker knows it afterwards', async (t) => {
   using workers = await open(t);
   const { first, second, create, remove, removed, forgotten, deleted } = workers;
   const id = await create('other');
@@ -76,7 +76,7 @@ test('a workspace is deleted by the worker in which it is at home, and no worker
   assert.deepEqual(deleted, [id]);
 });
 
-test('a workspace stays while sessions are open in the worker in which it is at home', async (t) => {
+test('a workspace is not deleted while sessions are open in its home', async (t) => {
   const busy = new Set<string>();
   using workers = await open(t, (id) => busy.has(id));
   const { first, create, remove, forgotten } = workers;
@@ -86,7 +86,7 @@ test('a workspace stays while sessions are open in the worker in which it is at 
   assert.deepEqual([forgotten, first.enter(TOKEN, id).role], [[], 'owner']);
 });
 
-test('of two deletions at the same moment that would leave a user without a workspace, one is refused', async (t) => {
+test('of two simultaneous deletions that would leave a user without a workspace, one is refused', async (t) => {
   using workers = await open(t);
   const { first, create, remove } = workers;
   const id = await create('other');
@@ -105,7 +105,7 @@ test('nothing of a deleted workspace is removed before every worker has forgotte
   const { answer } = first.cluster.holdAnswer('workspace-deleted');
   const deleting = remove(id);
   await eventually('the other worker is asked', () => first.cluster.asked.includes('workspace-deleted'));
-  // In the other worker a change was under way, which its own notebook allowed.
+  // The worker that was asked still commits a change of a notebook in that workspace.
   first.store.write((tx) => tx.put(notebookSecretRecords, { byName: {} }, id, 'nb_1'));
   await first.store.durable();
   for (let commits = 0; commits < 20; commits++) {

@@ -35,7 +35,7 @@ async function startWorkers(t: TestContext, cluster: readonly TestWorker[] = tes
   return Promise.all(cluster.map(start));
 }
 
-test('whichever worker is asked, the actors of all are listed once each, page by page', async (t) => {
+test('the actors of all workers are listed once each, page by page, whichever worker is asked', async (t) => {
   const workers = await startWorkers(t);
   const ids = Array.from({ length: 10 }, (_, n) => `b${n}`);
   for (const [n, id] of ids.entries()) workers[n % WORKERS]!.actors.spawn(box(id), { id });
@@ -68,7 +68,7 @@ test('whichever worker is asked, the actors of all are listed once each, page by
   }
 });
 
-test("actors that ended lately are listed with every worker's memory of them", async (t) => {
+test("recently ended actors are listed from every worker's memory", async (t) => {
   const workers = await startWorkers(t);
   for (const [n, { actors }] of workers.entries()) {
     actors.spawn(box(`b${n}`), { id: `b${n}` });
@@ -100,7 +100,7 @@ test('an environment, which every worker reads from the store, is listed and cou
   }
 });
 
-test('one actor is read in the worker that it is at home in', async (t) => {
+test('one actor is read in the worker that is its home', async (t) => {
   const detail = (worker: number, kind: string, id: string): ActorDetail => ({
     ...{ workspaceId: WORKSPACE, kind, id, machine: kind, presence: 'live', state: 'open', path: 'open' },
     ...{
@@ -164,12 +164,13 @@ test('a worker that does not answer is counted as silent', async (t) => {
 const kernel = (worker: number, n: number, memoryBytes: number): KernelUsage => ({
   workspaceId: n === 9 ? 'ws_2' : WORKSPACE,
   sessionId: `nb_${worker}_${n}`,
+  node: null,
   pid: worker * 10 + n,
   cpuSeconds: 1,
   memoryBytes,
 });
 
-test('the kernels of a workspace are those of all workers, the one with the most memory first', async () => {
+test('the kernels of a workspace are listed from all workers, with the most memory first', async () => {
   const kernels = [
     [kernel(0, 1, 50), kernel(0, 2, 20)],
     [kernel(1, 1, 40), kernel(1, 9, 99)],
@@ -197,7 +198,7 @@ test('the kernels of a workspace are those of all workers, the one with the most
   }
 });
 
-test('a request that adds packages learns which sessions of all workers go on without them', async () => {
+test('a request that adds packages returns the sessions of all workers that continue without them', async () => {
   const lists = testCluster(2, () => 0).map((worker) =>
     sessionsOfAll((workspaceId) => (workspaceId === WORKSPACE ? [`nb_${worker.worker}`] : []), worker),
   );

@@ -1,4 +1,7 @@
-/** A server that is to be killed: prints the pids of its processes and its folder as one line of JSON, then lives on. */
+/**
+ * A server that will be killed: prints the pids of its processes and its folder as one line of
+ * JSON, and then continues.
+ */
 import { dirname } from 'node:path';
 import { descendantsOf, openKernel, parentOf, startTestHost } from './kernel-fixture.ts';
 

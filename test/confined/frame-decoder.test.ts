@@ -18,14 +18,14 @@ function decode(decoder: FrameDecoder, ...chunks: readonly Buffer[]): unknown[] 
 
 const expected = MESSAGES.map((message, i) => [i, message]);
 
-test('frames come out whole wherever the stream is split in two', () => {
+test('frames are decoded whole wherever the stream is split in two', () => {
   for (let at = 0; at <= STREAM.length; at++) {
     const found = decode(new FrameDecoder(1000), STREAM.subarray(0, at), STREAM.subarray(at));
     assert.deepEqual(found, expected, `split at ${at}`);
   }
 });
 
-test('frames come out whole wherever the stream is split in three', () => {
+test('frames are decoded whole wherever the stream is split in three', () => {
   for (let first = 0; first <= STREAM.length; first++) {
     for (let second = first; second <= STREAM.length; second++) {
       const pieces = [STREAM.subarray(0, first), STREAM.subarray(first, second), STREAM.subarray(second)];
@@ -34,12 +34,12 @@ test('frames come out whole wherever the stream is split in three', () => {
   }
 });
 
-test('frames come out whole when the stream arrives byte by byte', () => {
+test('frames are decoded whole when the stream arrives byte by byte', () => {
   const bytes = Array.from(STREAM, (byte) => Buffer.from([byte]));
   assert.deepEqual(decode(new FrameDecoder(1000), ...bytes), expected);
 });
 
-test('a frame above the limit is refused by its header alone, after the frames before it', () => {
+test('a frame above the limit is refused after its header, and the frames before it are delivered', () => {
   const header = Buffer.alloc(5);
   header.writeUInt32LE(1001, 0);
   const found: number[] = [];
@@ -50,7 +50,7 @@ test('a frame above the limit is refused by its header alone, after the frames b
   assert.deepEqual(found, [7]);
 });
 
-test('a split header that announces too much is refused', () => {
+test('a split header with too large a size is refused', () => {
   const decoder = new FrameDecoder(1000);
   const header = Buffer.from([0xff, 0xff, 0xff, 0xff, 0]);
   assert.deepEqual(decode(decoder, header.subarray(0, 3)), []);
@@ -70,7 +70,7 @@ test('a frame that only announces a large size takes no memory', () => {
   assert.ok(process.memoryUsage().arrayBuffers - before < 16 * 2 ** 20);
 });
 
-test('a big frame in many pieces is gathered in linear time', () => {
+test('a big frame in many pieces is collected in linear time', () => {
   const frame = encodeFrame(0, 'x'.repeat(32 * 2 ** 20));
   const decoder = new FrameDecoder(64 * 2 ** 20);
   const startedAt = performance.now();

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HostHeartbeat } from '#src/confined/host/host-heartbeat.ts';
 
-/** A heartbeat whose beats the test makes; `said` has everything that it did, but for its questions. */
+/**
+ * A heartbeat whose beats the test makes; `said` has everything that it reported, except its
+ * questions.
+ */
 function watched(workDone: () => number | undefined, rests = true) {
   const said: string[] = [];
   const asked = { times: 0 };
@@ -32,7 +35,7 @@ test('an idle host that does not answer is silent after two more beats, and lost
   assert.equal(asked.times, 1, 'one question waits at most');
 });
 
-test('a host that uses processor time gets longer before it counts as silent or lost, within a limit', () => {
+test('a host that uses processor time counts as silent or lost later, within a limit', () => {
   let ticks = 0;
   const { beat, said } = watched(() => ticks++);
   beat(5);
@@ -54,7 +57,7 @@ test('a host that answers counts as alive, and its misses are counted from zero'
   assert.deepEqual(said, ['silent', 'back']);
 });
 
-test('an unused host is not asked after a while, until it is used or its state is requested', () => {
+test('an idle host is no longer asked after a while, until it is used or its state is requested', () => {
   const { heartbeat, beat, said, asked } = watched(() => 7);
   heartbeat.start();
   const live = (beats: number) => {
@@ -107,7 +110,7 @@ test('an unasked host that stops is silent two beats after its state is requeste
   assert.deepEqual(said, ['silent', 'lost']);
 });
 
-test('a heartbeat that may not rest asks at each beat', () => {
+test('a heartbeat that may not pause asks at each beat', () => {
   const { heartbeat, asked } = watched(() => 7, false);
   heartbeat.start();
   for (let i = 0; i < 40; i++) {

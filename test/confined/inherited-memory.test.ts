@@ -98,9 +98,12 @@ for (const confinement of ['auto', 'off'] as const) {
 
     const missing = new TestKernel(host, {}, { cwd: join(host.work, `${MARK}-${'0'.repeat(16)}`) });
     assert.match((await missing.exited).message, /FileNotFoundError/);
-    await host.host.convert({ direction: 'read', format: 'py', content: `# ${MARK}-${'1'.repeat(16)}` });
-    using judge = new SyntaxJudge(host.host);
-    assert.equal(await judge.allParse([`a = "${MARK}-${'2'.repeat(16)}"`]), true);
+    await host.host.convert(
+      { direction: 'read', format: 'py', content: `# ${MARK}-${'1'.repeat(16)}` },
+      '/files',
+    );
+    using judge = new SyntaxJudge(host.host, () => Promise.resolve(null));
+    assert.equal(await judge.allParse([`a = "${MARK}-${'2'.repeat(16)}"`], 'ws_a'), true);
     const path = `${MARK}-${'3'.repeat(16)}`;
     using engine = host.host.startEngine({
       kind: 'sqlite',
@@ -126,7 +129,7 @@ for (const confinement of ['auto', 'off'] as const) {
   });
 }
 
-test('an opening with 500 variables of 30 kB costs the kernel host no more than one without', async (t) => {
+test('opening with 500 variables of 30 kB costs the kernel host no more than opening without any', async (t) => {
   const orders: number[] = [];
   const startZygote: StartZygote = async (options) => {
     const { zygote, hello } = await ZygoteProcess.start(options);

@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => host[Symbol.asyncDispose]());
 
-/** A kernel whose messages, or whose readiness, are taken by code with a mistake in it. */
+/** A kernel for which the code that receives its messages, or its readiness, has a bug. */
 function startMistaken(mistake: Partial<KernelSink>): Promise<KernelExit> {
   return new Promise((resolve) => {
     const launch = {

@@ -48,7 +48,7 @@ async function openDoor(t: TestContext, peers: PeerProcess = UNKNOWN_PEERS) {
 const closed = (socket: Socket) =>
   new Promise<void>((resolve) => (socket.closed ? resolve() : socket.on('close', () => resolve())));
 
-test('the path is gone once the child is in, and every other connection is closed', async (t) => {
+test('the path is removed once the child has connected, and every other connection is closed', async (t) => {
   const { door, path, admitted, isAdmitted, guest } = await openDoor(t);
   const others = [guest(), guest(Buffer.from([1]))];
   await Promise.all(others.map((socket) => once(socket, 'connect')));
@@ -60,7 +60,7 @@ test('the path is gone once the child is in, and every other connection is close
   assert.equal(admitted.length, 1);
 });
 
-test('a token that comes in single bytes is read, and the bytes after it are passed on', async (t) => {
+test('a token that arrives in single bytes is read, and the bytes after it are passed on', async (t) => {
   const { door, admitted, isAdmitted, guest } = await openDoor(t);
   door.expect(OTHER_PID);
   const child = guest();
@@ -78,7 +78,7 @@ for (const [name, greeting] of [
   ['a frame of another size', Buffer.concat([greetingOf('a'), greetingOf(TOKEN)])],
   ['a megabyte', Buffer.alloc(2 ** 20)],
 ] as const) {
-  test(`a connection that begins with ${name} is closed, and the child still gets in`, async (t) => {
+  test(`a connection that begins with ${name} is closed, and the child can still connect`, async (t) => {
     const { door, admitted, isAdmitted, guest } = await openDoor(t);
     door.expect(OTHER_PID);
     await closed(guest(greeting));
@@ -88,7 +88,7 @@ for (const [name, greeting] of [
   });
 }
 
-test('nobody is admitted before the kernel host has reported the process', async (t) => {
+test('no connection is admitted before the kernel host has reported the process', async (t) => {
   const { door, admitted, isAdmitted, guest } = await openDoor(t);
   const child = guest(GREETING);
   await once(child, 'connect');
@@ -115,7 +115,7 @@ test('the reported process is identified by its credentials', async (t) => {
   await isAdmitted;
 });
 
-test('a connection that never greets ends after ten seconds, and a child gets in past any number of them', async (t) => {
+test('a connection that never greets ends after ten seconds, and does not keep a child from connecting', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { door, isAdmitted, guest } = await openDoor(t);
   const silent = Array.from({ length: 300 }, () => guest());

@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => host[Symbol.asyncDispose]());
 
-test('a killed kernel is reported once, soon, with all its processes gone', async () => {
+test('a killed kernel is reported once, soon, when all its processes are gone', async () => {
   const kernel = await openKernel(host, {
     a: 'import subprocess\nsubprocess.Popen(["sleep", "600"], start_new_session=True)\nprint("go")\nwhile True: pass',
   });
@@ -56,14 +56,28 @@ for (const [code, expected] of [
   });
 }
 
-test('a stopped kernel ends in good order', async () => {
+test('everything that a kernel sent before its end arrives, however slowly the server takes it', async () => {
+  const code =
+    'import os, sys\nfor n in range(10):\n    print("x" * 9999)\n    sys.stdout._stream.flush_console()\nos._exit(3)';
+  const kernel = await openKernel(host, { a: code });
+  const takeSlowly = () => {
+    const until = performance.now() + 100;
+    while (performance.now() < until);
+    return false;
+  };
+  for (const waiting of [kernel.run(['a']), kernel.next(takeSlowly)]) waiting.catch(() => {});
+  await kernel.exited;
+  assert.equal(kernel.stdout.length, 100_000);
+});
+
+test('a stopped kernel ends in an orderly way', async () => {
   const kernel = await openKernel(host, { a: 'x = 1' });
   kernel.kernel.stop();
   const exit = await kernel.exited;
   assert.deepEqual(exit, { cause: 'stopped', code: 0, signal: null, message: 'The kernel was stopped.' });
 });
 
-test('stopping a busy kernel interrupts it first, and then kills it if it does not react', async () => {
+test('stopping a busy kernel first interrupts it, and kills it if it does not react', async () => {
   const [polite, deaf] = [
     await openKernel(host, { a: 'import time\nprint("go")\nwhile True: time.sleep(1)' }),
     await openKernel(host, {

@@ -102,7 +102,7 @@ export class TestKernel {
     this.codes = new Map(Object.entries(cells));
     const exited = deferred<KernelExit>();
     const ready = deferred<Ready>();
-    for (const { promise } of [exited, ready]) promise.catch(() => {}); // a test that does not wait for it has its reasons
+    for (const { promise } of [exited, ready]) promise.catch(() => {}); // tests need not wait for both
     const sink: KernelSink = {
       ready: ready.resolve,
       messages: (batch) => this.#hear(batch),
@@ -127,7 +127,12 @@ export class TestKernel {
     );
   }
 
-  /** Runs cells with the code they have, or with the code given. */
+  /** All text that the kernel's cells have printed on stdout. */
+  get stdout(): string {
+    return consoleText(this.messages);
+  }
+
+  /** Runs cells with their present code, or with the given code. */
   async run(cells: readonly string[] | Readonly<Record<string, string>>, fresh = false): Promise<Outcome> {
     if (!Array.isArray(cells)) for (const [id, code] of Object.entries(cells)) this.codes.set(id, code);
     const cellIds: string[] = Array.isArray(cells) ? cells : Object.keys(cells);
@@ -136,7 +141,7 @@ export class TestKernel {
     );
   }
 
-  /** Gives a command and waits for its end. Rejects when the kernel ends first. */
+  /** Sends a command and waits for its end. Rejects when the kernel ends first. */
   async outcome(give: () => number): Promise<Outcome> {
     const from = this.messages.length;
     const seq = give();
@@ -182,7 +187,10 @@ export async function openKernel(
   return kernel;
 }
 
-/** Whether this process exists and is not a zombie, which has ended and waits to be reaped. */
+/**
+ * Whether this process exists. A zombie has ended and only waits to be reaped, so it does not
+ * count.
+ */
 export function isAlive(pid: number): boolean {
   if (!existsSync(`/proc/${pid}`)) return false;
   return statOf(pid)?.state !== 'Z';
@@ -192,7 +200,10 @@ export function parentOf(pid: number): number {
   return statOf(pid)?.parent ?? 0;
 }
 
-/** All processes below this one, wherever in the tree and in whichever session or pid namespace. */
+/**
+ * Returns all processes below this one, wherever in the tree and in whichever session or pid
+ * namespace they are.
+ */
 export function descendantsOf(pid: number): number[] {
   const everyone = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -209,6 +220,6 @@ function statOf(pid: number): { state: string; parent: number } | null {
       .split(' ');
     return { state, parent: Number(parent) };
   } catch {
-    return null; // it went between the two looks
+    return null; // the process ended between the two readings
   }
 }

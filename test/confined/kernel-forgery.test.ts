@@ -44,7 +44,7 @@ for (const [name, code, reason] of [
   });
 }
 
-test('a frame that only announces a great length, byte by byte, waits for its end and harms nobody', async () => {
+test('a frame that announces a great length, byte by byte, waits for its end and harms nobody', async () => {
   const guilty = await openKernel(host, {
     f: FORGE,
     g: 'forge(struct.pack("<IB", 60 * 2**20, 0))\nfor _ in range(2000): forge(b"x")\nos._exit(4)',
@@ -67,7 +67,7 @@ test('a forged end of a command that is not in flight is ignored', async () => {
   kernel.kernel.kill();
 });
 
-test('a forged end of its own command deceives nobody but the notebook itself', async () => {
+test("a forged end of a kernel's own command deceives only its own notebook", async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
     g: 'forge(done(3, dict(g=["success", False, []])))\nimport time\ntime.sleep(0.05)\n1 / 0',

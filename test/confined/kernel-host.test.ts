@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { KernelHostError } from '#src/confined/host/host-error.ts';
 import { findHostScript } from '#src/confined/host/host-script.ts';
+import { type StartZygote, type Zygote, ZygoteProcess } from '#src/confined/host/zygote-process.ts';
 import { eventually } from '#test/support/processes.ts';
 import { isAlive, openKernel, PYTHON, parentOf, startTestHost, TestKernel } from './kernel-fixture.ts';
 
@@ -44,7 +45,7 @@ test('a missing Python, or one without marimo, is reported in one line', async (
   }
 });
 
-test('a marimo that does not fit is refused with the names that are missing', async (t) => {
+test('an incompatible marimo is refused, and the error lists the missing names', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-host-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const hostScript = join(folder, 'zygote.py');
@@ -123,6 +124,24 @@ test('when the process that forks kernels is killed, every kernel is reported an
   await eventually('the lost kernels are gone', () => !pids.some(isAlive));
 });
 
+test('a kernel whose host ends while its socket is opened gets the next host', async () => {
+  let zygote: Zygote | undefined;
+  const startZygote: StartZygote = async (options) => {
+    const started = await ZygoteProcess.start(options);
+    zygote = started.zygote;
+    return started;
+  };
+  await using host = await startTestHost({ startZygote });
+  const newSocketPath = host.host.newSocketPath.bind(host.host);
+  host.host.newSocketPath = () => {
+    zygote?.kill();
+    host.host.newSocketPath = newSocketPath;
+    return newSocketPath();
+  };
+  const kernel = await openKernel(host, { a: 'x = 1' });
+  assert.equal((await kernel.run(['a'])).statuses.a, 'success');
+});
+
 test('a stopped host counts as silent within seconds, and is back when it continues', async () => {
   await using host = await startTestHost();
   const kernel = await openKernel(host, { a: 'x = 1' });
@@ -196,7 +215,7 @@ runpy.run_path(${JSON.stringify(real)}, run_name="__main__")
   ]);
 });
 
-test('a kernel that cannot have a host within its time is reported as not started', async () => {
+test('a kernel that gets no host in time is reported as not started', async () => {
   await using host = await startTestHost({ launchTimeoutMs: 1 });
   const { cause, message } = await new TestKernel(host, { a: '1' }).exited;
   assert.deepEqual([cause, message], ['kernel_start_failed', 'The kernel did not start in time.']);
@@ -232,10 +251,32 @@ test('a server that is killed leaves no kernel running', async (t) => {
   await eventually('no process of the server is left', () => !pids.some(isAlive));
 });
 
-test('forty kernels open at once, each with a socket that is gone again', async () => {
+test('forty kernels open at once, each with a socket that is removed afterwards', async () => {
   await using host = await startTestHost();
   const kernels = Array.from({ length: 40 }, () => new TestKernel(host, { a: 'x = 1' }));
   const ready = await Promise.all(kernels.map((kernel) => kernel.ready));
   assert.equal(new Set(ready.map(({ pid }) => pid)).size, 40);
   assert.deepEqual(readdirSync(host.runDir), []);
+});
+
+test('a host that shares another one forks kernels there and ends only its own', async () => {
+  await using owner = await startTestHost();
+  const sharing = await startTestHost({ startZygote: owner.host.share });
+  const [ofOwner, ofSharing] = [await openKernel(owner, { a: '1' }), await openKernel(sharing, { a: '1' })];
+  assert.equal(parentOf(parentOf(ofSharing.kernel.pid!)), parentOf(parentOf(ofOwner.kernel.pid!)));
+  assert.deepEqual([owner.host.kernelCount, sharing.host.kernelCount], [1, 1]);
+  const pid = ofSharing.kernel.pid!;
+  await sharing[Symbol.asyncDispose]();
+  await ofSharing.exited;
+  assert.equal(isAlive(pid), false);
+  assert.equal(owner.host.state, 'up');
+  assert.equal((await ofOwner.run({ a: '2' })).done.cells.size, 1);
+});
+
+test('kernels of a host that shares another one are lost when that one ends', async () => {
+  const owner = await startTestHost();
+  await using sharing = await startTestHost({ startZygote: owner.host.share });
+  const kernel = await openKernel(sharing, { a: '1' });
+  await owner[Symbol.asyncDispose]();
+  assert.equal((await kernel.exited).cause, 'kernel_host_lost');
 });

@@ -34,7 +34,7 @@ test('a kernel has the niceness of the settings', async () => {
   await kernel.exited;
 });
 
-test('where Linux groups processes by session, the session of each kernel gives way, also when several start at once', {
+test("where Linux groups processes by session, each kernel's session has low priority, also when several start at once", {
   skip: hasAutogroups ? false : 'this Linux has no autogroups',
 }, async () => {
   const started = Array.from({ length: 6 }, () => new TestKernel(host, { a: '1' }));

@@ -73,7 +73,7 @@ for (const [name, bytes, reason] of [
   });
 }
 
-test('a long frame is parsed between others, in its place, and a broken one ends the connection', async (t) => {
+test('a long frame is parsed between others, in order, and a broken one ends the connection', async (t) => {
   const { path, events, closed } = await listen(t);
   const other = connect(path);
   const long = { op: 'long', text: '"\\ä😀'.repeat(300_000) };
@@ -90,7 +90,7 @@ test('a long frame is parsed between others, in its place, and a broken one ends
   );
 });
 
-test('a frame that may take long is processed without the later frames', async (t) => {
+test('a frame that takes long is processed without the frames after it', async (t) => {
   const mayTakeLong = (value: unknown) => value === 'long';
   const { path, events, closed } = await listen(t, undefined, { ...JSON_FRAMES, mayTakeLong });
   const quick = Array.from({ length: 2000 }, () => encodeFrame(0, 'quick'));
@@ -126,7 +126,7 @@ test('frames that take long to parse are handed over one by one', async (t) => {
   );
 });
 
-/** A socket with a child that has greeted, and everything that the child reads. */
+/** A socket with a child that has connected, and everything that the child reads. */
 async function connectChild(t: TestContext) {
   const { socket, path } = await listen(t);
   const child = connect(path);

@@ -88,7 +88,7 @@ async with cm.get_context() as ctx:
   kernel.kernel.kill();
 });
 
-test('the kernel finds the errors that other code would cause, and changes nothing', async () => {
+test('the kernel finds the errors that other code would cause, without changing anything', async () => {
   const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
   await kernel.run(['b']);
   const found = kernel.next((m) => m.op === 'bridge-judged');
@@ -153,7 +153,7 @@ test('options of the app that marimo does not know keep no notebook from opening
   kernel.kernel.kill();
 });
 
-test('too much memory is an error of the cell, and the kernel lives on', async () => {
+test('running out of memory is an error of the cell, and the kernel lives on', async () => {
   await using limited = await startTestHost({ limits: { memoryBytes: 2 ** 30 } });
   const kernel = await openKernel(limited, { a: 'b = bytearray(2 << 30)', c: '1' });
   const { statuses } = await kernel.run(['a', 'c']);

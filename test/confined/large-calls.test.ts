@@ -39,8 +39,9 @@ print(kept)`,
   kernel.kernel.kill();
 });
 
-test('the kernel counts the values and levels of a call as the server does', async () => {
-  // The call itself has a brace and four commas, and a list has one bracket, and one comma less than items.
+test('the kernel and the server count the values and levels of a call in the same way', async () => {
+  // The call itself has one brace and four commas. A list has one bracket, and one comma less than
+  // items.
   const kernel = await openKernel(host, {
     a: `
 from troupe import channel

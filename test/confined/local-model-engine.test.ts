@@ -25,7 +25,7 @@ const skip =
 
 interface Tiny {
   readonly model: LocalModelProcess;
-  /** Resolves when it was noticed that the process has ended. */
+  /** Resolves when the end of the process was noticed. */
   readonly ended: Promise<void>;
 }
 
@@ -58,7 +58,7 @@ async function tinyModel(t: TestContext, content: Buffer = tinyGguf()): Promise<
 interface Ask {
   readonly maxOutputTokens?: number;
   readonly signal?: AbortSignal;
-  /** Called with everything that was said so far, each time there is more. */
+  /** Called with the whole output so far, each time there is more. */
   readonly onText?: (heard: string) => void;
 }
 
@@ -103,7 +103,7 @@ test('an abort ends the answer of llama.cpp, and the next question is answered',
   assert.equal((await ask(model)).answer.finish, 'length');
 });
 
-test('llama.cpp killed in mid-answer breaks the answer off, and the next question starts it again', {
+test('when llama.cpp is killed during an answer, the answer breaks off, and the next question starts it again', {
   skip,
 }, async (t) => {
   const { model, ended } = await tinyModel(t);

@@ -91,7 +91,7 @@ test('after an abort the model answers the next question', async (t) => {
   assert.deepEqual(await ask(model, 'Hello'), { heard: '64 at tiny.gguf', finish: 'stop' });
 });
 
-test('when a model dies its answer is broken off, and the next question starts it again', async (t) => {
+test('when a model dies its answer breaks off, and the next question starts it again', async (t) => {
   const { model, runDir, ended } = await localModel(t);
   await assert.rejects(ask(model, 'die'), {
     name: 'ModelFailure',

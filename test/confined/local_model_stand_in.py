@@ -1,5 +1,6 @@
-"""Stands in for llama.cpp and keeps the promises of src/confined/python/local_model.py, without a model. It reports the length of its
-key, slowly when asked to, and does not start for a file whose name says so. Asked to `try` an expression, it reports the result."""
+"""Stands in for llama.cpp and behaves as src/confined/python/local_model.py promises, without a
+model. It reports the length of its key, slowly when asked to. It does not start for a file whose
+name says so. When asked to `try` an expression, it reports the result."""
 
 import json
 import os

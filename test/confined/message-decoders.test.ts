@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBoundedJson } from '#src/confined/bounded-json.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
-import { decodeMessage } from '#src/confined/kernel/message-decoders.ts';
+import { decodeMessage, MAX_WIDGETS_CHARS } from '#src/confined/kernel/message-decoders.ts';
 
 const CELL_OP = {
   op: 'cell-op',
@@ -31,7 +31,7 @@ test('a cell-op keeps its members and marks the others as unchanged', () => {
   });
 });
 
-test('one console entry and a list of them are both lists, and an empty list stays empty', () => {
+test('a single console entry and a list of entries both become lists, and an empty list stays empty', () => {
   const entry = { channel: 'stdout', mimetype: 'text/plain', data: 'x', timestamp: 1 };
   const consoles = [entry, [entry, entry], []].map((console) => {
     const message = decodeMessage({ ...CELL_OP, console });
@@ -40,7 +40,7 @@ test('one console entry and a list of them are both lists, and an empty list sta
   assert.deepEqual(consoles, [[entry], [entry, entry], []]);
 });
 
-test('the verdicts of all cells survive names that mean something to JavaScript', () => {
+test('the verdicts of all cells survive cell names that are special in JavaScript', () => {
   const cells = JSON.parse('{"__proto__":["success",false,[]],"b":[null,true,[{"type":"cycle"}]]}');
   const message = decodeMessage({ op: 'bridge-done', seq: 3, type: 'T', error: null, cells });
   assert.deepEqual(message, {
@@ -57,7 +57,7 @@ test('the verdicts of all cells survive names that mean something to JavaScript'
   });
 });
 
-test('a judgement of other code names the errors of each cell', () => {
+test('the check of other code reports the errors of each cell', () => {
   const errors = { a: [], b: [{ type: 'multiple-defs', name: 'x', cells: ['a'] }] };
   const message = decodeMessage({ op: 'bridge-judged', errors });
   assert.deepEqual(message, { op: 'bridge-judged', errors: new Map(Object.entries(errors)) });
@@ -107,7 +107,7 @@ test('a notification without a decoder passes through with its name', () => {
   assert.deepEqual(decodeMessage(fields), { op: 'other', name: 'datasets', fields });
 });
 
-test('names and types of the columns of a table have at most half a million characters, and so have its rows', () => {
+test("the names and types of a table's columns have at most half a million characters, and so have its rows", () => {
   const limit = 512 * 1024;
   const output = { channel: 'output', mimetype: 'text/html', data: '', timestamp: 1 };
   const decode = (names: readonly string[], rows: readonly unknown[][]) => {
@@ -154,6 +154,12 @@ test('the reason of a failure or of a missing output is kept up to a length', ()
       reason: `${reason}…`,
     },
   );
+});
+
+test('the state of widgets is taken up to its limit', () => {
+  const widgets = 'x'.repeat(MAX_WIDGETS_CHARS);
+  assert.deepEqual(decodeMessage({ op: 'bridge-widgets', widgets }), { op: 'bridge-widgets', widgets });
+  assert.throws(() => decodeMessage({ op: 'bridge-widgets', widgets: `${widgets}x` }), ShapeError);
 });
 
 test('a known message of another shape is refused', () => {

@@ -1,12 +1,16 @@
 /**
- * Notebook code that connects to the sockets of other kernels before those do, where no namespace keeps it from them. Here
- * kernels are not confined at all, so it can do no less than in any other set-up.
+ * Notebook code connects to the sockets of other kernels before these kernels do, where no
+ * namespace prevents it. Here kernels are not confined at all, so in every other set-up such code
+ * can do at most as much.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openKernel, startTestHost, TestKernel } from './kernel-fixture.ts';
 
-/** Connects to every socket of the server that the system names, several times, and sends something or nothing. */
+/**
+ * Connects to every socket of the server that the system lists, several times, and sends bytes or
+ * nothing.
+ */
 const takeAll = (folder: string) => `
 import socket, threading, struct
 taken, refused = [], 0

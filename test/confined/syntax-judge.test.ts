@@ -1,23 +1,35 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
-import { SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
+import { MAX_SHARED_CHARS, SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
 import { descendants, eventually, type ProcessFact } from '#test/support/processes.ts';
 import { startTestHost, type TestHost } from './kernel-fixture.ts';
 
-async function startJudge(t: TestContext): Promise<{ judge: SyntaxJudge; host: TestHost }> {
+async function startJudge(
+  t: TestContext,
+): Promise<{ judge: SyntaxJudge; host: TestHost; long: (readonly string[])[] }> {
+  const long: (readonly string[])[] = [];
   const host = await startTestHost();
   t.after(() => host[Symbol.asyncDispose]());
-  const judge = new SyntaxJudge(host.host);
+  const judge = new SyntaxJudge(host.host, (codes, workspaceId) => {
+    long.push(codes);
+    return host.host.checkSyntax(codes, `/files/of/${workspaceId}`);
+  });
   t.after(() => judge[Symbol.dispose]());
-  return { judge, host };
+  return { judge, host, long };
 }
 
 /** The processes of the kernel host: guardian, zygote and their children. */
 function hostProcesses(): ProcessFact[] {
-  return descendants(process.pid).filter(({ pid }) =>
-    readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('zygote.py'),
-  );
+  return descendants(process.pid).filter(({ pid }) => commandOf(pid).includes('zygote.py'));
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return ''; // it has ended
+  }
 }
 
 const CODES: Readonly<Record<string, boolean>> = {
@@ -36,17 +48,17 @@ const CODES: Readonly<Record<string, boolean>> = {
   'x = "\0"': false,
 };
 
-test('code parses exactly when Python says so', async (t) => {
+test('the parser accepts exactly the code that Python accepts', async (t) => {
   const { judge } = await startJudge(t);
   for (const [code, parses] of Object.entries(CODES)) {
-    assert.equal(await judge.allParse([code]), parses, JSON.stringify(code));
-    assert.equal(await judge.allParse(['ok = 1', code]), parses, JSON.stringify(code));
+    assert.equal(await judge.allParse([code], 'ws_a'), parses, JSON.stringify(code));
+    assert.equal(await judge.allParse(['ok = 1', code], 'ws_a'), parses, JSON.stringify(code));
   }
 });
 
 test('the parsing process has given up all unneeded rights', async (t) => {
   const { judge } = await startJudge(t);
-  assert.equal(await judge.allParse(['x = "\\N{BULLET}"']), true);
+  assert.equal(await judge.allParse(['x = "\\N{BULLET}"'], 'ws_a'), true);
   const deepest = hostProcesses().at(-1)!;
   const status = readFileSync(`/proc/${deepest.pid}/status`, 'latin1');
   for (const line of ['NoNewPrivs:\t1', 'Seccomp:\t2', `CapEff:\t${'0'.repeat(16)}`])
@@ -55,10 +67,10 @@ test('the parsing process has given up all unneeded rights', async (t) => {
 
 test('a notebook that was checked before is answered at once', async (t) => {
   const { judge } = await startJudge(t);
-  assert.equal(await judge.allParse(['x = 1', 'y = 2']), true);
-  assert.equal(judge.allParse(['y = 2', 'x = 1', '']), true);
-  assert.equal(await judge.allParse(['x = (']), false);
-  assert.equal(judge.allParse(['never seen', 'x = (']), false);
+  assert.equal(await judge.allParse(['x = 1', 'y = 2'], 'ws_a'), true);
+  assert.equal(judge.allParse(['y = 2', 'x = 1', ''], 'ws_a'), true);
+  assert.equal(await judge.allParse(['x = ('], 'ws_a'), false);
+  assert.equal(judge.allParse(['never seen', 'x = ('], 'ws_a'), false);
 });
 
 test('code that breaks the parser does not parse, and the next question is answered', async (t) => {
@@ -69,23 +81,23 @@ test('code that breaks the parser does not parse, and the next question is answe
     `${'['.repeat(90)}${']'.repeat(90)}`,
   ];
   const answers = await Promise.all([
-    ...hostile.map((code) => judge.allParse([code])),
-    judge.allParse(['fine = 1']),
+    ...hostile.map((code) => judge.allParse([code], 'ws_a')),
+    judge.allParse(['fine = 1'], 'ws_a'),
   ]);
   assert.deepEqual(answers, [false, false, true, true]);
 });
 
-test('a question during which the kernel host dies is asked of its successor', async (t) => {
+test('a question that is lost with the kernel host is sent to its successor', async (t) => {
   const { judge } = await startJudge(t);
-  assert.equal(await judge.allParse(['x = 1']), true);
+  assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
   const processes = hostProcesses();
   process.kill(processes.at(-1)!.pid, 'SIGSTOP');
-  const answers = Promise.all([judge.allParse(['y = 1']), judge.allParse(['y = ('])]);
+  const answers = Promise.all([judge.allParse(['y = 1'], 'ws_a'), judge.allParse(['y = ('], 'ws_a')]);
   process.kill(processes[0]!.pid, 'SIGKILL');
   assert.deepEqual(await answers, [true, false]);
 });
 
-test('a kernel host that hangs does not keep questions waiting without an answer', async (t) => {
+test('questions are answered even when a kernel host hangs', async (t) => {
   const { judge } = await startJudge(t);
   const [, zygote] = await eventually('the judge is there before it is asked', () => {
     const processes = hostProcesses();
@@ -93,13 +105,79 @@ test('a kernel host that hangs does not keep questions waiting without an answer
   });
   process.kill(zygote!.pid, 'SIGSTOP');
   t.after(() => process.kill(zygote!.pid, 'SIGCONT'));
-  assert.equal(await judge.allParse(['x = 1']), true);
+  assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
 });
 
 test('a closed judge returns false for notebooks that it has not judged', async (t) => {
   const { judge } = await startJudge(t);
-  const asked = judge.allParse(['x = 1']);
+  const asked = judge.allParse(['x = 1'], 'ws_a');
   judge[Symbol.dispose]();
   assert.equal(await asked, false);
-  assert.equal(await judge.allParse(['y = 1']), false);
+  assert.equal(await judge.allParse(['y = 1'], 'ws_a'), false);
+});
+
+/** Processes of the kernel host that judge syntax. */
+function judges(): ProcessFact[] {
+  return hostProcesses().filter(({ name }) => name === 'troupe-syntax');
+}
+
+test('a workspace with many questions does not keep others waiting: they take turns', async (t) => {
+  const { judge } = await startJudge(t);
+  assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
+  const [child] = judges();
+  process.kill(child!.pid, 'SIGSTOP');
+  const order: string[] = [];
+  const ask = async (name: string, workspaceId: string) => {
+    assert.equal(await judge.allParse([`${name} = 1`], workspaceId), true);
+    order.push(name);
+  };
+  const many = Array.from({ length: 5 }, (_, i) => ask(`many${i}`, 'ws_a'));
+  const neighbours = [ask('first', 'ws_b'), ask('second', 'ws_c'), ask('third', 'ws_b')];
+  process.kill(child!.pid, 'SIGCONT');
+  await Promise.all([...many, ...neighbours]);
+  assert.deepEqual(order, ['many0', 'many1', 'first', 'second', 'many2', 'third', 'many3', 'many4']);
+});
+
+test('a workspace may have so many questions waiting, and one more is refused', async (t) => {
+  const { judge } = await startJudge(t);
+  const answers = Array.from({ length: 1 + 1024 }, (_, i) => judge.allParse([`x${i} = 1`], 'ws_a'));
+  await assert.rejects(async () => judge.allParse(['more = 1'], 'ws_a'), { code: 'unavailable' });
+  assert.equal(await judge.allParse(['neighbour = 1'], 'ws_b'), true);
+  assert.ok((await Promise.all(answers)).every(Boolean));
+});
+
+test('code with more characters than one process judges for all has a process of its workspace', async (t) => {
+  const { judge, long } = await startJudge(t);
+  const ofLength = (length: number) => `x = "${'y'.repeat(length - 6)}"`;
+  assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS)], 'ws_a'), true);
+  assert.equal(long.length, 0);
+  const before = judges().map(({ pid }) => pid);
+  process.kill(before[0]!, 'SIGSTOP');
+  assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS + 1)], 'ws_a'), true);
+  assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS - 4), 'y = ('], 'ws_a'), false);
+  assert.deepEqual(
+    long.map((codes) => codes.length),
+    [1, 2],
+  );
+  await eventually('they are gone', () => (judges().length === before.length ? true : undefined));
+  process.kill(before[0]!, 'SIGCONT');
+});
+
+test('long code that takes more memory than the processes of a workspace have together does not parse', async (t) => {
+  const code = `x = [${'1,'.repeat(2 ** 18)}]`; // some 250 MiB as a tree
+  for (const [limitMib, parses] of [
+    [700, true],
+    [230, null],
+  ] as const) {
+    const host = await startTestHost({ limits: { memoryBytes: limitMib * 2 ** 20 } });
+    t.after(() => host[Symbol.asyncDispose]());
+    const answer = await host.host.checkSyntax([code], '/files');
+    assert.equal(answer === null || answer[0] === false ? null : answer[0], parses, `${limitMib} MiB`);
+  }
+});
+
+test('good code that was checked together with code that breaks the parser is checked again', async (t) => {
+  const { judge } = await startJudge(t);
+  assert.equal(await judge.allParse(['good = 1', `x = ${'-'.repeat(60_000)}1`], 'ws_a'), false);
+  assert.equal(await judge.allParse(['good = 1'], 'ws_b'), true);
 });

@@ -27,7 +27,7 @@ test('the page of the API lists operations, sends a request with a token, and as
   assert.ok(!kept.includes(OWNER.token), 'the page keeps no token');
 });
 
-test('the files of the page can be cached for ever, the page itself is asked for, and links reach it with a slash', async () => {
+test('the files of the page can be cached for ever, the page itself is revalidated, and links reach it with a slash', async () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(`${server.baseUrl}${path}`, { headers, redirect: 'manual' });
   const page = await get('/docs');

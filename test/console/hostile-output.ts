@@ -5,7 +5,10 @@ import type { TestContext } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import type { Stage } from './stage.ts';
 
-/** Each calls `hit`, in the page or where the frame could reach it, or asks another host. */
+/**
+ * Attacks. Each one calls `hit`, in the page or in a place that the frame could reach, or sends a
+ * request to another host.
+ */
 const attacks = (elsewhere: string) =>
   [
     '<script>parent.hit?.("script"); top.hit?.("script")</script>',
@@ -96,7 +99,8 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
   assert.deepEqual(await page.evaluate('window.hits'), []);
   assert.equal(new URL(page.url()).hash, '#/ws_home/sessions');
   assert.equal(connections, 0, 'nothing was asked of another host');
-  // The page reports each request that the policy of the frame has blocked as an error, and reports no other error.
+  // The page reports as an error each request that the policy of the frame has blocked, and reports
+  // no other error.
   assert.deepEqual(
     complaints.filter((one) => !/violates the (following|document's) Content Security Policy/.test(one)),
     [],

@@ -76,6 +76,42 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await page.close();
   });
 
+  await t.test(
+    'a person who has signed in with the browser needs no token, and signs out of both',
+    async () => {
+      const { page: home } = await browser.openPath(server, '/sign-in?to=%2Fconsole%23%2Fws_home%2Fruns');
+      await home.getByLabel('Access token').fill(server.owner.token);
+      await home.getByRole('button', { name: 'Sign in', exact: true }).click();
+      await home.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+      const { page, complaints } = await browser.open(server);
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      await page.getByRole('heading', { name: 'Running longest' }).waitFor();
+      assert.deepEqual(complaints, []);
+      await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+      await page.waitForURL(`${server.baseUrl}/sign-in`);
+      await home.reload();
+      await home.getByRole('link', { name: 'sign in with this browser' }).click();
+      await home.waitForURL(/\/sign-in\?to=%2Fconsole%23/);
+      await Promise.all([home.close(), page.close()]);
+    },
+  );
+
+  await t.test(
+    'the session of the browser that ends elsewhere ends in the console, which says so',
+    async () => {
+      const { page: home } = await browser.openPath(server, '/sign-in?to=%2Fconsole');
+      await home.getByLabel('Access token').fill(server.owner.token);
+      await home.getByRole('button', { name: 'Sign in', exact: true }).click();
+      await home.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      const out = await home.evaluate<number>(
+        "fetch('/sign-out', { method: 'POST' }).then(({ status }) => status)",
+      );
+      assert.equal(out, 200);
+      await home.getByText('You have signed out, or your session has ended.').waitFor();
+      await home.close();
+    },
+  );
+
   await t.test('the next user of a tab sees no data that only the user before may see', async () => {
     const busy = await openNotebook(server, { loop: 'while True: pass' });
     const run = await busy.submit([]);

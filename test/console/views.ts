@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import type { Locator } from 'playwright-core';
+import { notebookIn } from '#test/support/browser.ts';
+import { addMember } from '#test/support/members.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import type { Stage } from './stage.ts';
@@ -102,6 +105,43 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
   });
 
   await t.test(
+    'open shows the page of a notebook in a new tab, from the list and from the session',
+    async () => {
+      const inNewTab = async (button: Locator) => {
+        const opening = browser.context.waitForEvent('page');
+        await button.click();
+        const tab = await opening;
+        await tab.waitForURL(`${server.baseUrl}/n/${loop.id}/`);
+        await notebookIn(tab).locator('.cm-content').getByText('tick').first().waitFor();
+        assert.equal(await tab.evaluate('window.opener'), null);
+        await tab.close();
+      };
+      const button = { name: 'Open', exact: true };
+      await inNewTab(page.getByRole('button', button));
+      await open('sessions');
+      await inNewTab(page.getByRole('row').filter({ hasText: 'The loop' }).getByRole('button', button));
+      await page.getByRole('link', { name: 'The loop' }).click();
+    },
+  );
+
+  await t.test(
+    'a notebook that may not be opened closes the new tab again and names the reason',
+    async () => {
+      const stranger = await openNotebook(server, { a: '1' }, { title: 'Closed to viewers' });
+      await stranger.close();
+      const viewer = await addMember(server, 'viewer-of-pages', 'viewer');
+      const hash = `#/ws_home/sessions/${stranger.id}`;
+      const { page: looking } = await browser.signIn(server, hash, { token: viewer.token });
+      const opening = browser.context.waitForEvent('page');
+      await looking.getByRole('button', { name: 'Open', exact: true }).click();
+      const tab = await opening;
+      await looking.getByRole('alert').filter({ hasText: 'role_too_low' }).waitFor();
+      assert.equal(tab.isClosed(), true);
+      await looking.close();
+    },
+  );
+
+  await t.test(
     'hibernating a busy session is refused with the reason, and cancelling its run ends it',
     async () => {
       await page.getByRole('button', { name: 'Hibernate' }).click();
@@ -127,6 +167,21 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.equal((await client.actor('notebook-session', loop.id)).path, 'dormant');
     await page.getByRole('button', { name: 'Wake' }).click();
     await state.getByText('live.ready').waitFor();
+  });
+
+  await t.test('the page of a notebook lists its versions with their authors, and restores one', async () => {
+    const versions = await openNotebook(server, { a: '"first"' }, { title: 'Versions' });
+    await versions.close();
+    const bob = await addMember(server, 'bob-of-versions', 'editor');
+    const { updatedAt: expectedUpdatedAt } = versions.notebook;
+    await bob.client.notebooks.update(versions.id, { expectedUpdatedAt, title: 'Changed' });
+    await open(`sessions/${versions.id}`);
+    await page.getByText('2 versions, the last change by bob-of-versions').click();
+    await page.getByText('bob-of-versions: Changed, 1 cell (current)').waitFor();
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('3 versions').waitFor();
+    assert.equal((await client.notebooks.get(versions.id)).title, 'Versions');
   });
 
   await t.test('a run shows its outputs for people, and the reason of its failure', async () => {

@@ -1,6 +1,6 @@
 /**
- * The first steps of a server: it disables the debugger, closes the descriptors of its launcher, and reports those that it cannot
- * close.
+ * The first steps of a server: it disables the debugger, closes the descriptors that it inherited
+ * from its launcher, and reports those that it cannot close.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -97,8 +97,8 @@ test('SIGUSR1 opens no debugger in a server and does not end it', async (t) => {
 
 test('a debugger that SIGUSR1 opens while the server is being loaded is closed again', async (t) => {
   const server = start(t, 'exec $SERVER');
-  // Before Node.js has set itself up, the signal ends the program. After that, the test sends it as often as possible until the
-  // server is ready.
+  // Before Node.js has set itself up, the signal ends the program. From then on the test sends it
+  // as often as possible until the server is ready.
   await eventually('Node.js handles the signal', () => {
     const caught = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${server.child.pid}/status`, 'latin1'))?.[1];
     const isNode = readFileSync(`/proc/${server.child.pid}/comm`, 'latin1').startsWith('node');
@@ -109,7 +109,7 @@ test('a debugger that SIGUSR1 opens while the server is being loaded is closed a
   await assertClosed(server);
 });
 
-test('a debugger that the environment asks for is closed', async (t) => {
+test('a debugger that the environment requests is closed', async (t) => {
   await assertClosed(start(t, 'exec $SERVER', { NODE_OPTIONS: '--inspect=127.0.0.1:0' }));
 });
 
@@ -123,7 +123,7 @@ test('descriptors that the launcher of a server left open are closed in the serv
   );
 });
 
-test('a server warns when its parent process shows its keys to others', async (t) => {
+test("a server warns when its parent process exposes the server's keys to others", async (t) => {
   const warned = (server: Started) => server.log.filter(({ launcher }) => launcher !== undefined);
   const key = { OPENAI_API_KEY: 'sk-canary-of-the-launcher' };
   const exposed = start(t, '$SERVER; true', key);

@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Returns how many MiB the results of `make` hold for twenty numbers. */
+/** Returns how many MiB of memory the results of `make` for twenty numbers keep. */
 function heldMib(make: (n: number) => string): number {
   collect();
   const before = process.memoryUsage().heapUsed;
@@ -21,13 +21,13 @@ function heldMib(make: (n: number) => string): number {
 
 const longText = (n: number) => Buffer.alloc(2 * MIB, 'x').toString('latin1') + n;
 
-test('a part that is cut from a text does not hold the whole text', () => {
+test('a part cut from a text does not keep the whole text in memory', () => {
   const flat = (n: number) => JSON.parse(JSON.stringify(longText(n))) as string;
   assert.ok(heldMib((n) => flat(n).slice(5, 100)) > 30, 'which is what a slice does');
   assert.ok(heldMib((n) => cutText(flat(n), 5, 100)) < 5);
 });
 
-test('a text that was joined from many is one piece', () => {
+test('a text that was joined from many is one flat string', () => {
   const joined = () => {
     let text = '';
     for (let n = 0; n < 50_000; n++) text += 'x';
@@ -37,7 +37,7 @@ test('a text that was joined from many is one piece', () => {
   assert.ok(heldMib(() => compactText(joined())) < 5);
 });
 
-test('a cut text equals a slice, halves of pairs included', () => {
+test('a cut text equals a slice, even where it splits a surrogate pair', () => {
   const text = 'ab😀c';
   for (let start = 0; start <= text.length; start++)
     for (let end = start; end <= text.length + 1; end++)

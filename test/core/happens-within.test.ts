@@ -31,7 +31,7 @@ test('a condition not met in time resolves with false, and the watch ends', asyn
   assert.ok(released());
 });
 
-test('a signal ends the wait, and one that has aborted does not let it begin', async (t) => {
+test('a signal ends the wait, and an aborted one prevents it', async (t) => {
   const { controller, waiting, released } = watched(t);
   controller.abort();
   assert.equal(await waiting, false);

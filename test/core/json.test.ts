@@ -88,7 +88,7 @@ test('a step reads a bounded part, and limits hold across steps', () => {
   assert.ok(steps > 20 * 3, `${steps} steps`);
 });
 
-test('pieces of long work share the turns, and let other work run between them', async () => {
+test('several pieces of long work share the turns, and let other work run between them', async () => {
   let turns = 0;
   let isOver = false;
   const count = () => {
@@ -115,7 +115,7 @@ test('pieces of long work share the turns, and let other work run between them',
   await assert.rejects(inSlices(failing()), /it failed/);
 });
 
-test('long text is UTF-8 in pieces, at whichever character it is cut', async () => {
+test('long text becomes UTF-8 in pieces, wherever it is cut', async () => {
   for (let round = 0; round < 10; round++) {
     const text = randomText() + '😀'.repeat(140_000) + randomText();
     assert.ok((await inSlices(encodeUtf8(text))).equals(Buffer.from(text)));

@@ -22,13 +22,13 @@ function withOutput(body: string) {
   });
 }
 
-test('lines arrive whole and in order, also those that are flushed after lines in the background', async (t) => {
+test('lines arrive whole and in order, even when some are flushed and some written in the background', async (t) => {
   const path = join(temporaryDirectory(t), 'log');
   const fd = openSync(path, 'w');
   const output = new LogOutput(fd);
   for (let n = 0; n < 5; n++) output.write(`${n}\n`);
   output.flushSync();
-  // The first line is written by another thread, which may not have come to it yet.
+  // The first line is written by another thread, which may not have begun yet.
   const lines = () => readFileSync(path, 'utf8').split('\n').sort();
   await eventually('every line is in the file', () => lines().length >= 6);
   closeSync(fd);

@@ -76,7 +76,7 @@ test('a request shows only the permitted members', () => {
   ]);
 });
 
-test('no canary is written, wherever it is in the fields', () => {
+test('no planted secret is written, wherever it is in the fields', () => {
   const { log, written } = capture('info', [new Secret(CANARY)]);
   const named = {
     authorization: `Bearer ${CANARY}`,

@@ -20,7 +20,8 @@ test('a folder is created with its parents, and an existing folder is kept', (t)
 });
 
 test('a folder below /proc is an error, and does not hang', { skip: process.platform !== 'linux' }, () => {
-  // Runs in a process of its own, because a call that never returns would also block the time limit of a test.
+  // Runs in a separate process, because a call that never returned would also block the time limit
+  // of a test.
   const module = new URL('../../src/core/make-folder.js', import.meta.url).href;
   const script = `
     const { makeFolder } = await import(${JSON.stringify(module)});

@@ -42,7 +42,7 @@ test('the next call waits for the end of the last one', async () => {
   await eventually('it was done again', () => count === 2);
 });
 
-test('a hurry skips the gap, and does nothing without a request', async () => {
+test('a hurried call skips the gap, and does nothing without a request', async () => {
   let count = 0;
   using pace = new Pace(LONG_MS, () => void count++);
   pace.hurry();

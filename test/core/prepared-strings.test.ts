@@ -12,7 +12,7 @@ const stepsOf = (steps: Iterator<unknown>) => {
 };
 const textOf = (value: unknown) => Buffer.concat(atOnce(writeJson(value))).toString();
 
-test('an encoded string stands for its value, in arrays and objects', () => {
+test('an encoded string replaces its value, in arrays and objects', () => {
   const list = new EncodedJson([Buffer.from('[1,'), Buffer.from('2]')]);
   assert.equal(
     textOf({ before: 'x', list, many: [list, null, list] }),

@@ -6,10 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { showSourcePlaces } from '#src/core/source-places.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
-/** Says that all of the first line comes from line 3 of `thing.ts`. */
+/** Maps the whole first line to line 3 of `thing.ts`. */
 const MAP = { version: 3, sources: ['thing.ts'], names: [], mappings: 'AAEA' };
 
-test('a stack trace names the place in the source where there is a map, and otherwise the compiled file', async (t) => {
+test('a stack trace names the place in the source if there is a source map, and otherwise the compiled file', async (t) => {
   const { prepareStackTrace } = Error;
   t.after(() => {
     Error.prepareStackTrace = prepareStackTrace;

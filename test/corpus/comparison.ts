@@ -7,19 +7,32 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
 import { startServer } from '#test/support/server-fixture.ts';
-import { type CorpusNotebook, findCorpus } from './corpus.ts';
+import { type CorpusNotebook, findCorpus, PYTHON } from './corpus.ts';
 import { DIFFERENCES, LEFT_OUT } from './differences.ts';
 import { type Runner, startMarimoRunner } from './marimo-runner.ts';
 import { MEMBERS, type ShownCell } from './shown-cell.ts';
 import { troupeRunner } from './troupe-runner.ts';
 
-/** Makes a test of each notebook of the corpus whose name matches, and one of the entries about them in the tables. */
-export async function compareWithMarimo(matches: RegExp, atLeast: number): Promise<void> {
-  const corpus = findCorpus().filter(({ name }) => matches.test(name));
+/** Notebooks, and the interpreter that runs them. */
+export interface Corpus {
+  readonly python: string;
+  readonly notebooks: readonly CorpusNotebook[];
+}
+
+/**
+ * Makes a test of each notebook of the corpus whose name matches, and one of the table entries
+ * about these notebooks.
+ */
+export async function compareWithMarimo(
+  matches: RegExp,
+  atLeast: number,
+  { python, notebooks }: Corpus = { python: PYTHON, notebooks: findCorpus() },
+): Promise<void> {
+  const corpus = notebooks.filter(({ name }) => matches.test(name));
   const compared = corpus.filter(({ name }) => !(name in LEFT_OUT));
-  const ours = troupeRunner(await startServer(test, { TROUPE_PRELOAD: 'true' }));
-  // Each side goes through the corpus by itself: neither waits for the other.
-  const [theirs, mine] = [inTurn(compared, startMarimoRunner(test)), inTurn(compared, ours)];
+  const ours = troupeRunner(await startServer(test, { TROUPE_PRELOAD: 'true', TROUPE_PYTHON: python }));
+  // Each side goes through the corpus on its own, and does not wait for the other.
+  const [theirs, mine] = [inTurn(compared, startMarimoRunner(test, python)), inTurn(compared, ours)];
 
   test(`there are at least ${atLeast} such notebooks, and the tables name no others`, () => {
     assert.ok(compared.length >= atLeast, `${compared.length}`);
@@ -51,7 +64,7 @@ function compareCells(name: string, expected: readonly ShownCell[], actual: read
   }
 }
 
-/** Runs notebooks, one after the other. Returns their outputs to come, by name. */
+/** Runs notebooks, one after the other. Returns promises of their outputs, by name. */
 function inTurn(notebooks: readonly CorpusNotebook[], run: Runner) {
   const shown = new Map<string, Promise<readonly ShownCell[]>>();
   let last: Promise<unknown> = Promise.resolve();

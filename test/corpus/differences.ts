@@ -38,6 +38,15 @@ export const DIFFERENCES: Readonly<Record<string, readonly Difference[]>> = {
   'snippets/polars-4.py': [{ cell: 1, members: ['outputs'], reason: RANDOM }],
   'snippets/polars-7.py': [{ cell: 1, members: ['outputs'], reason: RANDOM }],
   'snippets/polars-9.py': [{ cell: 1, members: ['outputs'], reason: RANDOM }],
+  'documentation/bokeh-model-structure.py': [{ cell: 4, members: ['outputs'], reason: RANDOM }],
+  'own/ipython-display.py': [
+    {
+      cell: 7,
+      members: ['outputs'],
+      reason:
+        'IPython lets _repr_json_ return its data with metadata. marimo shows both as a list, here it is the data.',
+    },
+  ],
 };
 
 /** Notebooks of the installed package that are not run, and why. */

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { unbundle } from '#src/runs/run-output.ts';
 import type { Owner } from '#test/support/server-fixture.ts';
-import { type CorpusNotebook, PYTHON } from './corpus.ts';
+import type { CorpusNotebook } from './corpus.ts';
 import { comparable, type Shown, type ShownCell } from './shown-cell.ts';
 
 const RUNNER = fileURLToPath(new URL('../../../test/corpus/marimo_runner.py', import.meta.url));
@@ -33,10 +33,10 @@ const OPENED = ['own/without-marimo.py'];
 export type Runner = (notebook: CorpusNotebook) => Promise<readonly ShownCell[]>;
 
 /** Starts marimo's runner, which ends with the owner. */
-export function startMarimoRunner(owner: Owner): Runner {
+export function startMarimoRunner(owner: Owner, python: string): Runner {
   const base = mkdtempSync(join(tmpdir(), 'troupe-corpus-'));
   const { PATH = '' } = process.env;
-  const child = spawn(PYTHON, ['-I', RUNNER], {
+  const child = spawn(python, ['-I', RUNNER], {
     env: { PATH, LANG: 'C.UTF-8', HOME: base },
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -8,6 +8,7 @@ would keep them as virtual files).
     stdout  {"name", "cells": [{"id", "name", "code", "status", "output", "console"}]}   or {"name", "error"}
 """
 
+import importlib.util
 import json
 import os
 import queue
@@ -75,6 +76,7 @@ def run(path, folder, opens, send):
     def report():
         if not notifications.ended.wait(LIMIT_S):
             send({"error": f"it did not end within {LIMIT_S} s"})
+            os._exit(0)
         send({"cells": list(describe(requests, cells.names(), notifications.received))})
         os._exit(0)
 
@@ -170,7 +172,9 @@ def main():
     import marimo  # noqa: F401
 
     for name in PRELOADED.split():
-        __import__(name)
+        # where there are widgets, altair imports IPython, whose `display` marimo has to replace first
+        if name != "altair" or importlib.util.find_spec("anywidget") is None:
+            __import__(name)
     for line in sys.stdin:
         order = json.loads(line)
         print(json.dumps({"name": order["name"], **fork(order)}), flush=True)

@@ -24,14 +24,20 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
   [/\/[^\s"'<>&]*\/(site-packages|python3\.\d+)\//g, '<$1>/'],
   [/0x[0-9a-f]{6,}/g, '0x…'],
   [/^\[[WE] \d{6} \d\d:\d\d:\d\d /gm, '[<time> '],
-  // Where marimo's front end writes a link to a cell, we write its name.
+  // Where marimo's front end makes a link to a cell, the server writes the cell's name.
   [/(defined in |name in |\): )(the cell \w+)?$/, '$1<cell>'],
-  // Footnotes are numbered through all texts that a process has made.
+  // The time in summaries of statsmodels.
+  [/(\bTime:(?:<[^>]*>|\s)*)\d\d:\d\d:\d\d/g, '$1<time>'],
+  // Footnotes are numbered consecutively through all texts of a process.
   [/\bfn(ref)?:\d+-/g, 'fn$1:'],
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
+  [/\b[0-9a-f]{32}\b/g, '<uuid>'],
 ];
 
-/** Returns the cell with everything replaced that differs from run to run: paths, addresses, random ids. */
+/**
+ * Returns the cell with all parts replaced that differ from run to run: paths, addresses, random
+ * ids.
+ */
 export function comparable(cell: ShownCell, folder: string): ShownCell {
   const text = JSON.stringify(cell, (_, value) =>
     typeof value === 'string' ? plain(value.replaceAll(folder, '<folder>')) : value,

@@ -1,4 +1,4 @@
-/** The most that one statement may take of an embedded database at once. */
+/** The limits of memory and size for one statement on an embedded database. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ writeSqlite(at('a.sqlite'), 'CREATE TABLE kept (id INTEGER)');
 writeDuckdb(at('a.duckdb'));
 writeFileSync(at('a.csv'), 'id\n1\n');
 
-/** How each of them makes a text of that many bytes. */
+/** The expression with which each database makes a text of that many bytes. */
 const KINDS = {
   sqlite: { path: 'a.sqlite', text: (bytes: number) => `replace(hex(zeroblob(${bytes})), '00', 'x')` },
   duckdb: { path: 'a.duckdb', text: (bytes: number) => `repeat('x', ${bytes})` },

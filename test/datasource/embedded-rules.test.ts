@@ -1,4 +1,7 @@
-/** Refusals by the databases themselves, without any confinement, also after a folder was moved. */
+/**
+ * The databases themselves refuse statements, without any confinement, even after a folder was
+ * moved.
+ */
 import assert from 'node:assert/strict';
 import {
   existsSync,
@@ -27,7 +30,7 @@ import { ask } from './probe-fixture.ts';
 
 const SECRET = 'what nobody may read';
 
-/** A workspace's folder, and a folder of others next to it. */
+/** A workspace's folder, and the folder of another workspace next to it. */
 function fixture(owner: Owner, start: typeof startEngine) {
   const base = mkdtempSync(join(tmpdir(), 'troupe-rules-'));
   owner.after(async () => rmSync(base, { recursive: true, force: true }));
@@ -58,7 +61,7 @@ const PLACES = [
 
 for (const readOnly of [false, true]) {
   const who = readOnly ? 'an agent' : 'a notebook';
-  test(`without confinement the databases refuse ${who} every statement that reaches beyond them`, async (t) => {
+  test(`without confinement the databases still refuse ${who} every statement that reaches beyond them`, async (t) => {
     const { folder, outside, open, paths } = fixture(t, startUnconfined);
     plantDatabases(folder, paths);
     const before = readdirSync(folder).sort();
@@ -115,7 +118,7 @@ test('no statement of an agent changes a database', async (t) => {
 
 for (const start of [startEngine, startUnconfined]) {
   const how = start === startEngine ? 'confined' : 'not confined';
-  test(`a journal stays in the folder of its database when that is moved during a statement: ${how}`, async (t) => {
+  test(`a journal stays in its database's folder when that is moved during a statement: ${how}`, async (t) => {
     const { folder, outside, open } = fixture(t, start);
     const [place, moved] = [join(folder, 'place'), join(folder, 'moved')];
     mkdirSync(place);
@@ -125,7 +128,7 @@ for (const start of [startEngine, startUnconfined]) {
     const session = open('sqlite', 'place/a.sqlite');
     assert.deepEqual((await ask(session, 'SELECT count(*) FROM t', { readOnly: false })).rows, [[20_000]]);
     const stop = new AbortController();
-    // The first part takes its time before anything is written, the second one while it writes.
+    // The first part takes long before anything is written, the second one while it writes.
     const slow = `${numbers.replace('20000', '3000000')} UPDATE t SET x = x + (SELECT count(*) FROM n) + (SELECT count(*) FROM t AS u WHERE u.x > t.x)`;
     const statement = ask(session, slow, { readOnly: false, signal: stop.signal });
     const ended = statement.catch((error: unknown) => error);
@@ -142,7 +145,7 @@ for (const start of [startEngine, startUnconfined]) {
   });
 }
 
-/** Whether a process has reserved the file, as this machine's list of locks has it. */
+/** Returns whether a process has reserved the file, according to this machine's list of locks. */
 function isLockedForWriting(path: string): boolean {
   const { ino } = statSync(path);
   return new RegExp(`WRITE .*:${ino} `).test(readFileSync('/proc/locks', 'utf8'));

@@ -47,7 +47,7 @@ function workspace(owner: Owner) {
 /** Databases for the tests that change nothing. */
 const shared = workspace({ after });
 
-test('databases and files of the workspace work, and a test leaves nothing behind', async () => {
+test('databases and files of the workspace can be queried, and a test leaves nothing behind', async () => {
   const { probe, at } = shared;
   const before = [readdirSync(at()), readdirSync(at('data'))];
   const connections = [
@@ -65,7 +65,7 @@ test('databases and files of the workspace work, and a test leaves nothing behin
   assert.deepEqual([readdirSync(at()), readdirSync(at('data'))], before);
 });
 
-test('a missing file and one outside of the workspace get the same answer', async () => {
+test('a missing file and a file outside of the workspace get the same response', async () => {
   const { probe, at } = shared;
   const connections = [
     ...['none.sqlite', 'data', 'data/secret.sqlite', 'way-out/secret.sqlite', 'data/none/x'].map((path) => ({
@@ -245,7 +245,7 @@ test('statements reach no other file, and change nothing', async () => {
   assert.deepEqual(readdirSync(at()), before);
 });
 
-test('a database file cannot be read as a file, so a link in its place leads nowhere', async () => {
+test('a database file cannot be read as a file, and a link in its place is not followed', async () => {
   const { open, at } = shared;
   const session = await open({ kind: 'duckdb', path: 'shop.duckdb' });
   assert.deepEqual((await ask(session, 'SELECT id FROM item')).rows, [[1]]);
@@ -271,7 +271,7 @@ for (const [kind, path, sql] of [
   ],
   ['duckdb', 'shop.duckdb', 'SELECT count(*) FROM range(1000000000) a, range(1000000000) b'],
 ] as const) {
-  test(`a statement of ${kind} that never ends is cut, and the session goes on`, async () => {
+  test(`an endless statement of ${kind} is ended, and the session continues`, async () => {
     const session = await shared.open({ kind, path });
     assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
     const stop = new AbortController();
@@ -302,7 +302,7 @@ test('data written between two queries are seen by the second', async (t) => {
   assert.equal((await ask(sqlite, 'SELECT id FROM item')).rows.length, 3);
 });
 
-test('many rows come in batches, and no more than were asked for', async () => {
+test('many rows come in batches, and never more than requested', async () => {
   const { open } = shared;
   const duckdb = await open({ kind: 'duckdb', path: 'shop.duckdb' });
   assert.equal((await ask(duckdb, 'SELECT * FROM range(50000)')).rows.length, 50_000);

@@ -13,7 +13,8 @@ const PYTHON =
 const hosts = new Map<'auto' | 'off', KernelHost>();
 let runDir: string | undefined;
 
-// Here and not in a function: a hook that is made while a test runs belongs to that test.
+// Registered here and not in a function, because a hook that is registered while a test runs
+// belongs to that test.
 after(async () => {
   for (const host of hosts.values()) await host[Symbol.asyncDispose]();
   if (runDir !== undefined) rmSync(runDir, { recursive: true, force: true });
@@ -38,6 +39,6 @@ function hostWith(confinement: 'auto' | 'off'): KernelHost {
     confinement,
   });
   hosts.set(confinement, host);
-  host.start().catch(() => {}); // an engine that waits for it says so
+  host.start().catch(() => {}); // an engine that waits for the host reports that
   return host;
 }

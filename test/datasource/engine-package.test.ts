@@ -8,7 +8,7 @@ import { Engines } from '#src/datasource/embedded/engines.ts';
 import { PYTHON, startTestHost } from '#test/confined/kernel-fixture.ts';
 import { ask } from './probe-fixture.ts';
 
-test('a Python without the package of a database says which one it lacks, and goes on', async (t) => {
+test('a Python that lacks the package of a database names the package, and continues', async (t) => {
   const base = mkdtempSync(join(tmpdir(), 'troupe-package-'));
   t.after(() => rmSync(base, { recursive: true, force: true }));
   mkdirSync(join(base, 'files'));

@@ -43,13 +43,13 @@ test('statements on one database share a process, one after the other', async (t
   assert.equal(started.length, 1);
 });
 
-test('statements at the same time have a process each', async (t) => {
+test('simultaneous statements have a process each', async (t) => {
   const { session, started } = fixture(t);
   await Promise.all([ask(session, 'SELECT * FROM a'), ask(session, 'SELECT * FROM a')]);
   assert.equal(new Set(started.map(({ pid }) => pid)).size, 2);
 });
 
-test('a workspace has at most eight processes at work, and its next statements wait for one of them', async (t) => {
+test('a workspace has at most eight working processes, and further statements wait for one of them', async (t) => {
   const { session, started, engines, filesDirectory } = fixture(t);
   const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read' } as const;
   const { signal } = new AbortController();
@@ -70,7 +70,7 @@ test('a workspace has at most eight processes at work, and its next statements w
   assert.equal(started.filter(({ ended }) => !ended).length, 8, 'one that waited made room');
 });
 
-test('at most four of the processes at work are for one kernel, and each kernel has its own', async (t) => {
+test('at most four of the working processes serve one kernel, and kernels share none', async (t) => {
   const { started, engines, filesDirectory } = fixture(t);
   const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read', memoryShare: 'a' } as const;
   const { signal } = new AbortController();
@@ -90,7 +90,7 @@ test('at most four of the processes at work are for one kernel, and each kernel 
   assert.equal(started.length, 5);
 });
 
-test('a process has nothing of the workspace open between two statements on files', async (t) => {
+test('a process keeps nothing of the workspace open between two statements on files', async (t) => {
   const { session, started, filesDirectory } = fixture(t);
   await ask(session, 'SELECT * FROM a');
   // With namespaces, the forked process is the first one in them, and the engine is its child.
@@ -108,7 +108,7 @@ test('data written between two statements are seen by the second', async (t) => 
   }
 });
 
-test('a process opens its database anew after the file was replaced', async (t) => {
+test('a process opens its database again after the file was replaced', async (t) => {
   const { open, started, filesDirectory } = fixture(t);
   const at = (name: string) => join(filesDirectory, name);
   writeSqlite(at('a.sqlite'), 'CREATE TABLE t (x)');
@@ -153,10 +153,10 @@ test('a cancelled statement ends its process', async (t) => {
   await eventually('the end of the process', isGone(started[0]));
 });
 
-test('at most sixteen engines that wait for a statement are kept', async (t) => {
+test('at most sixteen idle engines are kept', async (t) => {
   const { engines, started, filesDirectory } = fixture(t);
   for (let i = 0; i < 18; i++) {
-    const folder = join(filesDirectory, `${i}`); // of a workspace of its own, which has a bound as well
+    const folder = join(filesDirectory, `${i}`); // the engine of another workspace, which has a limit as well
     mkdirSync(folder);
     const launch = { kind: 'sqlite', filesDirectory: folder, path: 'none', mode: 'read' } as const;
     const engine = await engines.take(launch, new AbortController().signal);

@@ -16,7 +16,10 @@ const loggedIn = message('R', Buffer.alloc(4));
 const ready = message('Z', Buffer.from('I'));
 const done = message('C', Buffer.from('SET\0'));
 
-/** The moment of the message: with the answer to the login, with that to the first statement, or later. */
+/**
+ * When the message is sent: with the answer to the login, with the answer to the first statement,
+ * or later.
+ */
 const MOMENTS: Readonly<Record<string, (sent: Buffer) => readonly [Buffer, Buffer, Buffer]>> = {
   'during the login': (sent) => [
     Buffer.concat([loggedIn, sent, ready]),
@@ -47,7 +50,7 @@ const MOMENTS: Readonly<Record<string, (sent: Buffer) => readonly [Buffer, Buffe
 
 const SSL_REQUEST = 80_877_103;
 
-/** Serves a client that asks for TLS first, or not. */
+/** Serves one client, which may ask for TLS first. */
 function serve(socket: Socket, answers: readonly Buffer[]): void {
   let at = 0;
   socket.on('data', (asked) => {
@@ -60,7 +63,7 @@ const LETTERS = 'RSKZETDCINAtV123snGHWdcfvX?';
 const DEADLINE_MS = 150;
 
 for (const [moment, answersWith] of Object.entries(MOMENTS)) {
-  test(`a server of PostgreSQL that sends an odd message ${moment} harms its own connection only`, async (t) => {
+  test(`a PostgreSQL server that sends an odd message ${moment} harms only its own connection`, async (t) => {
     const thrown: unknown[] = [];
     const note = (error: unknown) => void thrown.push(error);
     process.on('uncaughtException', note);

@@ -68,7 +68,7 @@ const connectionTo = (kind: string, host: string, port: number, scheme?: string)
   ...remote[kind]?.(host, port, scheme),
 });
 
-/** Servers that misbehave, each in its own way. */
+/** Servers that misbehave, each in a different way. */
 const SERVERS: Readonly<Record<string, (socket: Socket) => void>> = {
   'says nothing': () => {},
   'hangs up': (socket) => socket.destroy(),

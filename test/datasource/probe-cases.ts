@@ -1,4 +1,4 @@
-/** Tests of the answer to a probe, one for each way in which a connection may be wrong. */
+/** Tests of the answer to a probe: one for each way in which a connection may be wrong. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Owner } from './listening.ts';

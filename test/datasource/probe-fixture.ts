@@ -17,7 +17,7 @@ import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows
 import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
 
-/** A port that the gateway takes for the server's own. */
+/** A port that the gateway regards as one of the server's own. */
 export const OWN_PORT = 1;
 
 /** Probes and sessions for tests. */
@@ -102,7 +102,10 @@ export async function ask(
   return { columns, rows };
 }
 
-/** Sends a statement, cancels it once `isSent` holds, and resolves when the session has said that it was cancelled. */
+/**
+ * Sends a statement, cancels it once `isSent` holds, and resolves when the session has reported the
+ * cancellation.
+ */
 export async function askAndCancel(
   session: Session,
   sql: string,

@@ -8,7 +8,7 @@ import { DatasourceGrants } from '#src/datasource/grants.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 
-test('a grant that was made in the turn in which its datasource is deleted does not hold for the next one', async (t) => {
+test('a grant made in the turn in which its datasource is deleted does not apply to the next datasource', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, 'ws_home');
   const audit = new AuditTrail(store);

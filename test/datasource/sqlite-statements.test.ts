@@ -1,4 +1,4 @@
-/** Counting the statements of a text: SQLite itself finds the end of the first one. */
+/** Counting the statements in a text: SQLite itself finds the end of the first statement. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -32,9 +32,9 @@ for (const one of [
   `explain query plan ${TRIGGER.replace('create', 'create temporary')}; --`,
   'create table trigger_happy (a)',
 ]) {
-  test(`one statement: ${one}`, async () => {
+  test(`one statement is accepted: ${one}`, async () => {
     const asked = ask(await open(), one, { readOnly: false });
-    // An unknown column has an error of its own.
+    // An unknown column causes a different error.
     if (one.includes('[;]')) await assert.rejects(asked, ({ detail }) => detail !== SEVERAL);
     else await asked;
   });

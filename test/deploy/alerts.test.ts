@@ -24,10 +24,13 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   commit_lost: 'TroupeCommitLost',
   workers_missing: 'TroupeWorkersSilent',
   primary_silent: 'TroupePrimarySilent',
+  nodes_missing: 'TroupeNodesMissing',
+  node_refused: 'TroupeNodeRefused',
+  nodes_not_started: 'TroupeNodesNotStarted',
 };
 const skip = noPrometheus;
 
-test('a sound server that makes backups fires no alert, and each kind of warning fires its own', {
+test('a healthy server that makes backups fires no alert, and each kind of warning fires its own', {
   skip,
 }, async (t) => {
   const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(temporaryDirectory(t), 'backups') });
@@ -44,7 +47,7 @@ test('a sound server that makes backups fires no alert, and each kind of warning
   }
 });
 
-test('failing backups fire an alert, and so do those that are too old', { skip }, async (t) => {
+test('failing and outdated backups fire an alert', { skip }, async (t) => {
   const inTheWay = join(temporaryDirectory(t), 'file');
   writeFileSync(inTheWay, '');
   const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(inTheWay, 'backups') });
@@ -115,6 +118,6 @@ test('Prometheus accepts the rules and the metrics, and alerts when a disk is fu
   assert.deepEqual(firingAlerts(t, ['up 0']), ['TroupeDown']);
 });
 
-test('a server that is not a target of any job fires an alert', { skip }, (t) => {
+test('a server that no scrape job covers fires an alert', { skip }, (t) => {
   assert.deepEqual(firingAlerts(t, ['unrelated 1']), ['TroupeNotScraped']);
 });

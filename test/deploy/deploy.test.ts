@@ -8,12 +8,13 @@ import { SETTINGS } from '#src/config/settings.ts';
 import { loadConfig } from '#src/config.ts';
 
 const read = (name: string) => readFileSync(join('deploy', name), 'utf8');
-/** Files of an installation that docs/operating.md and the unit name. */
+/** Files of an installation that docs/operating.md and the systemd unit name. */
 const INSTALLED = /\/opt\/troupe\/current\/lib\/node_modules\/troupe\/([\w./-]+\.\w+)/g;
 
 test('every setting that deploy/ and docs/operating.md name exists', () => {
   const known = new Set(Object.values(SETTINGS).map(({ env }) => env));
-  const texts = [...readdirSync('deploy').map((name) => join('deploy', name)), 'docs/operating.md'];
+  const files = readdirSync('deploy', { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  const texts = [...files.map(({ parentPath, name }) => join(parentPath, name)), 'docs/operating.md'];
   for (const path of texts) {
     const named = readFileSync(path, 'utf8').match(/TROUPE_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [];
     assert.deepEqual(
@@ -55,7 +56,7 @@ test('systemd knows every line of the unit', (t) => {
   assert.deepEqual(ours, []);
 });
 
-test('the unit waits for a server that extends the time of its start, and takes no notices from notebook code', () => {
+test('the unit waits for a server that extends its start time, and accepts no notices from notebook code', () => {
   const unit = read('troupe.service');
   assert.match(unit, /^Type=notify$/m);
   assert.match(unit, /^NotifyAccess=main$/m);
@@ -91,7 +92,7 @@ test('the unit allows everything that confines kernels, and its stop timeout is 
   assert.ok(Number(value('TimeoutStopSec')) > 30);
 });
 
-test('the seccomp profile of containers allows the calls that confine kernels, and nothing by default', () => {
+test('the seccomp profile of containers allows the calls that confine kernels, and denies by default', () => {
   const { defaultAction, syscalls } = JSON.parse(read('seccomp.json')) as {
     readonly defaultAction: string;
     readonly syscalls: readonly { readonly names: readonly string[]; readonly action: string }[];

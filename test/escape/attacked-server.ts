@@ -7,6 +7,8 @@ import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  constants,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -18,16 +20,17 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '#src/client/client.ts';
+import { invite, startNode } from '#test/support/kernel-node.ts';
 import { bounded } from '#test/support/processes.ts';
 import { removeAfter } from '#test/support/remove-folder.ts';
-import type { Overrides, Owner } from '#test/support/server-fixture.ts';
+import { NODES, ON_NODES, type Overrides, type Owner } from '#test/support/server-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const MAIN = join(ROOT, 'dist/server/main.js');
 const PYTHON = process.env.TROUPE_PYTHON || join(ROOT, '.venv/bin/python');
 /**
- * The ordinary user. Not 65534 (nobody): in a user namespace without id maps every id looks like that, so a mistake with ids
- * would not show.
+ * The ordinary user. It is not 65534 (nobody): in a user namespace without id maps every id looks
+ * like 65534, so a mistake with ids would not be visible.
  */
 export const ORDINARY_UID = 20_170;
 
@@ -41,10 +44,12 @@ export interface AttackedServer {
   readonly dataDir: string;
   /** A folder outside of the data directory that notebooks may read. */
   readonly keyringFile: string;
+  /** The process below which kernels run, which is the server or its node, and a file of it with a key. */
+  readonly host: { readonly pid: number; readonly keyFile: string };
   readonly configFile: string;
   /** Another workspace, with its client and a file. */
   readonly neighbour: { readonly client: Client; readonly file: string };
-  /** The line about confinement that it logged at its start. */
+  /** The line about confinement that the server logged at its start. */
   readonly confinement: string;
   /** The messages that it has logged so far. */
   readonly messages: readonly string[];
@@ -52,16 +57,19 @@ export interface AttackedServer {
 
 export interface AttackOptions {
   readonly user: User;
-  /** Layers that the machine is to lack, as the kernel host's test switch names them. */
+  /** Layers that the machine pretends to lack, by their names in the kernel host's test switch. */
   readonly without?: string;
   readonly settings?: Overrides;
-  /** Python that the kernel host runs when it starts, as if a library of it were rotten. */
+  /**
+   * Python code that the kernel host runs when it starts, as if one of its libraries were
+   * malicious.
+   */
   readonly rotten?: string;
   /** A program and its first arguments; it replaces itself by the command that follows them. */
   readonly launcher?: readonly string[];
 }
 
-/** Why the attacks cannot be tried as that user here; undefined when they can. */
+/** Returns why the attacks cannot be tried here as this user; undefined when they can. */
 export function obstacle(user: User): string | undefined {
   if (user === 'this user') return undefined;
   if (process.getuid?.() !== 0) return 'this user is an ordinary one';
@@ -83,7 +91,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   chmodSync(base, 0o755);
   const [dataDir, shared, cwd] = [join(base, 'data'), join(base, 'shared'), join(base, 'cwd')];
   for (const folder of [dataDir, shared, cwd]) mkdirSync(folder);
-  chmodSync(cwd, 0o755); // with any umask: the server ignores settings in a folder that others can write to
+  chmodSync(cwd, 0o755); // with any umask, because the server ignores settings in a folder that others can write to
   const keyringFile = join(shared, 'keyring.json');
   const configFile = join(cwd, 'troupe.config.json');
   writeFileSync(join(shared, 'for-all.txt'), 'for all');
@@ -106,7 +114,9 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
       TROUPE_KEYRING_FILE: keyringFile,
       TROUPE_KERNEL_READ_PATHS: shared,
       TROUPE_PRELOAD: 'false',
+      TROUPE_WARM_UP: 'false',
       TROUPE_PYTHON: python,
+      ...(ON_NODES && NODES),
       ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -137,20 +147,64 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   const client = createClient({ baseUrl, accessToken, workspaceId });
   const { id: elsewhere } = await client.workspaces.create({ name: 'Elsewhere' });
   const neighbour = createClient({ baseUrl, accessToken, workspaceId: elsewhere });
+  const node = ON_NODES
+    ? await joinAttackedNode(owner, client, { base, python, isOther, shared, settings })
+    : undefined;
   return {
     pid: child.pid!,
+    host: node?.host ?? { pid: child.pid!, keyFile: keyringFile },
     baseUrl,
     client,
     dataDir,
     keyringFile,
     configFile,
     neighbour: { client: neighbour, file: join(dataDir, 'workspaces', elsewhere, 'files', 'theirs.txt') },
-    confinement: printed.find((line) => line.includes('kernels are confined')) ?? '',
+    confinement: node?.confinement ?? printed.find((line) => line.includes('kernels are confined')) ?? '',
     messages,
   };
 }
 
-/** A program that runs Python as that user can, on a machine without those layers. */
+interface AttackedNode {
+  readonly base: string;
+  readonly python: string;
+  /** Whether an ordinary user runs it. */
+  readonly isOther: boolean;
+  readonly shared: string;
+  readonly settings: Overrides;
+}
+
+/** Joins the node on which notebooks attack. Its kernels' confinement is told as the server tells it of its own. */
+async function joinAttackedNode(
+  owner: Owner,
+  client: Client,
+  { base, python, isOther, shared, settings }: AttackedNode,
+): Promise<Pick<AttackedServer, 'host' | 'confinement'>> {
+  const folder = join(base, 'node');
+  mkdirSync(folder, { mode: 0o700 });
+  if (isOther) chownSync(folder, ORDINARY_UID, ORDINARY_UID);
+  const ofKernels = Object.entries(settings).filter(([name]) => /^TROUPE_(KERNEL_|PRELOAD)/.test(name));
+  const node = startNode(owner, {
+    folder,
+    invitation: await invite({ client }),
+    ...(isOther && { uid: ORDINARY_UID }),
+    settings: {
+      ...Object.fromEntries(ofKernels),
+      HOME: isOther ? folder : (process.env.HOME ?? ''),
+      TROUPE_KERNEL_NODES: 'none',
+      TROUPE_KERNEL_READ_PATHS: shared,
+      TROUPE_NODE_KERNEL_NETWORK: settings.TROUPE_KERNEL_NETWORK ?? 'host',
+      TROUPE_PYTHON: python,
+    },
+  });
+  await node.joined();
+  const { items } = await client.nodes.list();
+  return {
+    host: { pid: node.pid, keyFile: join(folder, 'membership.json') },
+    confinement: `kernels are confined ${items[0]?.confinement}`,
+  };
+}
+
+/** A program that runs Python as that user, and pretends that the machine lacks those layers. */
 function pythonFor(user: User, base: string, without: string): string {
   const python = user === 'this user' ? PYTHON : borrowEnvironment(join(base, 'venv'));
   const wrapper = join(base, 'bin', 'python');
@@ -158,11 +212,18 @@ function pythonFor(user: User, base: string, without: string): string {
   const environment = `TROUPE_CONFINE_WITHOUT='${without}' PYTHONPATH='${dirname(wrapper)}'`;
   writeFileSync(wrapper, `#!/bin/sh\n${environment} exec '${python}' "$@"\n`, { mode: 0o755 });
   chmodSync(wrapper, 0o755);
-  symlinkSync(join(ROOT, '.venv/bin/uv'), join(dirname(wrapper), 'uv'));
+  // Installers see the environment of the kernels, and not our own.
+  const uv = join(ROOT, '.venv/bin/uv');
+  const seen = user === 'this user' ? uv : join(base, 'venv/bin/uv');
+  if (seen !== uv) copyFileSync(uv, seen, constants.COPYFILE_FICLONE);
+  symlinkSync(seen, join(dirname(wrapper), 'uv'));
   return wrapper;
 }
 
-/** The packages of our environment under a Python that everybody can run: ours may lie in a home directory. */
+/**
+ * The packages of our environment under a Python that every user can run, because our own may be in
+ * a home directory.
+ */
 function borrowEnvironment(folder: string): string {
   const python = systemPython();
   if (python === undefined) throw new Error(obstacle('an ordinary user'));
@@ -175,7 +236,7 @@ function borrowEnvironment(folder: string): string {
   return join(folder, 'bin/python');
 }
 
-/** Of the same version as ours, so that it can load the same packages. */
+/** The Python has the same version as ours, so that it can load the same packages. */
 function systemPython(): string | undefined {
   const version = 'import sys; print("%d.%d" % sys.version_info[:2])';
   const { stdout } = spawnSync(PYTHON, ['-c', version], { encoding: 'utf8' });

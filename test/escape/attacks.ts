@@ -7,14 +7,14 @@ import type { AttackedServer } from './attacked-server.ts';
 
 /** Returns the cell that attacks the server, its files, and the neighbour's kernel. */
 export function attackCell(server: AttackedServer, runSocket: string, programSocket: string): string {
-  const { zygote, preload = zygote } = kernelHostOf(server.pid);
+  const { zygote, preload = zygote } = kernelHostOf(server.host.pid);
   const facts = {
-    S: server.pid,
+    S: server.host.pid,
     Z: zygote,
     N: preload,
-    K: kernelsOf(server.pid)[0]?.pid ?? 0,
+    K: kernelsOf(server.host.pid)[0]?.pid ?? 0,
     DATA: server.dataDir,
-    KEYRING: server.keyringFile,
+    KEYRING: server.host.keyFile,
     CONFIG: server.configFile,
     THEIRS: server.neighbour.file,
     SOCKET: runSocket,

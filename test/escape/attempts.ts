@@ -1,4 +1,4 @@
-/** The same attempts for every user and every fallback. */
+/** The same attempts, for every user and every fallback. */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,7 +9,7 @@ import type { Overrides } from '#test/support/server-fixture.ts';
 import { obstacle, startAttacked, type User } from './attacked-server.ts';
 import { answerOf, attackCell } from './attacks.ts';
 
-/** The attacks that succeed without a layer, as the start-up line says. */
+/** The attacks that succeed without a layer, according to the start-up line. */
 const OPEN: Readonly<Record<string, readonly string[]>> = {
   namespaces: ["a kernel's socket", "another program's socket"],
   seccomp: [
@@ -19,7 +19,7 @@ const OPEN: Readonly<Record<string, readonly string[]>> = {
     'a set-uid file that is made so',
   ],
 };
-/** The attacks that also succeed where kernels are root. */
+/** The attacks that also succeed if kernels run as root. */
 const OPEN_TO_ROOT: Readonly<Record<string, readonly string[]>> = {
   landlock: ['the passwords of the system'],
 };
@@ -57,7 +57,7 @@ export function tryAll(user: User, fallbacks: readonly string[], settings: Overr
       chmodSync(programSocket, 0o666);
       const attacker = await openNotebook(server, {
         attacks: attackCell(server, runSocket, programSocket),
-        keyring: `keyring = open(${JSON.stringify(server.keyringFile)}).read()`,
+        keyring: `keyring = open(${JSON.stringify(server.host.keyFile)}).read()`,
         libraries: LIBRARIES,
         shared: `shared = open(${JSON.stringify(join(server.keyringFile, '../for-all.txt'))}).read()`,
       });
@@ -81,7 +81,7 @@ export function tryAll(user: User, fallbacks: readonly string[], settings: Overr
   }
 }
 
-/** Opens a listening socket as that user, and returns its path. */
+/** Opens a listening socket as the other user, and returns its path. */
 async function listen(t: { after(f: () => void): void }, path: string, uid: number): Promise<string> {
   const listener = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => listener.listen(path, resolve));

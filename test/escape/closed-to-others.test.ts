@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { ORDINARY_UID, obstacle, startAttacked } from './attacked-server.ts';
 
-/** Returns every file below `root` that has any right for others than its owner. */
+/** Returns every file below `root` that gives any right to users other than its owner. */
 function openToOthers(root: string): string[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .map((entry) => join(entry.parentPath, entry.name))

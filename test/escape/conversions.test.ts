@@ -63,7 +63,7 @@ const TRIES: readonly (readonly [user: User, without: string])[] = [
 for (const [user, without] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
   const skip = obstacle(user) ?? false;
-  test(`a parser that a notebook has taken over reaches nothing as ${user} ${layers}`, {
+  test(`a parser that a notebook has taken over reaches nothing outside its confinement as ${user} ${layers}`, {
     skip,
   }, async (t) => {
     const server = await startAttacked(t, { user, without, rotten: ROTTEN_PARSER });

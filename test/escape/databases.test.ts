@@ -1,4 +1,6 @@
-/** Reach of SQL that notebooks send to databases of a workspace, and of an engine that an attacker has taken over. */
+/**
+ * The reach of SQL from notebooks through the databases of a workspace, and of an engine that an attacker has taken over.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +12,7 @@ import { type AttackedServer, ORDINARY_UID, obstacle, startAttacked, type User }
 import { answerOf } from './attacks.ts';
 import { DATA_FILES, DUCKDB, FORGED_SQLITE, PLANTED_SQLITE, SQLITE } from './sql-statements.ts';
 
-/** An engine that runs, in the place of a statement, the Python that it is sent. */
+/** An engine that runs the Python code that it is sent in place of a statement. */
 const ROTTEN_ENGINE = `
 import msgspec
 decode = msgspec.json.decode
@@ -179,7 +181,7 @@ answer = json.dumps({"open": reached, "descriptors": [path for path in map(targe
   return JSON.stringify(code);
 }
 
-/** Files that only an escape can have made. */
+/** Files that only a successful escape can have made. */
 function strays(folder: string): string[] {
   const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /escaped/.test(name),

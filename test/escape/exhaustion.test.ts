@@ -1,6 +1,6 @@
 /**
- * Notebooks that use up a resource: each is stopped by its limit with an error that names it, and another session goes on
- * meanwhile.
+ * Notebooks that use up a resource: each is stopped by its limit with an error that names the
+ * limit, while another session continues.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ after(async () => {
   for (const cleanUp of cleanUps) await cleanUp();
 });
 
-/** Runs the cell in a kernel of its own while the other session is asked again and again. */
+/** Runs the cell in a kernel of its own, while requests to the other session are repeated. */
 async function exhaust(code: string) {
   const notebook = await openNotebook(server, { greedy: code, after: '"still here"' });
   let over = false;
@@ -78,7 +78,7 @@ for (const [what, code, message] of [
   });
 }
 
-test('a notebook that computes without end loses its kernel, and its run names the reason', async () => {
+test('a notebook that computes for ever loses its kernel, and its run names the reason', async () => {
   const { notebook, run } = await exhaust('while True: pass');
   assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_killed']);
   assert.match(run.error!.message, /reached its limit of 4 s of processor time\.$/);
@@ -124,7 +124,7 @@ function marked(mark: string): number {
     try {
       return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(mark);
     } catch {
-      return false; // it ended between the two looks
+      return false; // the process ended between the two readings
     }
   }).length;
 }

@@ -1,4 +1,7 @@
-/** A kernel that writes forged frames as fast as it can: its own session is its victim, others are served meanwhile. */
+/**
+ * A kernel that writes forged frames as fast as it can harms only its own session; others are
+ * served in the meantime.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
@@ -40,7 +43,7 @@ before(async () => {
   for (let count = 0; count < 20; count++) usual.push(await ask());
 });
 
-/** The time that the other session takes for a run and a read. */
+/** The time that a run and a read of the other session take. */
 async function ask(): Promise<number> {
   const startedAt = performance.now();
   assert.equal((await bystander.run(['a'])).status, 'completed');

@@ -54,7 +54,7 @@ test('a notebook that uses more memory than its limit loses its kernel, and its 
   assert.equal((await bystander.record()).kernel !== null, true);
 });
 
-test('without control groups too much memory is an error of the cell, and the kernel lives on', async (t) => {
+test('without control groups, running out of memory is an error of the cell, and the kernel lives on', async (t) => {
   const notebook = await openNotebook(await start(t, 'cgroups'), CELLS);
   const run = await notebook.run(['greedy']);
   assert.deepEqual([run.status, run.error?.code], ['failed', 'cell_failed']);
@@ -88,7 +88,7 @@ for (const [user, without] of [
   });
 }
 
-test('a library that aborts when it gets no memory ends its kernel, and the run names the limit', async (t) => {
+test('a library that aborts when memory runs out ends its kernel, and the run names the limit', async (t) => {
   const notebook = await openNotebook(await start(t, 'cgroups'), CELLS);
   const run = await notebook.run(['native']);
   assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_killed']);

@@ -5,7 +5,7 @@ import { descendants, processFact } from '#test/support/processes.ts';
 export interface ConfinedProcess {
   readonly pid: number;
   readonly role: string;
-  /** 2 means that a filter of system calls is in force. */
+  /** 2 means that a filter of system calls is active. */
   readonly seccomp: string;
   readonly noNewPrivileges: string;
   /** Effective, permitted and bounding capabilities. */
@@ -50,7 +50,10 @@ function look(pid: number, name: string, server: number): ConfinedProcess {
   };
 }
 
-/** Returns the name that a process of ours has set for itself; another program is recognised by its arguments. */
+/**
+ * Returns the name that one of our processes has set for itself. Another program is recognised by
+ * its arguments.
+ */
 function roleOf(pid: number, name: string): string {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
   if (command.split('\0').includes('--worker')) return 'worker';

@@ -14,7 +14,7 @@ import { type AttackedServer, ORDINARY_UID, obstacle, startAttacked, type User }
 import { type ConfinedProcess, descriptorsOf, listProcesses } from './process-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-/** Whether that user can run llama.cpp, which is there after `troupe models add-local`. */
+/** Whether that user can run llama.cpp, which `troupe models add-local` installs. */
 function hasModel(user: User): boolean {
   const ids = user === 'this user' ? {} : { uid: ORDINARY_UID, gid: ORDINARY_UID };
   return spawnSync(join(ROOT, '.venv-local-model/bin/python'), ['-c', ''], { ...ids, cwd: '/' }).status === 0;
@@ -32,7 +32,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 const FROM_LAUNCHER = 200;
 
-/** A parser that takes its time, so that a conversion is seen at work. */
+/** A parser that takes long, so that the test sees a conversion at work. */
 const SLOW_PARSER = `
 import ast, time
 parse = ast.parse
@@ -44,7 +44,7 @@ ast.parse = slow
 
 /** The targets that descriptors may have: one pattern for each of stdin, stdout and stderr, and one for all others. */
 interface Allowed {
-  /** Whether it runs or parses content from users. */
+  /** Whether the process runs or parses content from users. */
   readonly isConfined: boolean;
   readonly stdio: readonly [RegExp, RegExp, RegExp];
   readonly others: RegExp;
@@ -57,7 +57,7 @@ const ANY_STREAM = /^(\/dev\/null$|\/memfd:stderr|pipe:|socket:)/;
 /** stderr is a file in memory until the process begins to work on a user's content. */
 const UNTIL_WORK = /^(\/dev\/null$|\/memfd:stderr)/;
 const BARE: Allowed = { isConfined: true, stdio: [NULL, NULL, UNTIL_WORK], others: SOCKET, most: 4 };
-/** Both generations of it; the second one loads libraries. */
+/** Both generations of the zygote; the second one loads libraries. */
 const ZYGOTE: Allowed = {
   isConfined: false,
   stdio: [CONNECTION, CONNECTION, CONNECTION],
@@ -65,13 +65,14 @@ const ZYGOTE: Allowed = {
   most: 40,
 };
 const ROLES: Readonly<Record<string, Allowed>> = {
-  // A kernel host that is starting, and those that start processes. They run no code of users.
+  // A kernel host that is starting, or one of its processes that start other processes. These run
+  // no code of users.
   python: {
     isConfined: false,
     // The guardian lets go of its streams just before it takes its name.
     stdio: [ANY_STREAM, ANY_STREAM, CONNECTION],
     // uv starts a Python, too, to ask it for its version.
-    others: /^(?!.*\/data\/(?!packages\/\.making-))/,
+    others: /^(?!.*\/data\/(?!packages\/\.workshop\/))/,
     most: 12,
   },
   guardian: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(pipe:|\/proc\/)/, most: 5 },
@@ -86,18 +87,20 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     most: 40,
   },
   init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
-  // Its connection to the server, its own status, the priority of its own session until that is lowered, and the descriptors of asyncio and
-  // marimo: while a cell runs, marimo reads its printed text from pipes.
+  // Descriptors that a kernel may have: its connection to the server, its own status, the priority
+  // of its own session until that is lowered, and those of asyncio and marimo. While a cell runs,
+  // marimo reads its printed text from pipes.
   kernel: {
     isConfined: true,
     stdio: [NULL, OUTPUT, OUTPUT],
     others: /^(socket:|pipe:|anon_inode:|\/dev\/null|\/proc\/\d+\/(autogroup|status)$)/,
     most: 24,
   },
-  // The process that installs packages, and the uv that it starts: confined, with a connection to the proxy of the server.
+  // The process that installs packages, and the uv that it starts: both are confined, and have a
+  // connection to the server's proxy.
   install: {
     ...BARE,
-    others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
+    others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.workshop\/|.*\/site-packages$)/,
     most: 12,
   },
   // It reads how many processors it may use, and its C library reads where the stack ends. While it starts, libraries are opened.
@@ -105,7 +108,7 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     ...BARE,
     stdio: [NULL, PIPE, PIPE],
     others:
-      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo|maps)$|.*\.so(\.\d+)*$|.*\/packages\/\.making-)/,
+      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo|maps)$|.*\.so(\.\d+)*$|.*\/packages\/\.workshop\/)/,
     most: 64,
   },
   program: BARE,
@@ -117,8 +120,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(socket:|anon_inode:|.*\/tiny\.gguf$)/,
     most: 24,
   },
-  // It may have open: its connection, the folder of the workspace, the database with its journal, and the file from which DuckDB
-  // reads the limit of memory.
+  // It may have open: its connection, the folder of the workspace, the database with its journal,
+  // and the file from which DuckDB reads the limit of memory.
   engine: {
     isConfined: true,
     stdio: [NULL, NULL, UNTIL_WORK],
@@ -126,8 +129,9 @@ const ROLES: Readonly<Record<string, Allowed>> = {
       /^(socket:|\/proc\/\d+\/cgroup$|.*\/files(\/numbers\.(sqlite|duckdb)[\w.-]*)?$|.*\/(etilqs_|\.tmp)[^/]*$)/,
     most: 24,
   },
-  // Serves, as the server itself does where it is one process: it has the store and its folder, the claim and connections. It reads its own
-  // source map for the first error whose stack it writes.
+  // A process that serves, as the server itself does where it is one process: it has the store and
+  // its folder, the claim, and connections. It reads its own source map for the first error whose
+  // stack it writes.
   worker: {
     isConfined: false,
     stdio: [NULL, ANY_STREAM, ANY_STREAM],
@@ -183,15 +187,26 @@ async function work(
   if (withModel) await client.models.test('local/tiny');
 }
 
-/** Starts the work again until its process was seen, because some processes end within milliseconds. */
-async function askAgain({ client }: Client, missing: ReadonlySet<string>): Promise<void> {
+/**
+ * Starts the work again until its process was seen, because some processes end within milliseconds.
+ * Keeps in `answers` the number of requests for a role and the last answer.
+ */
+async function askAgain(
+  { client }: Client,
+  missing: ReadonlySet<string>,
+  answers: Map<string, string>,
+): Promise<void> {
   const asks: Readonly<Record<string, () => Promise<unknown>>> = {
     convert: () => client.notebooks.import({ format: 'py', content: '# slow\nx = 1' }),
     syntax: () => createUnjudged(client),
     install: () => client.packages.add([`held-${Math.random()}`], { wait: 1 }),
   };
   const untilSeen = async (role: string, ask: () => Promise<unknown>) => {
-    while (missing.has(role)) await ask().catch(() => {}); // the check names a role that stays missing
+    for (let times = 1; missing.has(role); times++) {
+      // The check names a role that was never seen, with these answers.
+      const answer = await ask().then(() => 'success', String);
+      answers.set(role, `${times} requests, the last one at ${new Date().toISOString()}: ${answer}`);
+    }
   };
   await Promise.all(Object.entries(asks).map(([role, ask]) => untilSeen(role, ask)));
 }
@@ -203,7 +218,7 @@ async function createUnjudged(client: Client['client']): Promise<void> {
   });
 }
 
-/** Why a process is not as its role allows; empty when it is. */
+/** Returns why a process differs from the rules of its role; empty when it does not. */
 function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNamespaces: boolean): string[] {
   const allowed = ROLES[process.role];
   if (allowed === undefined) return ['it has no place in the table'];
@@ -289,7 +304,7 @@ for (const [user, without, settings] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
   const place = [layers, ...Object.keys(settings)].join(', with ');
   const skip = obstacle(user) ?? false;
-  // How a host is started again is the same in every set-up, so one of them does it often.
+  // A host is started again in the same way in every set-up, so only one of them does it often.
   const kills = user === 'this user' && place === 'with every layer' ? 10 : 1;
   test(`every process below a busy server of ${user} is confined and has only its own descriptors ${place}`, {
     skip,
@@ -301,7 +316,7 @@ for (const [user, without, settings] of TRIES) {
     const check = async () => {
       const missing = new Set(NEEDED);
       if (withModel) missing.add('local model');
-      // An ordinary user's Python borrows our packages, but not the programs among them.
+      // An ordinary user's Python uses our packages, but not the programs that come with them.
       if (user === 'this user') missing.add('uv');
       if ('TROUPE_PRELOAD' in settings) missing.add('preload');
       if ('TROUPE_WORKERS' in settings) missing.add('worker');
@@ -315,11 +330,12 @@ for (const [user, without, settings] of TRIES) {
         },
         60_000,
       );
-      void askAgain(server, missing); // more conversions follow, so that one is running whenever the test looks
+      const answers = new Map<string, string>();
+      void askAgain(server, missing, answers); // more conversions follow, so that one is running whenever the test looks
       await work.catch((error: Error) => {
-        const names = [...missing].join();
+        const names = [...missing].map((role) => `${role} (${answers.get(role) ?? 'no answer'})`).join();
         missing.clear();
-        assert.fail(`${error.message}: ${names} missing`);
+        assert.fail(`${error.message}: ${names} missing, at ${new Date().toISOString()}`);
       });
     };
     await check();

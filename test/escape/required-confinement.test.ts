@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startAttacked } from './attacked-server.ts';
 
 for (const workers of ['1', '2']) {
-  test(`a server of ${workers} workers that must confine kernels and cannot ends before it stores anything or makes a token`, async (t) => {
+  test(`a server of ${workers} workers that must confine kernels but cannot ends before it stores anything or creates a token`, async (t) => {
     const dataDir = join('/var/tmp', `troupe-required-${process.pid}-${workers}`);
     await assert.rejects(
       startAttacked(t, {

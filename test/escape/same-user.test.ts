@@ -95,10 +95,14 @@ function nicenessOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
 }
 
-/** Without namespaces, a file can be watched by everybody who may read it, and Landlock has no rule for that. */
+/**
+ * Without namespaces, every process that may read a file can watch it, and Landlock has no rule for
+ * that.
+ */
 const WATCHED = ['watch the data directory', 'watch the store'];
 /**
- * Without Landlock only a list of processes is protected from signals: the primary, the worker of the kernel and the kernel host.
+ * Without Landlock only certain processes are protected from signals: the primary, the worker of
+ * the kernel and the kernel host.
  */
 const SIGNALLED = ['kill another worker', 'tgkill another worker'];
 /** Root owns the folders of all processes in /proc, so it may list descriptors, but not read their targets. */
@@ -146,7 +150,8 @@ for (const { user, without, settings = {}, open } of PLACES) {
       open,
       server.confinement,
     );
-    // A kernel in a namespace of its own may slow down all of its user there, which are its own processes.
+    // A kernel in a namespace of its own may slow down all processes of its user there, which are
+    // its own processes.
     for (const pid of [...victims.processes, ...victims.workers])
       assert.ok(nicenessOf(pid) <= 10, `process ${pid} has niceness ${nicenessOf(pid)}`);
   });

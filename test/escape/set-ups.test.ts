@@ -1,6 +1,7 @@
 /**
- * Kernels start in every set-up of confinement, and not only the first one: later ones come from an init that was made
- * ahead. A set-up that this machine cannot make is skipped; under CI=true that fails, unless it can never be made there.
+ * Kernels start in every set-up of confinement. This includes later kernels, which come from an
+ * init that was made ahead. A set-up that this machine cannot make is skipped; under CI=true that
+ * fails, unless the set-up can never be made there.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -16,7 +17,7 @@ interface SetUp {
   readonly settings?: Overrides;
   /** The server's statement about its kernels. */
   readonly confinement: RegExp;
-  /** Why no machine of this kind can make it; undefined when it can. */
+  /** The reason why no machine of this kind can make the set-up; undefined when it can. */
   readonly impossible?: string | undefined;
 }
 
@@ -66,7 +67,8 @@ for (const { name, impossible, ...setUp } of SET_UPS) {
         const notebook = await openNotebook(server, { cell: `${session} * 2` });
         assert.equal((await notebook.run(['cell'])).status, 'completed');
       }
-      // A kernel that fails to start is started once more, so that nobody else notices.
+      // A kernel that fails to start is started once more, so a single failure would not be
+      // noticed.
       assert.equal(server.messages.filter((message) => message === 'a kernel has started').length, SESSIONS);
       assert.ok(!server.messages.includes('a kernel has ended'));
     });

@@ -39,7 +39,7 @@ const DANGEROUS_PRAGMAS = [
   'legacy_file_format',
 ].map((pragma) => `PRAGMA ${pragma}`);
 
-/** Some say only that there is nothing of that name. */
+/** Some refusals only say that there is no object of that name. */
 export const SQLITE: readonly string[] = [
   ...FUNCTIONS_OF_SHELLS,
   ...DANGEROUS_PRAGMAS,
@@ -130,7 +130,10 @@ export const PLANTED: readonly (readonly [type: string, name: string, table: str
   ['table', 'statistics', 'statistics', 'CREATE VIRTUAL TABLE statistics USING dbstat(main)'],
 ];
 
-/** Statements with which a notebook's own SQLite, which has other functions, plants triggers and views in a database file. */
+/**
+ * Statements with which a notebook's own SQLite plants triggers and views in a database file. That
+ * SQLite has functions that the engine's lacks.
+ */
 export const PLANTED_DDL: readonly string[] = [
   'CREATE TABLE triggered (a)',
   "INSERT INTO triggered VALUES ('x')",
@@ -139,7 +142,7 @@ export const PLANTED_DDL: readonly string[] = [
   "CREATE TABLE defaulted (a, b DEFAULT (load_extension('IN')))",
 ];
 
-/** A schema that calls without the authorizer being asked, when a row is checked. */
+/** A schema that calls functions when a row is checked, without the authorizer being asked. */
 export const FORGED_DDL: readonly string[] = [
   "CREATE TABLE checked (a CHECK (load_extension('IN') IS NULL))",
 ];
@@ -244,7 +247,10 @@ export const DUCKDB: readonly string[] = [
   'SELECT * FROM planted_macro()',
 ];
 
-/** Statements for a datasource of data files, where each file is a table and none may be read by its path. */
+/**
+ * Statements for a datasource of data files. Each file is a table, and no file may be read by its
+ * path.
+ */
 export const DATA_FILES: readonly string[] = [
   ...PATHS.map((path) => `SELECT * FROM read_text('${path}')`),
   "SELECT * FROM glob('/*')",

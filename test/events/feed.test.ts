@@ -1,6 +1,6 @@
 /**
- * A stream that serves the subscribers of another process. The rules of `stream-rules.ts` check that these are served
- * as local ones are.
+ * A stream that serves the subscribers of another process. The rules in `stream-rules.ts` check
+ * that they are served like local subscribers.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -12,7 +12,7 @@ import { closed, RecordingSink, snapshot, text } from './recording-sink.ts';
 
 const LIMIT_BYTES = 10_000;
 
-/** Resolves once everything published in this turn has left. */
+/** Resolves once everything published in this turn was sent. */
 const delivered = () => Promise.resolve().then(() => {});
 
 function start() {
@@ -28,7 +28,7 @@ function start() {
 
 const live = (sink: RecordingSink) => sink.story.slice(2);
 
-test('a chunk is sent once, however many follow in the other process', async () => {
+test('a chunk is sent once to another process, however many followers it has there', async () => {
   const { stream, other, subscribe } = start();
   const sinks = [subscribe(), subscribe(), subscribe()].map(({ sink }) => sink);
   stream.publish(text('a'));
@@ -62,7 +62,7 @@ test('a subscriber that joins a lagging feed gets each event once', async () => 
   assert.deepEqual([live(early), live(late)], [['a', 'b', 'c'], ['c']]);
 });
 
-test('a feed whose process takes nothing is cut off, and its subscribers return for the missed events', async (t) => {
+test('a feed whose process reads nothing is cut off, and its subscribers come back for the missed events', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
@@ -96,7 +96,7 @@ test('a feed whose process takes nothing is cut off, and its subscribers return 
   assert.equal(other.feeds.length, 2);
 });
 
-test('a chunk larger than any limit waits for a process that reads', async () => {
+test('a chunk larger than any limit waits until its process reads', async () => {
   const { stream, other, subscribe } = start();
   const { sink } = subscribe();
   const paused: boolean[] = [];
@@ -155,7 +155,7 @@ test('observers have a feed of their own that uses no budget and pauses no produ
   assert.equal(live(user.sink).length, 8);
 });
 
-test('the end of a stream reaches a process that takes the last chunks late', async () => {
+test('the end of a stream reaches a process that reads the last chunks late', async () => {
   const { stream, other, subscribe } = start();
   const { sink } = subscribe();
   const [feed] = other.feeds;
@@ -173,7 +173,7 @@ test('the end of a stream reaches a process that takes the last chunks late', as
 });
 
 for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
-  test(`subscribers that come and go at any time see the same events in both workers (seed ${seed})`, async () => {
+  test(`subscribers that join and leave at any time see the same events in both workers (seed ${seed})`, async () => {
     const random = new SeededRandom(seed);
     const stream = new SessionStream({ sessionId: 's', limitBytes: 1024 * 1024 });
     const others = [new OtherProcess(), new OtherProcess()];

@@ -3,6 +3,7 @@ import test from 'node:test';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
 import { RecordingSink, snapshot, text } from './recording-sink.ts';
+import { delivered } from './stream-rules.ts';
 
 const MIB = 2 ** 20;
 const LARGE = text('x'.repeat(5 * MIB));
@@ -27,7 +28,7 @@ test('a large event is encoded in later turns, and later events follow it', asyn
   stream.publish(text('before'));
   stream.publish(LARGE);
   stream.publish(text('after'));
-  await nextTurn();
+  await delivered();
   assert.deepEqual(sink.story.slice(2), ['before']);
   await until(() => sink.text.endsWith('\n\n') && sink.text.includes('after'));
   assert.deepEqual(sink.events.slice(2), [text('before'), LARGE, text('after')]);
@@ -58,7 +59,7 @@ test('a subscriber gets at most a megabyte in one turn, and live events follow t
   assert.deepEqual(sink.story.slice(2), ['session.replayed', 'live']);
 });
 
-test('a large state takes the memory of one piece for each subscriber, because the next piece is encoded when it is taken', async () => {
+test('a large state takes the memory of one piece per subscriber, because the next piece is encoded when the last one is taken', async () => {
   const budget = new StreamBudget(100 * MIB);
   const stream = new SessionStream({ sessionId: 's', budget });
   const { sink, subscription } = subscribe(stream, [snapshot, LARGE], false);

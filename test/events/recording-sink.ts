@@ -12,7 +12,7 @@ export interface ReceivedFrame {
 export class RecordingSink implements EventSink {
   open = true;
   ended = false;
-  /** How many bytes had been passed on when it was cut off. */
+  /** How many bytes had been passed on when the connection was cut off. */
   lengthAtCutOff: number | undefined;
   writes = 0;
   text = '';

@@ -1,5 +1,6 @@
 /** The order in which subscribers get published events, the wait for their commit, and the end. */
 import assert from 'node:assert/strict';
+import { setImmediate as turnOver } from 'node:timers/promises';
 import type { Envelope } from '#src/wire/events.ts';
 import { closed, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
@@ -63,6 +64,18 @@ rule('an event that waits for its commit holds itself and all behind it', async 
   first.settle();
   await delivered();
   assert.deepEqual(sink.story.slice(2), ['1', '2', '3', '4', '5']);
+});
+
+rule('events of a turn that commits are written only once its commit has begun', async (open) => {
+  const stream = open();
+  const { sink } = subscribe(stream);
+  const first = commit();
+  const storyAtCommit = turnOver().then(() => sink.story.slice(2));
+  stream.publish(text('1'));
+  stream.publish(text('2'), first.promise);
+  assert.deepEqual(await storyAtCommit, []);
+  await delivered();
+  assert.deepEqual(sink.story.slice(2), ['1']);
 });
 
 rule('an event whose commit fails is dropped and those behind it go on', async (open) => {

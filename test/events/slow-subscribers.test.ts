@@ -4,7 +4,10 @@ import type { TestContext } from 'node:test';
 import { RecordingSink, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
 
-/** Stops timers and the clock of `performance.now()`. Returns the clock, to be set by the test. */
+/**
+ * Stops timers and the clock of `performance.now()`. Returns the clock, so that the test can set
+ * it.
+ */
 function stopClock(t: TestContext): { nowMs: number } {
   const clock = { nowMs: 0 };
   t.mock.timers.enable({ apis: ['setTimeout'] });

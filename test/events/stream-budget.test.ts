@@ -18,7 +18,7 @@ function subscribe(stream: SessionStream, open = true) {
   return { sink, subscription };
 }
 
-/** Resolves once the event is out: a large one is encoded in slices. */
+/** Resolves once the event was sent: a large event is encoded in slices. */
 async function publish(stream: SessionStream, bytes: number): Promise<void> {
   const { sink, subscription } = subscribe(stream);
   stream.publish(text('x'.repeat(bytes)));
@@ -39,7 +39,7 @@ test('a stream without lagging subscribers charges nothing', async () => {
   assert.equal(sink.ended, false);
 });
 
-test('beyond the budget, the stream that lags most is cut off first, and the others go on', async () => {
+test('beyond the budget, the stream that lags most is cut off first, and the others continue', async () => {
   const budget = new StreamBudget(64 * KIB);
   const [one, other] = [streamOf(budget), streamOf(budget)];
   const far = subscribe(one, false);
@@ -78,7 +78,7 @@ test('the charge of a subscriber is returned when it leaves and when its stream 
   assert.equal(staying.sink.ended, true);
 });
 
-test('a crowd that takes nothing of a large frame stays within the budget', async () => {
+test('many subscribers that read nothing of a large frame stay within the budget', async () => {
   const budget = new StreamBudget(1024 * KIB);
   const stream = streamOf(budget);
   const reader = subscribe(stream);
@@ -98,7 +98,7 @@ test('a crowd that takes nothing of a large frame stays within the budget', asyn
   assert.equal(reader.sink.ended, false);
 });
 
-test('a frame larger than a piece continues where its connection has stopped', async () => {
+test('a large frame continues where its connection has stopped', async () => {
   const stream = streamOf(new StreamBudget(10 * 1024 * KIB));
   const { sink, subscription } = subscribe(stream, false);
   await publish(stream, 300 * KIB);
@@ -108,7 +108,7 @@ test('a frame larger than a piece continues where its connection has stopped', a
   assert.deepEqual(sink.story.slice(2), ['text', 'behind it']);
 });
 
-test('the state that a subscriber is sent counts, too: it is in memory for that subscriber alone', async () => {
+test('the state sent to a subscriber counts, because it is in memory for that subscriber alone', async () => {
   const budget = new StreamBudget(1024 * KIB);
   const stream = streamOf(budget);
   const sinks = Array.from({ length: 10 }, () => {

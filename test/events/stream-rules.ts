@@ -1,4 +1,5 @@
 import test, { type TestContext } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { StreamFollowedElsewhere } from './other-process.ts';
@@ -17,8 +18,8 @@ export function rule(name: string, check: (open: Open, t: TestContext) => void |
     check((limitBytes) => new StreamFollowedElsewhere(optionsOf(limitBytes)), t));
 }
 
-/** Resolves when everything that was published in this turn is out. */
-export const delivered = () => Promise.resolve().then(() => {});
+/** Resolves when everything that was published in this turn was sent. */
+export const delivered = () => Promise.resolve().then(() => setImmediate());
 
 /** Subscribes a client that gets `state` as the state. */
 export function subscribe(stream: SessionStream, lastEventId = '', state: readonly Envelope[] = [snapshot]) {
@@ -26,7 +27,7 @@ export function subscribe(stream: SessionStream, lastEventId = '', state: readon
   return { sink, subscription: stream.subscribe(sink, { lastEventId, replay: () => state }) };
 }
 
-/** Returns a commit that is settled, or fails, when the test says so. */
+/** Returns a commit that succeeds or fails when the test says so. */
 export function commit() {
   let settle: () => void = () => {};
   let fail: (error: Error) => void = () => {};

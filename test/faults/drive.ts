@@ -1,6 +1,7 @@
 /**
- * Kills a server in rounds while several players use it: it is started, everything it promised before is checked, the
- * players play, and it ends. A seed determines all choices; only the timing of processes varies.
+ * Kills a server in rounds while several players use it. In each round the server is started,
+ * everything that it promised before is checked, the players play, and the server ends. A seed
+ * determines all choices; only the timing of processes varies.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +35,7 @@ type Ending =
   | {
       readonly kind: 'kill' | 'drain' | 'kernel-host';
       readonly afterMs: number;
-      /** Counted from the start, so that it can happen during the checks. */
+      /** The time counts from the start, so that the end can happen during the checks. */
       readonly early?: boolean;
     }
   | { readonly kind: 'fault-point'; readonly point: string; readonly afterMs: number };
@@ -53,7 +54,7 @@ function chooseEnding(random: SeededRandom): Ending {
   const dice = random.next();
   const afterMs = 100 + random.below(900);
   if (dice < 0.45) {
-    // The count is beyond the checks, which also pass these points.
+    // The count is higher than the number of times that the checks pass these points.
     return { kind: 'fault-point', point: `${random.pick(POINTS)}:${8 + random.below(25)}`, afterMs: 1_500 };
   }
   if (dice < 0.75) return { kind: 'kill', afterMs, early: dice < 0.52 };

@@ -1,9 +1,11 @@
 /**
- * Replaces `src/core/fault-points.ts` under `--conditions=development`. With `FAULT_POINT=<name>:<n>` the process kills
- * itself when it reaches that point for the n-th time. With `FAULT_FOLDER=<path>` a process kills itself when it reaches a
- * point that has a file in the folder. It removes the file before, so that of several workers, and of those that replace
- * them, one dies for each file. With `FAULT_FLUSH_MS=<ms>` each commit takes up to so much longer, before and after its flush; with a file
- * that is named for a pause point it waits there until the file is gone.
+ * Replaces `src/core/fault-points.ts` under `--conditions=development`. With
+ * `FAULT_POINT=<name>:<n>` the process kills itself when it reaches that point for the n-th time.
+ * With `FAULT_FOLDER=<path>` a process kills itself when it reaches a point that has a file in the
+ * folder. It removes the file before, so that one worker dies for each file, however many workers
+ * there are and are started later. With `FAULT_FLUSH_MS=<ms>` each commit takes up to that much
+ * longer, before and after its flush. When a file is named for a pause point, a commit waits there
+ * until the file is removed.
  */
 import { existsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +17,7 @@ const folder = process.env.FAULT_FOLDER;
 let left = Number(nth);
 const flushMs = Number(process.env.FAULT_FLUSH_MS ?? '0');
 
-/** Kills the process if this is the point that was asked for. */
+/** Kills the process if this is the requested point. */
 export function faultPoint(point: FaultPoint): void {
   const isCounted = point === name && --left === 0;
   if (isCounted || (folder !== undefined && isTaken(join(folder, point))))
@@ -27,11 +29,11 @@ function isTaken(file: string): boolean {
     unlinkSync(file);
     return true;
   } catch {
-    return false; // it is not there, or another worker was faster
+    return false; // the file does not exist, or another worker was faster
   }
 }
 
-/** Holds a commit up if the test has asked for that. */
+/** Delays a commit if the test has asked for that. */
 export function faultPause(point: PausePoint): Promise<void> | undefined {
   if (folder !== undefined && existsSync(join(folder, point))) return whileThere(join(folder, point));
   return flushMs > 0 ? later(Math.random() ** 3 * flushMs) : undefined;

@@ -1,4 +1,4 @@
-/** Returns the items by their key, in their order. */
+/** Returns the items grouped by their key, in their order. */
 export function grouped<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

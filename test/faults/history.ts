@@ -5,13 +5,15 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '#src/wire/run.ts';
 
-/** The times at which a client sent a request and had the answer, in milliseconds of one clock. */
+/** The times at which a client sent a request and got the answer, in milliseconds of one clock. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** Nobody knows whether the request was carried out: the connection broke, or the server said so. */
+/**
+ * It is unknown whether the request was carried out: the connection broke, or the server said so.
+ */
 export type Unknown = 'unknown';
 
 /** A request to run a cell. Retries have the same `key`. The cell writes `token` to a file each time that it runs. */
@@ -63,14 +65,14 @@ export interface RegisterRead extends Span {
   readonly token: string;
 }
 
-/** A run as it was found when everything was over. */
+/** A run in the state in which it was found at the very end. */
 export interface FinalRun {
   readonly kind: 'final-run';
   readonly session: string;
   readonly runId: string;
   readonly status: RunStatus;
   readonly isStale: boolean;
-  /** The token in its code; undefined when the code has none. */
+  /** The token in the run's code; undefined when the code has none. */
   readonly token?: string | undefined;
 }
 

@@ -41,7 +41,7 @@ class Register {
     return this.#problems;
   }
 
-  /** A write without an answer has happened if somebody has read its token. */
+  /** A write without an answer has happened if a client has read its token. */
   #findVersions(): void {
     const byToken = new Map(this.#writes.map((write) => [write.token, write]));
     for (const write of this.#writes)
@@ -74,7 +74,10 @@ class Register {
     return places;
   }
 
-  /** Returns by place the earliest time at which somebody knew that the chain had reached it. */
+  /**
+   * Returns, by place, the earliest time at which a client knew that the chain had reached that
+   * place.
+   */
   #reachedBy(places: ReadonlyMap<string, number>): number[] {
     const times = Array.from({ length: places.size + 1 }, () => Number.POSITIVE_INFINITY);
     const note = (place: number | undefined, at: number) => {

@@ -52,7 +52,7 @@ test('a history in which every run ends once and is stored is accepted', () => {
   assert.deepEqual(judge([...SOUND, stored('completed'), ran(1)]), []);
 });
 
-test('an acknowledged run that is not found is a violation', () => {
+test('an acknowledged run that is missing is a violation', () => {
   assert.match(judge([submitted]).join(), /run_1 was acknowledged and is lost/);
 });
 
@@ -72,7 +72,7 @@ test('a run that reads as running after its end was announced is a violation', (
   assert.match(problems.join(), /was read as running and stale 5 ms later/);
 });
 
-test('a read that was sent before the end was announced may still say that the run is running', () => {
+test('a read sent before the end was announced may still show the run as running', () => {
   assert.deepEqual(
     judge([submitted, read('running', 19), ended('completed', 20), stored('completed'), ran(1)]),
     [],
@@ -98,7 +98,7 @@ test('two runs for one idempotency key are a violation', () => {
   assert.match(hidden.join(), /sent with one key and has several runs/);
 });
 
-test('code that ran twice, or did not run though its run is completed, is a violation', () => {
+test('code that ran twice, or whose completed run did not run it, is a violation', () => {
   assert.match(judge([...SOUND, stored('completed'), ran(2)]).join(), /ran 2 times/);
   assert.match(judge([...SOUND, stored('completed')]).join(), /its code t never ran/);
 });
@@ -141,7 +141,7 @@ test('a version that is replaced twice is a violation', () => {
   assert.match(judge(history).join(), /version v0 was replaced 2 times/);
 });
 
-test('a version that is read after somebody knew of a later one is a violation', () => {
+test('reading an old version after a client knew of a newer one is a violation', () => {
   const written = [value('v0', '', [0, 1]), write('v0', 'a', [2, 3], { version: 'v1' })];
   assert.match(judge([...written, value('v0', '', [7, 8])]).join(), /v0 was read 4 ms after/);
   const unanswered = [

@@ -8,7 +8,7 @@ import { eventually } from '#test/support/processes.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
 import { Victim } from './victim.ts';
 
-test('code that was sent with an idempotency key runs once, though the server dies before the run is on disk', async (t) => {
+test('code that was sent with an idempotency key runs once, even if the server dies before the run is on disk', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-keyed-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const dataDir = join(folder, 'data');
@@ -31,7 +31,8 @@ test('code that was sent with an idempotency key runs once, though the server di
   const request = appending('keyed');
   const options = { idempotencyKey: 'once' };
   const first = victim.client.executions.submit(keyed, request, options).catch(() => 'not answered');
-  // A run without a key does not wait. Its kernel got its command later, so the other one would have run its code by then.
+  // A run without a key does not wait. Its kernel got its command later, so the run with the key
+  // would have run its code by then.
   const second = victim.client.executions.submit(other, appending('other')).catch(() => 'not answered');
   await eventually('the code without a key has run', () => ran('other') !== '');
   victim.end('SIGKILL');

@@ -1,10 +1,13 @@
-/** Everything that a server has acknowledged about one notebook and published to subscribers. Checks later states against it. */
+/**
+ * Everything about one notebook that a server has acknowledged or has published to subscribers.
+ * Checks later states against it.
+ */
 import assert from 'node:assert/strict';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run, RunStatus } from '#src/wire/run.ts';
 import type { Follower } from './follower.ts';
 
-/** The promises about one notebook. */
+/** The server's promises about one notebook. */
 export class Ledger {
   /** The possible codes of the cell: several while a change has not been acknowledged. */
   codes = new Set(['0']);
@@ -12,7 +15,7 @@ export class Ledger {
   updatedAt = '';
   /** A request for a run that got no response: it may have happened or not. */
   unanswered: { readonly key: string; readonly code: string } | undefined;
-  /** Whether the server was killed after the last time that all runs were ended. */
+  /** Whether the server was killed after the last time at which all runs had ended. */
   mayBeStale = false;
   /** Acknowledged runs in order, each with its terminal record once that was read. */
   readonly #runs = new Map<string, Run | undefined>();

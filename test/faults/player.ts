@@ -89,7 +89,8 @@ export class Player {
       app: { options: { app_title: this.#name } },
       cells: [{ cell_id: 'a', code: '0', options: {} }],
     };
-    // The key is the same in every life, so there is one notebook however often it is requested.
+    // The key is the same in every life, so there is only one notebook however often it is
+    // requested.
     const { id, updatedAt } = await client.notebooks.create(
       { serialization },
       { idempotencyKey: `${this.#name}-nb` },

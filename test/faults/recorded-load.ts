@@ -1,6 +1,6 @@
 /**
- * Clients that use a server and record its answers (`history.ts`). They do not know when the server is disturbed: they repeat
- * each request without an answer, with the same idempotency key.
+ * Clients that use a server and record its answers (`history.ts`). They do not know when the server
+ * is disturbed. They repeat each request without an answer, with the same idempotency key.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import type { SeededRandom } from '#test/support/random.ts';
 import { grouped } from './grouped.ts';
 import type { History, RunRead, Span } from './history.ts';
 
-/** Returns the client of the server that lives now, for a workspace; undefined while there is none. */
+/** Returns the client of the present server for a workspace; undefined while there is no server. */
 export type LivingClient = (workspaceId: string) => Client | undefined;
 
 export interface LoadOptions {
@@ -22,7 +22,7 @@ export interface LoadOptions {
   readonly clientOf: LivingClient;
   readonly workspaceIds: readonly string[];
   readonly random: SeededRandom;
-  /** Aborts when no new operation is to begin. */
+  /** Aborts when no new operation may begin. */
   readonly signal: AbortSignal;
 }
 
@@ -87,7 +87,10 @@ export class RecordedLoad {
     await Promise.all(followers);
   }
 
-  /** Reads everything back. Call it when nothing is done any more. `dataDir` is that of the server. */
+  /**
+   * Reads all data back. Call it when no operation is in progress any more. `dataDir` is the data
+   * directory of the server.
+   */
   async readBack(dataDir: string): Promise<void> {
     const { history, workspaceIds } = this.#options;
     for (const { workspaceId, id } of this.#registers) {
@@ -199,7 +202,8 @@ export class RecordedLoad {
         return runId;
       } catch (error) {
         if (error instanceof ApiError && error.status === 409) {
-          // A key that was given before is answered with its run, so nothing of the first attempt was kept.
+          // A key whose run exists is answered with the run, so this refusal shows that the first
+          // attempt had no effect.
           if (!wasSent) return void (await later(PAUSE_MS * 2));
         } else if (!isUnanswered(error)) throw error;
         else if (!isNotSent(error)) {
@@ -273,10 +277,10 @@ export class RecordedLoad {
   }
 }
 
-/** The end of a request that has no answer. */
+/** The outcome of a request that has no answer. */
 const NEVER = { to: Number.POSITIVE_INFINITY };
 
-/** Returns a function that returns the time from this call to its own. */
+/** Returns a function that returns how much time has passed since this call. */
 function stopwatch(): () => Span {
   const from = performance.now();
   return () => ({ from, to: performance.now() });

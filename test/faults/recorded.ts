@@ -1,6 +1,6 @@
 /**
- * Replaces or kills workers of a server that clients use, records the answers that clients get, and judges the record when
- * everything is over (`judge.ts`).
+ * Replaces or kills workers of a server that clients use, records the answers that clients get, and
+ * judges the record at the end (`judge.ts`).
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -21,7 +21,7 @@ export interface RecordedOptions {
   readonly seed: number;
   /** Whether all workers are replaced in each step, in order (SIGHUP), or something is killed. */
   readonly disturbance: 'reload' | 'fault';
-  /** The run ends after so many steps or this time, whichever comes first. */
+  /** The run ends after this many steps or after this time, whichever comes first. */
   readonly steps: number;
   readonly seconds: number;
   /** The longest delay that is added to the flush of a commit. */
@@ -41,7 +41,7 @@ const WORKSPACES = 2;
 const MAX_RELOAD_MS = 300_000;
 const MAX_START_MS = 60_000;
 const RELOADED = 'workers are replaced no longer';
-/** How long the clients play between two steps at most. */
+/** The longest time that the clients play between two steps. */
 const MAX_CALM_MS = 800;
 /** The errors that a kill logs. */
 const EXPECTED = /"a worker has ended/;
@@ -92,7 +92,7 @@ export async function driveRecorded(options: RecordedOptions): Promise<RecordedR
     server.requireNoComplaint();
   } catch (error) {
     say(`seed ${options.seed}, after ${steps} steps; the data and the history are in ${folder}`);
-    // Records that nobody has read again would be called lost.
+    // Records that were not read again would count as lost.
     if (isReadBack) for (const problem of judge(history.entries)) say(problem);
     for (const line of server.autopsy()) say(line);
     throw error;
@@ -101,7 +101,7 @@ export async function driveRecorded(options: RecordedOptions): Promise<RecordedR
   return { steps, extent: extentOf(history.entries), endings };
 }
 
-/** A server, and the faults that it is given. */
+/** A server, and the faults that are caused in it. */
 class DisturbedServer implements Disposable {
   readonly dataDir: string;
   readonly #options: RecordedOptions;

@@ -3,7 +3,10 @@ import { setTimeout as later } from 'node:timers/promises';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 
-/** A session starts no kernel for five seconds after several of its kernels have died in a row; this is enough for that, on a busy machine too. */
+/**
+ * A session starts no kernel for five seconds after several of its kernels have died in a row. This
+ * time is enough for that, even on a busy machine.
+ */
 const MAX_REST_MS = 15_000;
 const LOOK_MS = 100;
 

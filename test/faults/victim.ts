@@ -12,7 +12,7 @@ import { type LogLine, OWNER, pythonOfTests, SETTINGS } from '#test/support/serv
 const MAIN = join(import.meta.dirname, '../../src/main.js');
 const WATCH_MS = 15;
 const ORPHANS_MS = 5_000;
-/** How long the exit of the process may be reported after its connection broke. */
+/** How late the exit of the process may be reported after its connection broke. */
 const END_MS = 1_000;
 
 /** A running server that will be ended. */
@@ -102,7 +102,7 @@ export class Victim {
     return this.#life.signal;
   }
 
-  /** Returns whether the failure only shows that the server has ended or is about to. */
+  /** Returns whether the failure only shows that the server has ended or will end soon. */
   async explains(error: unknown): Promise<boolean> {
     if (error instanceof ConnectionError) await Promise.race([this.#ended, later(END_MS)]);
     return this.isOver;

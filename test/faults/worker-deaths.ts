@@ -1,7 +1,8 @@
 /**
- * Ends workers of a server in rounds while several players use it. A worker's death ends the players' life, not the server: they
- * stop, and everything acknowledged is checked on the server, which goes on. Now and then the whole server ends, and the next one
- * is checked. A seed determines all choices; only the timing of processes varies.
+ * Ends workers of a server in rounds while several players use it. A worker's death ends a life of
+ * the players, not the server: they stop, and everything acknowledged is checked on the server,
+ * which continues. Sometimes the whole server ends, and everything is checked on the next one. A
+ * seed determines all choices; only the timing of processes varies.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -154,7 +155,10 @@ class Rounds implements Disposable {
     return victim.clientOf(this.#workspaces[player % WORKSPACES]!);
   }
 
-  /** Checks the promises to every player, and that there is no kernel without a session. */
+  /**
+   * Checks what the server has promised to every player, and that there is no kernel without a
+   * session.
+   */
   async #check(victim: Victim, signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#players.map(async (player, i) => {
@@ -203,8 +207,8 @@ class Rounds implements Disposable {
 }
 
 /**
- * Resolves when notebooks of the workspace, wherever they are at home, take a change and show it. Rejects when a request is not
- * answered at all.
+ * Resolves when notebooks of the workspace, wherever they are at home, accept a change and show it.
+ * Rejects when a request is not answered at all.
  */
 async function served({ notebooks }: Client): Promise<void> {
   const serveOne = async () => {
@@ -218,7 +222,7 @@ async function served({ notebooks }: Client): Promise<void> {
   assert.ok(isServed, `a request is not answered within ${MAX_OUTAGE_MS} ms`);
 }
 
-/** Waits for `act`. Its failure counts, unless the end of the round explains it. */
+/** Waits for `act`. A failure of `act` counts, unless the end of the round explains it. */
 async function unlessExplained(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
   try {
     await act();

@@ -8,7 +8,8 @@ import type { SeededRandom } from '#test/support/random.ts';
 import type { Victim } from './victim.ts';
 
 /**
- * The victim: a worker, by its part for a player, or the server. `stop` is SIGSTOP, after which the watchdog must end the worker.
+ * The victim: the server, or the worker that has this role for a player. `stop` is SIGSTOP, after
+ * which the watchdog must end the worker.
  */
 type Target = 'any' | 'home' | 'ingress' | 'two' | 'stop' | 'primary' | 'drain';
 
@@ -18,7 +19,7 @@ export type Ending = {
   readonly early: boolean;
 } & ({ readonly kind: Target } | { readonly kind: 'fault-point'; readonly point: FaultPoint });
 
-/** The end of workers: its kind, and its time by `performance.now()`. */
+/** The end of workers: how they ended, and the time by `performance.now()`. */
 export interface WorkersEnd {
   readonly how: string;
   readonly at: number;
@@ -110,6 +111,6 @@ function choose(
   if (target === 'ingress') return [random.pick(others)];
   const chosen = workers.find(({ number }) => number === home) ?? random.pick(others);
   const left = workers.filter((one) => one !== chosen);
-  // One worker has to survive.
+  // One worker must survive.
   return target === 'two' && left.length > 1 ? [chosen, random.pick(left)] : [chosen];
 }

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const NOBODY = 65_534;
 
-/** Runs `act` as an ordinary user: root may read everything. */
+/** Runs `act` as an ordinary user, because root may read every file. */
 async function asOrdinaryUser<T>(act: () => Promise<T>): Promise<T> {
   const { seteuid, geteuid } = process;
   if (seteuid === undefined || geteuid?.() !== 0) return act();

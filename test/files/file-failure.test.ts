@@ -3,7 +3,10 @@ import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import { fileFailure } from '#src/files/file-failure.ts';
 
-/** Errors of the system that a test cannot cause as every user, and the error that the caller gets. */
+/**
+ * Errors of the system that a test cannot cause as every user, and the error that the caller gets
+ * for each.
+ */
 const MEANINGS: Readonly<Record<string, readonly [status: number, code: string]>> = {
   EACCES: [409, 'file_inaccessible'],
   EPERM: [409, 'file_inaccessible'],
@@ -15,7 +18,7 @@ const MEANINGS: Readonly<Record<string, readonly [status: number, code: string]>
   EMFILE: [503, 'unavailable'],
 };
 
-test('a refusal of the system becomes a code that says whether a retry helps', () => {
+test('an error of the operating system becomes a code that shows whether a retry helps', () => {
   for (const [code, meaning] of Object.entries(MEANINGS)) {
     const failure = fileFailure(Object.assign(new Error('/secret/path'), { code }));
     assert.ok(failure instanceof AppError, code);

@@ -9,7 +9,7 @@ import { makePipe } from '#test/support/pipe.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { auth, GOOD, send, serve } from '../http/test-server.ts';
 
-/** Lets everybody do everything. */
+/** Grants every right to every caller. */
 const openToAll: Auth = { ...auth, requirements: () => ({ scopes: [], role: 'viewer' }) };
 
 test('with If-None-Match: * a PUT replaces neither a file nor a link nor a pipe', async (t) => {

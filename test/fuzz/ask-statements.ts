@@ -1,4 +1,7 @@
-/** Two ways to ask the statements of a fuzz: of confined engines themselves, and of a server through a notebook. */
+/**
+ * Two ways to run the statements of a fuzz: on confined engines directly, and on a server through a
+ * notebook.
+ */
 import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
 import type { StartEngine } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
@@ -11,7 +14,7 @@ import { type AskStatement, databaseAt, type FuzzedDatabase, SLOTS } from './eng
 const PATIENCE_MS = 2000;
 const MAX_ROWS = 1000;
 
-/** Asks engines that are confined as on any server, without the server. */
+/** Runs statements on engines that are confined as on any server, without the server. */
 export function askEngines(
   folder: string,
   startEngine: StartEngine,
@@ -62,8 +65,8 @@ builtins.ask = ask
 `;
 
 /**
- * Asks a server, as a notebook of the workspace does; nothing is read-only there. Rejects when the server or the kernel of
- * that notebook does not answer any more.
+ * Runs statements on a server through a notebook of the workspace, where nothing is read-only.
+ * Rejects when the server or the kernel of that notebook no longer answers.
  */
 export async function askThroughNotebook(server: TestServer): Promise<AskStatement> {
   const { client } = server;

@@ -19,7 +19,10 @@ export interface Outcome {
   readonly text: string;
 }
 
-/** Asks one statement of a database. Rejects only when something happens that no statement may cause. */
+/**
+ * Runs one statement on a database. Rejects only when something happens that no statement may
+ * cause.
+ */
 export type AskStatement = (database: FuzzedDatabase, sql: string, readOnly: boolean) => Promise<Outcome>;
 
 export interface FuzzOptions {
@@ -42,7 +45,7 @@ export const CANARY = 'what nobody may read or write';
 export const SLOTS = 8;
 const TABLES = 300;
 
-/** Returns the database that is made as number `number`. */
+/** Returns the database with this number. */
 export function databaseAt(kind: FuzzedDatabase['kind'], number: number): FuzzedDatabase {
   return { kind, path: `fuzzed-${number % SLOTS}.${kind === 'files' ? 'csv' : kind}` };
 }
@@ -109,14 +112,14 @@ function makeSeeds(folder: string): Seed[] {
   return kinds.map((kind, n) => ({ kind, bytes: readFileSync(at(`seed-${n + 1}`)) }));
 }
 
-/** Damaged databases: some bytes, pages or the length are wrong; now and then nothing is. */
+/** Damaged databases: some bytes, some pages or the length are wrong. A few are undamaged. */
 function damaged(bytes: Buffer, random: SeededRandom): Buffer {
   const copy = Buffer.from(bytes);
   const how = random.below(9);
   if (how > 4) return copy;
   if (how === 0) return copy.subarray(0, random.below(copy.length));
   for (let flips = 1 + random.below(how < 3 ? 4 : 200); flips > 0; flips--) {
-    // The beginning is where the schema and the sizes are.
+    // The beginning of the file has the schema and the sizes.
     const within = random.is(0.5) ? Math.min(copy.length, 8192) : copy.length;
     if (how === 4) {
       const [from, to] = [random.below(copy.length), random.below(copy.length)];
@@ -127,7 +130,7 @@ function damaged(bytes: Buffer, random: SeededRandom): Buffer {
 }
 
 const TERMS = ['a', 'b', 'a', 'b', '1', "'x'", 'NULL', '-9223372036854775808', '1e308', "x'00ff'"];
-/** Calls around a term, which replaces X. */
+/** Calls that contain a term in place of X. */
 const CALLS = [
   'count(*)',
   'max(X)',
@@ -158,7 +161,7 @@ const SOURCES = [
   'missing',
 ];
 
-/** Statements: one that tries to escape, or one from a small grammar. */
+/** Statements: attempts to escape, and statements from a small grammar. */
 function statement(
   kind: Seed['kind'],
   random: SeededRandom,

@@ -9,11 +9,11 @@ import { askEngines } from './ask-statements.ts';
 import { CANARY, fuzzDatabases, type Outcomes } from './engine-fuzz.ts';
 import { fuzzThroughServer } from './server-fuzz.ts';
 
-/** `npm run fuzz:databases` makes more of them, with other seeds. */
+/** `npm run fuzz:databases` makes more databases, with other seeds. */
 const DATABASES = 25;
 const SEED = 1;
 
-test('hostile databases and statements leave nothing outside of their folder, and read nothing there', async (t) => {
+test('hostile databases and statements write and read nothing outside of their folder', async (t) => {
   const base = mkdtempSync(join(tmpdir(), 'troupe-fuzz-'));
   t.after(() => rmSync(base, { recursive: true, force: true }));
   const [folder, canary] = [join(base, 'files'), join(base, 'canary')];
@@ -28,12 +28,15 @@ test('hostile databases and statements leave nothing outside of their folder, an
   assert.equal(readFileSync(canary, 'utf8'), CANARY);
 });
 
-test('a server whose notebooks query hostile databases stays up, and so does the kernel that asks', async (t) => {
+test('a server whose notebooks query hostile databases stays up, and so does the kernel', async (t) => {
   const outcomes = await fuzzThroughServer(t, { random: new SeededRandom(SEED), databases: DATABASES });
   assertMixed(t, outcomes, 'rows', 'OperationalError', 'ProgrammingError');
 });
 
-/** Asserts that the fuzz met all of these: one that meets only refusals tests little. */
+/**
+ * Asserts that the fuzz met all of these outcomes, because a fuzz that meets only refusals tests
+ * little.
+ */
 function assertMixed(t: TestContext, outcomes: Outcomes, ...kinds: readonly string[]): void {
   t.diagnostic(JSON.stringify(outcomes));
   for (const kind of kinds) assert.ok((outcomes[kind] ?? 0) > 0, `no statement ended as ${kind}`);

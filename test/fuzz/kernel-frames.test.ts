@@ -1,4 +1,7 @@
-/** Frames that a kernel might forge, by a seed: each is accepted or rejected, and no accepted one harms a notebook. */
+/**
+ * Frames that a kernel might forge, made from a seed: each is accepted or rejected, and no accepted
+ * one harms a notebook.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -23,7 +23,7 @@ const CHECKS = [
   'response_headers_conformance',
   'response_schema_conformance',
 ];
-/** Cases of one round. Each round has a new server, so that resources deleted in one round exist again in the next. */
+/** no output breaks the code that shows it, or sends anything but text and colours to a terminal */
 const ROUND_CASES = 20_000;
 
 /** The counts of the hooks. */

@@ -1,4 +1,7 @@
-/** Requests made from the OpenAPI document, by a seed: none returns 500 or a response that the document does not allow. */
+/**
+ * Requests made from the OpenAPI document and a seed: none returns 500 or a response that the
+ * document does not allow.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -43,7 +46,7 @@ class KnownIds {
   readonly #byKind = new Map<string, string[]>([['user', ['guest', 'nobody']]]);
   readonly #spared: string;
 
-  /** `spared` is never returned, because later requests need it. */
+  /** `spared` is never returned, because later requests need that object. */
   constructor(spared: string) {
     this.#spared = spared;
   }

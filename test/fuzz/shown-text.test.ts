@@ -1,4 +1,7 @@
-/** Hostile outputs and texts in the command line's display: showing them raises no error, sends no control characters, and ends. */
+/**
+ * The command line shows hostile outputs and texts without an error and without control characters,
+ * and its work ends.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -227,7 +230,7 @@ test('outputs that are written to be slow are shown in time proportional to thei
   );
 });
 
-test('an output that turns out not to be a data URL is kept unchanged', () => {
+test('an output that is not a valid data URL is kept unchanged', () => {
   const kept: string[] = [];
   const options: ShowOptions = {
     ...optionsFor(80, false),

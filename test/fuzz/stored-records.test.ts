@@ -1,4 +1,7 @@
-/** Records that a disk has damaged, by a seed: each is read, or rejected with an error that names it. */
+/**
+ * Records that a disk has damaged, made from a seed: each is read, or rejected with an error that
+ * names it.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import { accepted, created, encodedJson, json, noContent, ok, raw } from '#src/http/reply/reply.ts';
+import { prepareHeaders } from '#src/http/reply/write-reply.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { GOOD, send, serve } from './test-server.ts';
 import { thingRoute } from './thing-routes.ts';
 
-test('every kind of reply arrives as it was made', async (t) => {
+test('every kind of reply arrives unchanged', async (t) => {
   const server = await serve(t, [
     thingRoute(() => ok({ a: 'ä' }), 'GET', '/ok'),
     thingRoute(() => created({ id: 1 }, '/things/1'), 'POST', '/created'),
@@ -35,7 +36,7 @@ test('every kind of reply arrives as it was made', async (t) => {
   assert.deepEqual(await shown('/late'), [200, 'application/json', undefined, '{"late":true}']);
 });
 
-test("every answer has a request id: the client's if it is valid, else a new one", async (t) => {
+test("every answer has a request id: the client's if that is valid, otherwise a new one", async (t) => {
   const server = await serve(t, [thingRoute(() => ok({}))]);
   const idOf = async (sent: string | undefined, path = '/thing') => {
     const { headers } = await send(server, path, {
@@ -53,6 +54,37 @@ test("every answer has a request id: the client's if it is valid, else a new one
   );
   assert.ok(made.every((id) => /^req_[0-9a-z]+$/.test(String(id))));
   assert.equal(new Set(made).size, made.length);
+});
+
+test('prepared headers arrive like others, also for pages of other origins and with general headers of their own', async (t) => {
+  const own = { etag: '"1"', location: '/ä' };
+  const cached = { ...own, 'cache-control': 'private, no-cache' };
+  const body = Buffer.from('{}');
+  const routes = Object.entries({
+    '/own': own,
+    '/own-prepared': prepareHeaders(own),
+    '/cached': cached,
+    '/cached-prepared': prepareHeaders(cached),
+  }).map(([path, headers]) => thingRoute(() => encodedJson(body, 200, headers), 'GET', path));
+  const origin = 'https://app.example';
+  for (const corsOrigins of [[], [origin]]) {
+    const server = await serve(t, routes, { corsOrigins });
+    const headersOf = async (path: string, method: string) => {
+      const { status, headers } = await send(server, path, {
+        method,
+        headers: { ...GOOD, origin, 'x-request-id': 'mine' },
+      });
+      return { status, ...headers, date: undefined };
+    };
+    for (const method of ['GET', 'HEAD']) {
+      for (const path of ['/own', '/cached']) {
+        const prepared = await headersOf(`${path}-prepared`, method);
+        assert.deepEqual(prepared, await headersOf(path, method));
+        assert.equal(prepared.etag, '"1"');
+        assert.equal(prepared['content-type'], 'application/json');
+      }
+    }
+  }
 });
 
 test('no answer may be cached, framed, sniffed or read by other origins, unless its route says so', async (t) => {
@@ -147,7 +179,7 @@ test('an error of the catalogue shows its members and headers', async (t) => {
   });
 });
 
-test('an answer to a mutation waits for its commit, one to a GET does not', async (t) => {
+test('an answer to a mutation waits for its commit, and an answer to a GET does not', async (t) => {
   const flushed = deferred();
   let handled = 0;
   const handle = () => ok({ handled: ++handled });

@@ -20,7 +20,7 @@ function guardAt(seconds: { now: number }, workers = 1) {
   };
 }
 
-test('a few dozen wrong tokens are refused at once, more have to wait, up to a minute', () => {
+test('a few dozen wrong tokens are refused at once, and further ones have to wait, up to a minute', () => {
   const clock = { now: 0 };
   const { tryFrom } = guardAt(clock);
   const answers = Array.from({ length: 52 }, () => tryFrom('10.0.0.1'));
@@ -32,7 +32,7 @@ test('a few dozen wrong tokens are refused at once, more have to wait, up to a m
   assert.equal(tryFrom('10.0.0.1'), 'unauthenticated');
 });
 
-test('each of several workers allows its share of wrong tokens, and one at least', () => {
+test('each of several workers allows its share of wrong tokens, and at least one', () => {
   const clock = { now: 0 };
   const { tryFrom } = guardAt(clock, 4);
   const answers = Array.from({ length: 14 }, () => tryFrom('10.0.0.1'));
@@ -45,7 +45,7 @@ test('each of several workers allows its share of wrong tokens, and one at least
   assert.deepEqual([many('10.0.0.1'), many('10.0.0.1')], ['unauthenticated', 'too_many_attempts 60']);
 });
 
-test('each of several workers has its share of the connections, and one at least', () => {
+test('each of several workers has its share of the connections, and at least one', () => {
   const limits = [1, 3, 20].map((workers) => new ConnectionLimit(10, workers).limit);
   assert.deepEqual(limits, [10, 3, 1]);
   assert.equal(
@@ -55,7 +55,7 @@ test('each of several workers has its share of the connections, and one at least
   );
 });
 
-test('one network of IPv6 is one address, and IPv4 is itself in both spellings', () => {
+test('an IPv6 network counts as one address, and an IPv4 address is the same in both spellings', () => {
   const { guard, tryFrom } = guardAt({ now: 0 });
   for (const address of ['2001:db8:0:1::1', '2001:db8:0:1::2', '::ffff:10.0.0.1', '10.0.0.1'])
     tryFrom(address);

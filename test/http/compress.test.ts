@@ -75,7 +75,7 @@ function get(
   });
 }
 
-test('a large answer is compressed for callers that accept gzip only', async (t) => {
+test('a large answer is compressed only for callers that accept gzip', async (t) => {
   const server = await serve(t, routes);
   for (const path of ['/now', '/later', '/deferred']) {
     const plain = await get(server, path, undefined);
@@ -126,7 +126,7 @@ test('exactly the answers that may be compressed vary by Accept-Encoding', async
   }
 });
 
-test('a compressed answer has a tag of its own, and a 304 has the tag that the caller sent', async (t) => {
+test('a compressed answer has its own tag, and a 304 has the tag that the caller sent', async (t) => {
   const server = await serve(t, routes);
   const tagFor = async (encoding: string | undefined) =>
     (await get(server, '/tagged', encoding)).headers.etag;

@@ -33,7 +33,7 @@ const RANGES: readonly (readonly [header: string, size: number, expected: unknow
 ];
 
 for (const [header, size, expected] of RANGES) {
-  test(`of ${size} bytes, ${JSON.stringify(header)} asks for ${JSON.stringify(expected)}`, () => {
+  test(`for ${size} bytes, ${JSON.stringify(header)} requests ${JSON.stringify(expected)}`, () => {
     assert.deepEqual(parseByteRange(header, size), expected);
   });
 }
@@ -85,7 +85,7 @@ const NAMES: readonly (readonly [name: string, header: string])[] = [
 ];
 
 for (const [name, header] of NAMES) {
-  test(`a file named ${JSON.stringify(name)} is offered under a name that every reader takes`, () => {
+  test(`a file named ${JSON.stringify(name)} is offered under a name that every client accepts`, () => {
     assert.equal(attachment(name), header);
     assert.match(header, /^[\x20-\x7e]*$/);
   });

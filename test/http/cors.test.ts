@@ -55,7 +55,7 @@ const routes: readonly Route[] = [
 ];
 const PATHS = ['/things', '/large', '/late', '/events', '/nothing', '/things?unknown=1'];
 
-test('without a list no answer says anything of other origins', async (t) => {
+test('without a list of origins, no answer has CORS headers', async (t) => {
   const server = await serve(t, routes, { heartbeatMs: 20 });
   for (const path of PATHS) {
     const { headers } = await send(server, path, { headers: { ...GOOD, origin: APP } });
@@ -64,7 +64,7 @@ test('without a list no answer says anything of other origins', async (t) => {
   }
 });
 
-test('pages of a listed origin may read every kind of answer, and those of others none', async (t) => {
+test('pages of a listed origin may read every kind of answer, and other pages none', async (t) => {
   const server = await serve(t, routes, { corsOrigins: [APP], heartbeatMs: 20 });
   for (const path of PATHS) {
     const { headers } = await send(server, path, { headers: { ...GOOD, origin: APP } });
@@ -117,7 +117,7 @@ test('a preflight request of a listed origin gets the allowed methods and header
   );
 });
 
-test('operations for pages of this server stay refused for a listed origin', async (t) => {
+test('operations that only pages of this server may call stay refused for a listed origin', async (t) => {
   const server = await serve(t, routes, { corsOrigins: [APP] });
   const { status, code, headers } = await send(server, '/things', {
     method: 'POST',

@@ -10,7 +10,7 @@ import { GOOD, RawConnection, send, serve } from './test-server.ts';
 const BEAT = '1\r\n \r\n';
 const REQUEST = `POST /late HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nservice-workspace-id: ws_1\r\n\r\n`;
 
-/** A server whose late answers send a heartbeat every 20 ms. */
+/** A server that sends a heartbeat every 20 ms while an answer is deferred. */
 function serveLate(
   t: TestContext,
   handle: (exchange: AnyRouteRequest) => Reply | Promise<Reply>,
@@ -31,12 +31,12 @@ function serveLate(
 
 const failed = ({ code, message }: AppError) => ({ success: false, why: `${code}: ${message}` });
 const beats = (text: string) => text.split(BEAT).length - 1;
-/** The body after the head, with its chunks joined. */
+/** Returns the body after the head, with its chunks joined. */
 function bodyOf(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4).replace(/[0-9a-f]+\r\n([\s\S]*?)\r\n/g, '$1');
 }
 
-test('an answer in time is like any other answer', async (t) => {
+test('an answer that is fast enough is like any other answer', async (t) => {
   const server = await serveLate(t, () => defer(Promise.resolve({ success: true }), failed), {
     heartbeatMs: 60_000,
   });
@@ -45,7 +45,7 @@ test('an answer in time is like any other answer', async (t) => {
   assert.equal(answer.headers['content-length'], '16');
 });
 
-test('a late answer begins with its head and white space, and ends as JSON', async (t) => {
+test('a late answer begins with its head and white space, and ends with JSON', async (t) => {
   const value = deferred<unknown>();
   const server = await serveLate(t, () => defer(value.promise, failed));
   const connection = new RawConnection(server);
@@ -139,19 +139,19 @@ test('a client that leaves while it waits is noticed, and nothing more is writte
   assert.deepEqual(server.logged, []);
 });
 
-test('a late answer to a body in chunks is whole, and its connection ends with it', async (t) => {
+test('a late answer to a chunked body is whole, and its connection ends after it', async (t) => {
   const value = deferred<unknown>();
   const server = await serveLate(t, () => defer(value.promise, failed));
   const connection = new RawConnection(server);
   connection.write(REQUEST.replace('\r\n\r\n', '\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'));
-  setTimeout(() => value.resolve({ success: true }), 100); // other answers would have sent heartbeats meanwhile
+  setTimeout(() => value.resolve({ success: true }), 100); // otherwise the answers would have sent heartbeats by now
   await connection.closed;
   assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
   assert.match(connection.text, /\r\nconnection: close\r\n/i);
   assert.ok(connection.text.endsWith('\r\n\r\n{"success":true}'));
 });
 
-test('a waiting reply sends nothing meanwhile, and its accepted reply is stored with the idempotency key at once', async (t) => {
+test('a waiting reply sends nothing early, and its accepted reply is stored with the idempotency key at once', async (t) => {
   const value = deferred<PlainReply>();
   const stored: string[] = [];
   const server = await serveLate(t, () => waiting(json(202, { run: 1 }), value.promise), {
@@ -167,7 +167,7 @@ test('a waiting reply sends nothing meanwhile, and its accepted reply is stored 
   connection.write(REQUEST.replace('host: x', 'host: x\r\nidempotency-key: k'));
   await send(server, '/nothing'); // a whole exchange later
   assert.deepEqual(stored, ['202 {"run":1}']);
-  await new Promise((resolve) => setTimeout(resolve, 60)); // meanwhile a deferred reply would have sent white space
+  await new Promise((resolve) => setTimeout(resolve, 60)); // by now a deferred reply would have sent white space
   assert.equal(connection.text, '');
   value.resolve(ok({ run: 1, status: 'completed' }));
   await connection.until((text) => text.endsWith('"completed"}'));
@@ -176,7 +176,7 @@ test('a waiting reply sends nothing meanwhile, and its accepted reply is stored 
   connection.leave();
 });
 
-test('a reply that waits is released when its client leaves', async (t) => {
+test('a waiting reply is released when its client leaves', async (t) => {
   const left = deferred();
   const begun = deferred();
   const server = await serveLate(t, ({ signal }) => {

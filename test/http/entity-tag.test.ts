@@ -11,7 +11,10 @@ import { GOOD, send, serve } from './test-server.ts';
 
 const CURRENT = versionTag('v,2');
 
-/** The header, and whether it names the current tag: by weak and by strong comparison. `invalid`: it is not a list of tags. */
+/**
+ * The header, and whether it names the current tag by weak and by strong comparison. `invalid`
+ * means that it is not a list of tags.
+ */
 const HEADERS: readonly (readonly [header: string, weakly: boolean, strongly: boolean | 'invalid'])[] = [
   ['"v,2"', true, true],
   ['*', true, true],
@@ -75,7 +78,7 @@ test('the tag of content differs when the content does', () => {
   assert.match(contentTag('a'), /^"[\w-]{43}"$/);
 });
 
-test('tags that are sent in several header lines are one list, for reads and for writes', async (t) => {
+test('tags in several header lines are one list, for reads and for writes', async (t) => {
   const things = [
     defineRoute({
       method: 'GET',

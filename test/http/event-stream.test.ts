@@ -122,7 +122,7 @@ test('an ended stream ends its connections after the last event', async (t) => {
   raw.leave();
 });
 
-test('HEAD of a stream is its headers, and opens nothing', async (t) => {
+test('HEAD of a stream returns its headers, and opens nothing', async (t) => {
   const { server, stream } = await serveStream(t);
   const head = await send(server, '/sessions/s/events', { method: 'HEAD' });
   assert.deepEqual(
@@ -204,7 +204,7 @@ test('a replay larger than every buffer arrives whole', async (t) => {
   raw.leave();
 });
 
-test('a frame larger than every buffer arrives whole, at a reader that stops in between too', async (t) => {
+test('a frame larger than every buffer arrives whole, even if the reader pauses', async (t) => {
   const { connect, stream } = await serveStream(t, 64 * 1024 * 1024);
   const raw = connect();
   await raw.until((sent) => sent.includes('session.replayed'));

@@ -1,4 +1,7 @@
-/** Half-open, slow and oversized requests; uWebSockets.js handles most of them, and these tests hold it to that. */
+/**
+ * Half-open, slow and oversized requests. uWebSockets.js handles most of them, and these tests
+ * check that it does.
+ */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';
@@ -33,14 +36,14 @@ const HEAD = Object.entries(JSON_BODY)
   .join('');
 const NEXT = `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}\r\n`;
 
-/** Everything that came back when the server ended the connection, and after how long. */
+/** Everything that the server sent until it ended the connection, and the time until then. */
 async function ended(raw: RawConnection): Promise<{ text: string; afterS: number }> {
   const startedAt = performance.now();
   await raw.closed;
   return { text: raw.text, afterS: (performance.now() - startedAt) / 1000 };
 }
 
-test('bytes after a request whose end is in doubt are not answered', async (t) => {
+test('bytes after a request with an unclear end are not answered', async (t) => {
   const server = await serve(t, routes);
   for (const form of [
     'Content-Length: 2\r\nContent-Length: 2',
@@ -78,7 +81,7 @@ test('bytes after a chunked body, or after a request with two lengths, are never
   }
 });
 
-test('a body in chunks is accepted, and its connection ends with the answer', async (t) => {
+test('a chunked body is accepted, and its connection ends after the answer', async (t) => {
   const server = await serve(t, routes);
   const raw = new RawConnection(server);
   raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`);
@@ -88,7 +91,7 @@ test('a body in chunks is accepted, and its connection ends with the answer', as
   assert.match(text, /\r\nconnection: close\r\n/i);
 });
 
-test('a head that is too long, or of a shape nobody sends, reaches no route', async (t) => {
+test('a head that is too long or malformed reaches no route', async (t) => {
   const server = await serve(t, routes);
   for (const head of [
     `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}X-Long: ${'a'.repeat(2_000_000)}\r\n\r\n`,
@@ -110,7 +113,7 @@ test('a head that is too long, or of a shape nobody sends, reaches no route', as
   }
 });
 
-test('clients that stop in the middle are disconnected, and nobody waits for them', async (t) => {
+test('clients that stop in the middle of a request are disconnected, and nobody waits for them', async (t) => {
   const server = await serve(t, routes);
   const halves = {
     silent: '',
@@ -136,7 +139,7 @@ test('clients that stop in the middle are disconnected, and nobody waits for the
   await Promise.all(left);
 });
 
-test('connections beyond the limit are closed, and those that are there go on', async (t) => {
+test('connections beyond the limit are closed, and existing ones continue', async (t) => {
   const server = await serve(t, routes, { connections: new ConnectionLimit(3) });
   const kept = Array.from({ length: 3 }, () => new RawConnection(server));
   const answered = (raw: RawConnection, times: number) =>
@@ -161,7 +164,7 @@ test('connections beyond the limit are closed, and those that are there go on', 
   for (const raw of [next, ...kept.slice(1)]) raw.leave();
 });
 
-test('one byte at a time does not keep a connection open for ever', async (t) => {
+test('a client that sends one byte at a time cannot keep a connection open for ever', async (t) => {
   const server = await serve(t, routes);
   const raw = new RawConnection(server);
   raw.write('GET /thing HTTP/1.1\r\nHost: x\r\nX-Slow: ');
@@ -172,7 +175,7 @@ test('one byte at a time does not keep a connection open for ever', async (t) =>
   assert.ok(afterS < 30, `it was there for ${afterS} s`);
 });
 
-test('every answer has the security headers, whichever way it was made', async (t) => {
+test('every answer has the security headers, however it is produced', async (t) => {
   const server = await serve(t, routes);
   const answers = await Promise.all([
     send(server, '/thing'),

@@ -78,7 +78,7 @@ function replayed(book: IdempotencyStore, of: IdempotentRequest): string | undef
   return undefined;
 }
 
-test('a recorded reply is returned again, also after the store was opened anew', async (t) => {
+test('a recorded reply is returned again, even after the store was reopened', async (t) => {
   const kept = await openBook(t);
   complete(kept.book, request(), reply('one'));
   assert.equal(replayed(kept.book, request()), 'one');
@@ -92,7 +92,7 @@ test('a recorded reply is returned again, also after the store was opened anew',
   );
 });
 
-test('another body is refused; another workspace, user, method, path or key is another request', async (t) => {
+test('another body is refused; with another workspace, user, method, path or key it is another request', async (t) => {
   const { book } = await openBook(t);
   complete(book, request(), reply('one'));
   assert.throws(() => book.begin(request({}, 'other')), { code: 'idempotency_key_reused' });
@@ -107,7 +107,7 @@ test('another body is refused; another workspace, user, method, path or key is a
   }
 });
 
-test('the key of a request that still runs is refused, and free again when that was abandoned', async (t) => {
+test('the key of a running request is refused, and free again once that was abandoned', async (t) => {
   const { book } = await openBook(t);
   const first = book.begin(request());
   assert.throws(() => book.begin(request()), { code: 'idempotency_in_progress' });
@@ -117,7 +117,7 @@ test('the key of a request that still runs is refused, and free again when that 
   assert.equal(replayed(book, request()), undefined);
 });
 
-test('a record ends after a day, not before, and its key can then be used anew', async (t) => {
+test('a record expires after a day, not before, and its key can then be used again', async (t) => {
   const kept = await openBook(t);
   complete(kept.book, request(), reply('one'));
   await kept.store.durable();
@@ -143,7 +143,7 @@ test('expired records are removed, and keys used again since are kept', async (t
   assert.equal(replayed(kept.book, request({ key: 'again' })), 'two');
 });
 
-test('a sealed record opens for its caller alone, and is nowhere in plain text', async (t) => {
+test('a sealed record can be opened for its caller only, and is nowhere in plain text', async (t) => {
   const kept = await openBook(t);
   const canary = 'canary-2f9c1e';
   const sealed = request({ credential: 'Bearer caller' });
@@ -175,7 +175,7 @@ test('a sweep removes all expired records, in small commits', async (t) => {
   assert.equal(left(), 1);
 });
 
-test('a key that several workers may get is carried out by one of the living workers', async (t) => {
+test('a key that several workers receive is carried out by one living worker', async (t) => {
   const { store } = await openBook(t);
   const living = new Set(['first', 'second']);
   const [first, second] = [...living].map((incarnation) => {

@@ -85,7 +85,7 @@ test('the same key and body get the first answer again, and nothing is done twic
   assert.equal((await post(server, 'key', 'n', '/things/2')).text, '{"count":4}');
 });
 
-test('the store sees workspace, user, method, path, key and the raw body hashed with the key', async (t) => {
+test('the store gets workspace, user, method, path and key, and the raw body hashed with the key', async (t) => {
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [thing(() => ok({}))], { idempotency });
   await post(server, 'key', 'ä', '/things/a%40b?');
@@ -109,7 +109,7 @@ test('the store sees workspace, user, method, path, key and the raw body hashed 
   );
 });
 
-test('where the answer holds a secret, the store is given the credential to seal it with', async (t) => {
+test('if the answer contains a secret, the store gets the credential to seal it with', async (t) => {
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [{ ...thing(() => ok({})), secretAnswer: true }], { idempotency });
   await post(server, 'key');
@@ -148,7 +148,7 @@ test('a refused request is not recorded and may be sent again', async (t) => {
   assert.deepEqual(idempotency.log, ['abandon', 'abandon', 'abandon', 'complete 204']);
 });
 
-test('the record is stored in the turn that made the answer, before its commit is awaited', async (t) => {
+test('a change that is stored but answered with 503 is not repeated by a retry with its key', async (t) => {
   const idempotency = new MemoryReceipts();
   const { log } = idempotency;
   const server = await serve(
@@ -200,7 +200,7 @@ test('a key is 1 to 255 visible ASCII characters', async (t) => {
   );
 });
 
-test('a request whose shared turn begins later is known by the body that was sent', async (t) => {
+test('a request whose shared turn begins later is identified by the body that was sent', async (t) => {
   const idempotency = new MemoryReceipts();
   const decisions: (() => void)[] = [];
   const isDue = deferred();

@@ -81,7 +81,7 @@ test('a member added by an owner has a role until removal', async (t) => {
   assert.deepEqual(await codeOf('DELETE', '/members/owner'), [409, 'last_owner']);
 });
 
-test('a workspace is created and entered by members, and hidden from others', async (t) => {
+test('members can create and enter a workspace, which is hidden from others', async (t) => {
   const { call, codeOf } = await serve(t);
   const { status, location, body } = await call('POST', '/workspaces', { body: { name: 'Research' } });
   assert.deepEqual(
@@ -102,7 +102,7 @@ test('a workspace is created and entered by members, and hidden from others', as
   assert.deepEqual(await codeOf('GET', '/workspaces/ws_nowhere'), [404, 'not_found']);
 });
 
-test('a revoked token is not valid any more, and its list entry is gone', async (t) => {
+test('a revoked token is no longer valid, and its list entry is gone', async (t) => {
   const { call, codeOf } = await serve(t);
   const made = await call('POST', '/access-tokens', { body: { name: 'x', scopes: ['workspace:manage'] } });
   const path = `/access-tokens/${made.body.id}`;
@@ -137,7 +137,7 @@ for (const [method, path, body] of REFUSED) {
   });
 }
 
-test('a refusal names the members that a change may have, and the user for whom no token can be made', async (t) => {
+test('a refusal names the members that a change may have, or the user for whom no token can be created', async (t) => {
   const { call } = await serve(t);
   const nothing = await call('PATCH', '/members/owner', { body: {} });
   assert.equal(nothing.body.detail, 'The body must have at least one of role, name.');

@@ -1,4 +1,6 @@
-/** Requests whose body takes long, while the caller loses its rights or the client leaves. */
+/**
+ * Requests whose body takes long to arrive, while the caller loses its rights or the client leaves.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -18,7 +20,10 @@ const revoked = () => {
   throw new AppError('unauthenticated', 'The token was revoked.');
 };
 
-/** A server with three routes: for JSON, with a preparation, and for bytes. `outcomes` are those of their requests. */
+/**
+ * A server with three routes: for JSON, with a preparation, and for bytes. `outcomes` are the
+ * outcomes of requests to them.
+ */
 async function serveBodies(t: TestContext, options: Partial<ServerOptions> = {}) {
   const seen = { handled: 0, bytes: 0, begun: 0, errors: [] as unknown[] };
   const preparing = deferred();
@@ -161,7 +166,7 @@ test('a client that leaves before its whole body is read does not make the body 
   await once(request, 'finish');
   await eventually('the handler has begun', () => seen.begun === 1);
   request.destroy();
-  // The connection of the next request is taken later than the end of this one.
+  // The server accepts the connection of the next request only after the end of this one.
   for (let n = 0; n < 3; n++) {
     const { request: next, answered } = begin('POST', '/things');
     next.end('{"name":"x"}');
@@ -172,7 +177,7 @@ test('a client that leaves before its whole body is read does not make the body 
   assert.ok(seen.bytes === 100_000 || seen.errors.length === 1);
 });
 
-test('an upload ends whose caller cannot be checked, and those after it are checked', async (t) => {
+test('an upload ends if its caller cannot be checked, and later ones are still checked', async (t) => {
   const { server, seen, begin } = await serveBodies(t);
   const uploads = [1, 2].map(() => {
     const { request, answered } = begin('PUT', '/bytes', { ...GOOD, 'content-length': '1000' });

@@ -1,4 +1,4 @@
-/** The check of the journeys: every answer of a server is one that its OpenAPI document declares. */
+/** The check that journeys use: every answer of a server is declared by its OpenAPI document. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type Answer, createAnswerCheck } from '#test/support/openapi-check.ts';

@@ -87,7 +87,7 @@ test('schemas of requests are closed and schemas of responses are open', () => {
   assert.deepEqual(PartOutput, member);
 });
 
-test('a header without which the handler refuses the request is required, others are not', () => {
+test('a header is required if the handler refuses requests without it, and optional otherwise', () => {
   const route = defineRoute({
     method: 'GET',
     path: '/things/:thingId',
@@ -125,7 +125,7 @@ test('pages and their files are not in the document', () => {
   assert.ok(made.paths['/things']);
 });
 
-test('two schemas of one name are refused', () => {
+test('two schemas with one name are refused', () => {
   const Other = Type.Object({}, { $id: 'Part' });
   const clash = defineRoute({
     method: 'GET',

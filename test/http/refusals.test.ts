@@ -3,7 +3,7 @@ import test from 'node:test';
 import { GOOD, JSON_BODY, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
-test('each refusal precedes those that need more of the request', async (t) => {
+test('cheap checks come first: each refusal precedes those that need more of the request', async (t) => {
   let draining = true;
   const server = await serve(t, thingRoutes, { draining: () => draining });
   const headers: Record<string, string> = {
@@ -63,7 +63,7 @@ test('a problem document has the error, the path and the request id', async (t) 
   });
 });
 
-test('an unknown path is 404 and a known one with another method 405 with Allow', async (t) => {
+test('an unknown path returns 404, and a known path with another method 405 with Allow', async (t) => {
   const server = await serve(t, thingRoutes);
   const answers = await Promise.all([
     send(server, '/nothing', { headers: {} }),
@@ -98,7 +98,7 @@ test('OPTIONS names the methods, and HEAD returns the head of a GET without the 
   assert.deepEqual([refused.status, refused.text], [401, '']);
 });
 
-test('401 names the authentication scheme, and 503 the time to come back', async (t) => {
+test('401 names the authentication scheme, and 503 the time for a retry', async (t) => {
   let draining = false;
   const server = await serve(t, thingRoutes, { draining: () => draining });
   const anonymous = await send(server, '/things/1', { headers: {} });
@@ -110,12 +110,12 @@ test('401 names the authentication scheme, and 503 the time to come back', async
   assert.deepEqual([health.status, health.json], [200, { status: 'ok' }]);
 });
 
-test('a caller without the right is 403', async (t) => {
+test('a caller without the right gets 403', async (t) => {
   const server = await serve(t, thingRoutes);
   assert.equal((await send(server, '/forbidden')).code, 'role_too_low');
 });
 
-test('a text that cannot be an id is 404 and reaches no handler', async (t) => {
+test('a text that cannot be an id returns 404 and reaches no handler', async (t) => {
   const server = await serve(t, thingRoutes);
   const paths = [
     '/things/',

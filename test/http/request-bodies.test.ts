@@ -42,7 +42,7 @@ test('a body has to be JSON in UTF-8, with its media type', async (t) => {
     assert.equal(await attempt('application/json', body), 'malformed_json', JSON.stringify(body));
 });
 
-test('a large body is accepted like a small one, and a name in it may have 64 KiB', async (t) => {
+test('a large body is accepted like a small one, and one of its member names may have 64 KiB', async (t) => {
   const server = await serve(t, thingRoutes);
   const attempt = async (body: string) => {
     const answer = await send(server, '/large', { method: 'POST', headers: JSON_BODY, body });
@@ -61,7 +61,7 @@ test('a large body is accepted like a small one, and a name in it may have 64 Ki
   }
 });
 
-test('a body in pieces is read whole, whether its length is announced or not', async (t) => {
+test('a body in pieces is read whole, with or without an announced length', async (t) => {
   const { host, port } = await serve(t, thingRoutes);
   const thing = { name: 'n', anything: Array.from({ length: 120_000 }, (_, i) => i) };
   const bytes = Buffer.from(JSON.stringify(thing));
@@ -131,7 +131,7 @@ test('a body that does not match is refused with every mistake and none of its v
   assert.deepEqual(await errors('hunter2'), [{ path: '', message: 'must be object' }]);
 });
 
-test('members that reach for prototypes, half characters and numbers beyond a double are refused', async (t) => {
+test('prototype members, lone surrogates and numbers beyond a double are refused', async (t) => {
   const server = await serve(t, thingRoutes);
   const bodies = [
     '{"name":"n","__proto__":{"x":1}}',
@@ -157,7 +157,7 @@ test('members that reach for prototypes, half characters and numbers beyond a do
   );
 });
 
-test('deep nesting is refused however large it is', async (t) => {
+test('deep nesting is refused at any size', async (t) => {
   const server = await serve(t, thingRoutes);
   const post = async (body: string) =>
     (await send(server, '/large', { method: 'POST', headers: JSON_BODY, body })).code;
@@ -170,7 +170,7 @@ test('deep nesting is refused however large it is', async (t) => {
   assert.equal(await post(`{"name":"${'[{'.repeat(1_000_000)}\\"["}`), undefined);
 });
 
-test('very many values are refused early; fewer are checked, but not explained one by one', async (t) => {
+test('bodies with very many values are refused early; those with fewer are checked, but their mistakes are not listed one by one', async (t) => {
   const server = await serve(t, thingRoutes);
   const post = (parts: number) => {
     const body = `{"name":"n","parts":[${Array(parts).fill('{}').join(',')}]}`;
@@ -182,7 +182,7 @@ test('very many values are refused early; fewer are checked, but not explained o
   assert.deepEqual([large.code, violationsOf(large.json)], ['invalid_request', [why]]);
 });
 
-test('20 MB are refused without being kept, announced or not', async (t) => {
+test('20 MB are refused without being kept in memory, announced or not', async (t) => {
   const server = await serve(t, thingRoutes);
   const body = Buffer.alloc(20_000_000, '[');
   const announced = await send(server, '/things', { method: 'POST', headers: JSON_BODY, body });
@@ -207,7 +207,7 @@ test('a client that sends a whole body beyond the limit before it reads gets the
   raw.leave();
 });
 
-test('only a bounded part of a body without end is read and discarded', async (t) => {
+test('only a bounded part of an endless body is read and discarded', async (t) => {
   const server = await serve(t, thingRoutes);
   const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
   const raw = new RawConnection(server);
@@ -228,7 +228,7 @@ test('an announced body that is too large is refused before it is sent', async (
   raw.leave();
 });
 
-test('a body exactly at the limit is taken, one byte more is not', async (t) => {
+test('a body exactly at the limit is accepted, and one byte more is not', async (t) => {
   const server = await serve(t, thingRoutes);
   const ofLength = (length: number) => `{"name":"${'n'.repeat(length - 11)}"}`;
   const post = async (body: string) =>
@@ -252,7 +252,7 @@ test('an optional body may be left out, and is ignored where the route has none'
   );
 });
 
-test('a request whose end is in doubt is refused and its connection ends', async (t) => {
+test('a request with an unclear end is refused, and its connection ends', async (t) => {
   const server = await serve(t, thingRoutes);
   const forms = [
     'Content-Length: 12\r\nContent-Length: 13',

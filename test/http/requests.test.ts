@@ -84,7 +84,7 @@ test('a client that leaves aborts the signal, and the late answer is dropped', a
   assert.equal((await send(server, '/thing')).status, 200);
 });
 
-test('a request whose client leaves within its body reaches no handler', async (t) => {
+test('a request reaches no handler if its client leaves within the body', async (t) => {
   let handled = 0;
   const server = await serve(t, [createThing(() => ok({ handled: ++handled }))]);
   const raw = new RawConnection(server);
@@ -99,7 +99,7 @@ test('a request whose client leaves within its body reaches no handler', async (
   assert.deepEqual(answer.json, { handled: 1 });
 });
 
-test('a body may come in many pieces', async (t) => {
+test('a body may arrive in many pieces', async (t) => {
   const server = await serve(t, [createThing((body) => ok(body))]);
   const name = 'ä'.repeat(300_000);
   const answer = await send(server, '/things', {

@@ -33,7 +33,7 @@ test('a route with an unknown action, or declared twice, keeps the server from s
   );
 });
 
-test('health needs no token; readiness says why not', async (t) => {
+test('health needs no token, and readiness gives the reason when the server is not ready', async (t) => {
   let state: Readiness = { ready: false, reason: 'starting' };
   const server = await serve(
     t,

@@ -1,4 +1,4 @@
-/** Processes that listen on one socket which they have inherited, as the workers of a server do. */
+/** Processes that listen on one inherited socket, as the workers of a server do. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -55,7 +55,7 @@ async function pauseAll(processes: readonly ChildProcess[]): Promise<void> {
   await eventually('all are stopped', () => processes.every(isStopped));
 }
 
-/** Resolves when the system has made the connections, which nobody has accepted. */
+/** Resolves when the system has made the connections, which no process has accepted. */
 async function connectAll(port: number, count: number): Promise<Promise<string>[]> {
   const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -67,7 +67,7 @@ async function connectAll(port: number, count: number): Promise<Promise<string>[
   });
 }
 
-test('a process accepts a few connections of a burst in one turn, and leaves the rest to the others', async (t) => {
+test('a process accepts a few connections of a burst in one turn, and leaves the rest to other processes', async (t) => {
   const { port, processes } = await share(t, 1);
   await pauseAll(processes);
   const answers = await connectAll(port, 60);
@@ -78,7 +78,7 @@ test('a process accepts a few connections of a burst in one turn, and leaves the
   assert.deepEqual(await stopped, [{ most: 4 }, undefined]);
 });
 
-test('connections that wait when a process is killed are answered by the others', async (t) => {
+test('when a process is killed, the others answer its waiting connections', async (t) => {
   const { port, processes } = await share(t, 2);
   const [killed, other] = [processes[0]!, processes[1]!];
   await pauseAll(processes);
@@ -89,7 +89,7 @@ test('connections that wait when a process is killed are answered by the others'
   assert.deepEqual(new Set(await Promise.all(answers)), new Set([String(other.pid)]));
 });
 
-test('when one process stops listening the socket stays for the others, and the last one closes it', async (t) => {
+test('when one process stops listening, the socket stays open for the others, and the last one closes it', async (t) => {
   const { port, processes, close } = await share(t, 2);
   close();
   for (const [index, child] of processes.entries()) {

@@ -27,6 +27,12 @@ export const auth: Auth = {
     if (authorization !== 'Bearer good') throw new AppError('unauthenticated', 'Send a valid token.');
     return { ...principal, isBound: false };
   },
+  authenticateSession() {
+    throw new AppError('unauthenticated', 'There are no sessions.');
+  },
+  identifySession() {
+    throw new AppError('unauthenticated', 'There are no sessions.');
+  },
   authorize(_, action) {
     if (action === 'forbidden') throw new AppError('role_too_low', 'You may not.');
   },

@@ -28,7 +28,7 @@ function hashOf(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Length and hash of an answer's body. */
+/** The length and the hash of an answer's body. */
 function fetchBody(server: Server, path: string, agent: http.Agent | false = false) {
   return new Promise<{ length: number; hash: string; announced: string | undefined }>((resolve, reject) => {
     const request = http.get(
@@ -46,7 +46,7 @@ function fetchBody(server: Server, path: string, agent: http.Agent | false = fal
   });
 }
 
-/** A connection that has asked for the big answer and reads it only when the test calls for it. */
+/** A connection that has requested the big answer and reads it only when the test says so. */
 function stalledReader(server: Server): net.Socket {
   const socket = net.connect(server.port, server.host);
   socket.pause();
@@ -54,7 +54,7 @@ function stalledReader(server: Server): net.Socket {
   return socket;
 }
 
-test('a body of any size arrives whole, and the connection goes on', async (t) => {
+test('a body of any size arrives whole, and the connection stays usable', async (t) => {
   const sizes = [MAX_WHOLE_BODY_BYTES - 1, MAX_WHOLE_BODY_BYTES, MAX_WHOLE_BODY_BYTES + 1, BIG.length];
   const bodies = sizes.map((size) => BIG.subarray(0, size));
   const server = await serve(t, [
@@ -78,7 +78,7 @@ test('a body of any size arrives whole, and the connection goes on', async (t) =
   });
 });
 
-test('a reader that stalls delays nobody, and gets the rest when it reads on', async (t) => {
+test('a stalled reader delays nobody, and gets the rest when it continues', async (t) => {
   const server = await serve(t, [route('/big', () => raw('text/plain', BIG)), route('/small', () => ok({}))]);
   const readers = [1, 2, 3, 4].map(() => stalledReader(server));
   assert.deepEqual((await send(server, '/small')).json, {});

@@ -41,7 +41,7 @@ test('a run that reaches its deadline is interrupted and fails with timed_out, a
   await notebook.close();
 });
 
-test('a run that ends before its deadline knows nothing of it, nor does the next run', async () => {
+test('a run that ends before its deadline is not affected by it, nor is the next run', async () => {
   const notebook = await openNotebook(server, { quick: 'x = 1', slow: 'import time\ntime.sleep(1.5)' });
   assert.equal((await notebook.run(only('quick', 1))).status, 'completed');
   assert.equal((await notebook.run(['slow'])).status, 'completed');
@@ -57,7 +57,7 @@ test('a cell that ignores the interrupt of a deadline is killed with its kernel,
   await notebook.close();
 });
 
-test('a code call that reaches its deadline answers with timed_out, and the session is ready again', async () => {
+test('a code call that reaches its deadline returns timed_out, and the session is ready again', async () => {
   const notebook = await openNotebook(server, { a: 'x = 7' });
   await notebook.run(['a']);
   const events = await notebook.events();

@@ -1,4 +1,4 @@
-/** `POST …/interrupt` ends what runs in a session. */
+/** `POST …/interrupt` ends the work that runs in a session. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { addMember } from '#test/support/members.ts';
@@ -16,7 +16,7 @@ const { client } = server;
 const { interrupt } = client.notebookSessions;
 const LOOP = 'print("begun", flush=True)\nwhile True: pass';
 
-/** Resolves with what the audit says of interruptions of the session. */
+/** Resolves with the audit entries about interruptions of the session. */
 async function audited(target: string): Promise<(string | null)[]> {
   const details: (string | null)[] = [];
   for await (const { detail } of client.eachAudited({ action: 'session.interrupt', target }))
@@ -48,7 +48,7 @@ test('interrupting a session cancels its run, keeps its variables, and is idempo
   await notebook.close();
 });
 
-test('interrupting a session ends its code call, and the caller gets a result that says so', async () => {
+test('interrupting a session ends its code call, and the result says so', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const call = client.code.execute(notebook.id, LOOP);
@@ -63,7 +63,7 @@ test('interrupting a session ends its code call, and the caller gets a result th
   await notebook.close();
 });
 
-test('interrupting a session ends the call of an agent in it, and the prompt goes on', async () => {
+test('interrupting a session ends the call of an agent in it, and the prompt continues', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { sessionId } = await client.agentSessions.open({
     environmentId: notebook.environmentId,
@@ -81,7 +81,7 @@ test('interrupting a session ends the call of an agent in it, and the prompt goe
   await notebook.close();
 });
 
-test('interrupting wakes no session that sleeps, and one that is closed or unknown refuses it', async () => {
+test('interrupting does not wake a sleeping session, and a closed or unknown one refuses it', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await client.notebookSessions.hibernate(notebook.id);
   assert.equal((await interrupt(notebook.id)).status, 'idle');
@@ -95,7 +95,7 @@ test('interrupting wakes no session that sleeps, and one that is closed or unkno
   assert.equal(await refusalOf(interrupt('nb_unknown')), '404 not_found');
 });
 
-test('members who may execute may interrupt what others run, and viewers may not', async () => {
+test('members who may execute may interrupt the work of others, and viewers may not', async () => {
   const editor = await addMember(server, 'ed', 'editor');
   const viewer = await addMember(server, 'vic', 'viewer');
   const notebook = await openNotebook(server, { loop: LOOP });

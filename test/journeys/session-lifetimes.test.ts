@@ -29,7 +29,10 @@ async function open(client: Client, lifetime: Lifetime) {
   return { id, environmentId, opened };
 }
 
-/** Resolves with the status of a session, by a list: that is no use of it. */
+/**
+ * Resolves with the status of a session, read from a list, because that does not count as a use of
+ * the session.
+ */
 async function statusOf(client: Client, notebookId: string): Promise<string | undefined> {
   const { items } = await client.notebookSessions.list({ notebookId });
   return items[0]?.status;
@@ -46,7 +49,7 @@ function isEnvironmentClosed(client: Client, environmentId: string): Promise<unk
   );
 }
 
-test('a session ends so many seconds after its opening, though it is in use: its run is cancelled, its content stays, and its environment closes', async () => {
+test('a session ends the set number of seconds after its opening, even in use: its run is cancelled, its content stays, and its environment closes', async () => {
   const { client } = server;
   const { id, environmentId, opened } = await open(client, { ttlS: 3 });
   const { createdAt, ttlS, idleTimeoutS, expiresAt } = opened;
@@ -63,7 +66,7 @@ test('a session ends so many seconds after its opening, though it is in use: its
   assert.equal((await client.notebookSessions.get(id)).expiresAt, null);
 });
 
-test('a session ends when it was not used for its idle timeout, and each use keeps it', async () => {
+test('a session ends when it was not used for its idle timeout, and each use restarts the timeout', async () => {
   const { client } = server;
   const { id, environmentId } = await open(client, { idleTimeoutS: 2 });
   await client.notebookSessions.waitUntilReady(id);
@@ -77,7 +80,7 @@ test('a session ends when it was not used for its idle timeout, and each use kee
   await isEnvironmentClosed(client, environmentId);
 });
 
-test('a run in progress and a follower are uses, and an observer is none', async () => {
+test('a run in progress and a follower count as uses, and an observer does not', async () => {
   const { client } = server;
   const { id } = await open(client, { idleTimeoutS: 1 });
   await client.notebookSessions.waitUntilReady(id);
@@ -106,7 +109,7 @@ test('a run in progress and a follower are uses, and an observer is none', async
   await isClosed(client, id);
 });
 
-test('a session that sleeps ends at its time', async () => {
+test('a sleeping session ends at its time', async () => {
   const { client } = server;
   for (const lifetime of [{ ttlS: 2 }, { idleTimeoutS: 2 }]) {
     const { id, environmentId } = await open(client, lifetime);
@@ -183,7 +186,9 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const)
   test(`sessions end at their time after the server was ended by ${signal}`, (t) => survives(t, signal));
 
 const WORKERS = 3;
-/** Enough for each worker to be the home of some, with an exception in some thousands of runs. */
+/**
+ * Enough sessions for each worker to be the home of some, except in one of some hundreds of runs.
+ */
 const SESSIONS = 12;
 
 test('sessions end at their time when each worker was killed and replaced meanwhile', async (t) => {

@@ -1,4 +1,7 @@
-/** The reply to a submission is the run, with the place in the session's stream where its events begin. */
+/**
+ * The reply to a submission is the run, with the id from which the session's stream shows the run's
+ * events.
+ */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { StreamEvent } from '#src/wire/events.ts';
@@ -27,7 +30,7 @@ async function eventsOf(stream: AsyncIterable<StreamEvent>, runId: string): Prom
 for (const { name, server } of SERVERS) {
   const { client } = server;
 
-  test(`${name}: a stream that is opened with the lastEventId of an execution has its events from the first to the last`, async () => {
+  test(`${name}: a stream opened with the lastEventId of an execution has its events from the first to the last`, async () => {
     const notebook = await openNotebook(server, { a: 'print("one")\n1' });
     await notebook.run(['a']);
     const code = 'print("two")\n2';
@@ -38,16 +41,19 @@ for (const { name, server } of SERVERS) {
       // Several subscribers, because each connection reaches any of the workers.
       for (let subscriber = 0; subscriber < 3; subscriber++) {
         const events = await eventsOf(client.notebookSessions.follow(notebook.id, { lastEventId }), runId);
-        assert.deepEqual([events[0]?.type, events[0]?.data], ['run-status', { runId, status: 'running' }]);
+        assert.deepEqual(
+          [events[0]?.type, events[0]?.data],
+          ['run-status', { runId, status: 'running', createdBy: 'owner' }],
+        );
         const printed = events.flatMap((event) => (event.type === 'console-output' ? [event.data.text] : []));
         assert.equal(printed.join(''), 'code' in cell ? 'two\n' : 'one\n');
-        assert.deepEqual(events.at(-1)?.data, { runId, status: ended.status });
+        assert.deepEqual(events.at(-1)?.data, { runId, status: ended.status, createdBy: 'owner' });
       }
     }
     await notebook.close();
   });
 
-  test(`${name}: a stream that is opened with the lastEventId of a prompt has the prompt, its answer and the end of its run`, async () => {
+  test(`${name}: a stream opened with the lastEventId of a prompt has the prompt, its answer and the end of its run`, async () => {
     const { environmentId } = await client.executionEnvironments.create();
     const config = { model: MODEL };
     const { sessionId } = await client.agentSessions.open({ environmentId, config });
@@ -67,7 +73,7 @@ for (const { name, server } of SERVERS) {
     }
   });
 
-  test(`${name}: 200 and 202 of a submission have the members of the run, runId and lastEventId`, async () => {
+  test(`${name}: the 200 and 202 responses of a submission have the members of the run, runId and lastEventId`, async () => {
     const notebook = await openNotebook(server, { a: '1' });
     const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
     const request = { body: { type: 'all' }, headers: { 'idempotency-key': 'once' } };

@@ -2,7 +2,7 @@
 
 
 class KernelLost(Exception):
-    """The kernel's socket ended; args[0] is the last message."""
+    """Raised when the kernel's socket has ended; args[0] is the last message."""
 
 
 class Outcome:
@@ -17,6 +17,9 @@ class Outcome:
         self.ran = [op["cell_id"] for op in ops if op["status"] == "running"]
         self.outputs = {op["cell_id"]: op["output"] for op in ops if op["output"]}
         self.printed = "".join(line["data"] for line in lines if line["mimetype"] == "text/plain")
+        # a traceback in code mode has only its text
+        shown = [line for line in lines if line["mimetype"] == "application/vnd.marimo+traceback"]
+        self.tracebacks = [line.get("text", line["data"]) for line in shown]
 
     def status(self, id):
         return self.cells[id][0]

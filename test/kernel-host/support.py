@@ -26,7 +26,9 @@ with open(os.path.join(HOST, "user_config.json"), encoding="utf-8") as file:
 
 
 def wait_until(fact, what="the fact", patience_s=PATIENCE_S):
-    """Polls a condition of the operating system that nobody announces; fails the test when it never comes."""
+    """Polls a condition of the operating system that nothing announces; fails the test if it never
+    becomes true.
+    """
     deadline = time.monotonic() + patience_s
     while not (value := fact()):
         if time.monotonic() > deadline:
@@ -124,7 +126,7 @@ class Host:
         self.process.stdin.flush()
 
     def wait_for(self, op, id=None):
-        """The first line with that op (and id) that nobody has taken yet."""
+        """Returns the first line with that op (and id) that no earlier call has taken."""
         while True:
             for line in self.lines:
                 if line["op"] == op and (id is None or line["id"] == id):
@@ -136,7 +138,9 @@ class Host:
             self.lines.append(json.loads(text))
 
     def connect(self, launch, **order):
-        """Gives an order that makes a process connect back, and launches it; (id, its frames)."""
+        """Gives an order that makes a process connect back, and sends it its launch. Returns (id,
+        its frames).
+        """
         self.count += 1
         id = f"k{self.count}"
         path = os.path.join(self.directory, id)
@@ -157,6 +161,7 @@ class Host:
         launch = {
             "cwd": work,
             "env": {"PATH": os.environ["PATH"], "HOME": work, "LANG": "C.UTF-8", **(env or {})},
+            "interpreters": os.path.dirname(sys.executable),
             "user_config": USER_CONFIG,
             "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}, "argv": [], "filename": os.path.join(work, "notebook.py")},
             "packages": packages,
@@ -213,7 +218,7 @@ class Kernel:
         return self.seq
 
     def finish(self, seq, before=()):
-        """Everything the kernel says until it has answered that command."""
+        """Returns all messages of the kernel until it has answered that command."""
         messages = list(before)
         while True:
             message = self.frames.read()
@@ -227,7 +232,7 @@ class Kernel:
         return self.finish(self.start(type, **fields))
 
     def read_until(self, matches):
-        """The messages up to the first that matches."""
+        """Returns the messages up to the first match."""
         messages = []
         while not messages or not matches(messages[-1]):
             message = self.frames.read()

@@ -1,4 +1,6 @@
-"""Memory that control groups count: of all processes of a kernel, in use. Skipped where no group is ours to divide."""
+"""Memory that control groups count: the memory in use by all processes of a kernel. Skipped where
+this user can divide no group.
+"""
 
 import os
 import re

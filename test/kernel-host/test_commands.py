@@ -1,6 +1,7 @@
 """Commands and their answers: never lost, never torn, never late."""
 
 import os
+import re
 import select
 import signal
 import time
@@ -76,7 +77,7 @@ def until_signal(count=1):
     import signal, time
     while signal.getsignal(signal.SIGINT)._arrived < count: time.sleep(0.001)
 until_signal"""
-# makes one of marimo's own steps wait for that
+# makes one of marimo's own steps wait for those signals
 DELAYED = f"""
 import marimo._runtime.runtime as runtime{UNTIL_SIGNAL}
 def delay(step):
@@ -105,6 +106,13 @@ class Interrupts(unittest.TestCase):
         )
         again = kernel.run(slow="s = 1")
         self.assertEqual((again.status("slow"), again.done["interrupted"]), ("success", False))
+
+    def test_the_traceback_of_an_interrupted_cell_ends_in_its_own_code(self):
+        _, outcome = self.interrupt("import time\nprint('go')\nwhile True: time.sleep(0.01)")
+        (traceback,) = outcome.tracebacks
+        (place,) = re.findall(r"File .*", traceback)
+        self.assertRegex(place, r"cell_slow.*line 3, in <module>")
+        self.assertRegex(traceback, r"\nKeyboardInterrupt\n$")
 
     def test_an_interrupt_ends_a_cell_that_awaits(self):
         _, outcome = self.interrupt("import asyncio\nprint('go')\nawait asyncio.sleep(60)")

@@ -371,7 +371,7 @@ class Confined(unittest.TestCase):
         before = kernel.read_until(
             lambda m: m["op"] == "cell-op" and isinstance(m["console"], dict) and "go" in m["console"]["data"]
         )
-        kernel.signal(signal.SIGINT)
+        kernel.interrupt()
         self.assertEqual(kernel.finish(seq, before).status("slow"), "interrupted")
         kernel.start_run("end")
         self.assertEqual(

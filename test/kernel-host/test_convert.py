@@ -1,8 +1,16 @@
 """Notebook files, through the child that reads and writes them."""
 
+import asyncio
 import json
+import pathlib
+import re
+import shutil
+import tempfile
 import unittest
 
+import marimo
+import msgspec
+from marimo._snippets.snippets import read_snippets
 from support import Host
 
 SAMPLE = {
@@ -36,6 +44,10 @@ def setUpModule():
     unittest.addModuleCleanup(host.stop)
 
 
+def without_ids(snippet):
+    return snippet["title"], [(section["html"], section["code"]) for section in snippet["sections"]]
+
+
 class Converting(unittest.TestCase):
     def read(self, format, content):
         done, exited = host.convert("read", format, {"content": content})
@@ -52,6 +64,77 @@ class Converting(unittest.TestCase):
         self.assertEqual((done["ok"], done["error"]["code"]), (False, "unreadable_notebook"))
         for text in says:
             self.assertIn(text, done["error"]["message"])
+
+    def pip(self, *lines, header="", installs=False):
+        """Returns what the read of a Jupyter notebook says about these lines, and the text above the notebook."""
+        sources = ["\n".join(["x = 1", *lines]), *([header] if header else [])]
+        cells = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []} for source in reversed(sources)]
+        notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        done, _ = host.convert("read", "ipynb", {"content": notebook, "installs": installs})
+        self.assertTrue(done["ok"], done)
+        serialization = done["serialization"]
+        for cell in serialization["cells"]:
+            self.assertNotIn("\n!", f"\n{cell['code']}")
+        return done["pip"], serialization["app"]["options"].get("header")
+
+    def test_pip_lines_of_jupyter_become_no_dependencies(self):
+        found, header = self.pip("!pip install humanize>=4 'pandas[excel]==2.*'", "%pip install -q polars")
+        self.assertEqual(found, {"requirements": ["humanize>=4", "pandas[excel]==2.*", "polars"], "others": []})
+        self.assertIsNone(header)
+
+    def test_only_whole_requirements_count(self):
+        for line, requirements, others in [
+            ("!pip install -r requirements.txt", [], ["-r requirements.txt"]),
+            ("!pip install requirements.txt", [], ["requirements.txt"]),
+            ("!pip install -e .", [], ["-e ."]),
+            ("!pip install humanize && echo done", ["humanize"], ["&& echo done"]),
+            ("!pip install -Uq humanize > /dev/null 2>&1", ["humanize"], []),
+            ("!pip install humanize --extra-index-url https://example.org/simple", [], None),
+            ("!pip install --index-url=https://example.org/simple humanize", [], None),
+            ("!pip install $PKG {name} humanize", ["humanize"], ["$PKG", "{name}"]),
+            ("!pip install git+https://example.org/a.git ./b", [], ["git+https://example.org/a.git", "./b"]),
+            ("!{sys.executable} -m pip install humanize; ls", ["humanize"], ["ls"]),
+            ("!pip install --unknown humanize", [], ["--unknown humanize"]),
+        ]:
+            with self.subTest(line):
+                found, header = self.pip(line)
+                self.assertEqual((found["requirements"], header), (requirements, None))
+                self.assertTrue(found["others"] == others if others is not None else found["others"], found)
+        for line in ("!pip list", "!ls pip install", "print('!pip')"):
+            self.assertIsNone(self.pip(line)[0], line)
+
+    def test_pip_lines_become_dependencies_on_request(self):
+        _, header = self.pip("!pip install humanize>=4 -r more.txt", installs=True)
+        self.assertEqual(header, '# /// script\n# dependencies = ["humanize>=4"]\n# ///')
+
+    def test_dependencies_that_a_file_names_itself_are_kept(self):
+        script = '# /// script\n# dependencies = ["humanize==4.9"]\n# ///'
+        _, header = self.pip("!pip install Humanize polars", header=script)
+        self.assertEqual(header, script)
+        _, header = self.pip("!pip install Humanize polars", header=script, installs=True)
+        self.assertEqual(header, '# /// script\n# dependencies = ["humanize==4.9", "polars"]\n# ///')
+
+    def test_the_parameters_cell_of_papermill_takes_the_arguments_of_the_notebook(self):
+        parameters = 'month = 1  # of the year\nregion: str = "eu"\n_own = 2\na, b = 1, 2'
+        sources = [("import os", []), (parameters, ["parameters"]), ("print(month, region)", []), ("month = 9", ["parameters"])]
+        cells = [
+            {"cell_type": "code", "source": source, "metadata": {"tags": tags}, "outputs": []} for source, tags in sources
+        ]
+        notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        codes = [cell["code"] for cell in self.read("ipynb", notebook)["serialization"]["cells"]]
+        [code] = [code for code in codes if "# of the year" in code]
+        self.assertTrue(
+            code.endswith(
+                "_arguments = _marimo.cli_args()\nmonth = _arguments.get('month', month)\nregion = _arguments.get('region', region)"
+            ),
+            code,
+        )
+        self.assertEqual(sum("_arguments" in code for code in codes), 1)
+        # Exported and imported again, it stays as it is.
+        saved = {**SAMPLE, "cells": [{"cell_id": f"c{at}", "code": code, "options": {}} for at, code in enumerate(codes)]}
+        done, _ = host.convert("write", "ipynb", {"serialization": saved})
+        back = [cell["code"] for cell in self.read("ipynb", done["content"])["serialization"]["cells"]]
+        self.assertEqual(back, codes)
 
     def test_py_keeps_code_and_options(self):
         back = self.read("py", self.write("py"))["serialization"]
@@ -103,6 +186,28 @@ class Converting(unittest.TestCase):
         self.assertEqual(sorted(outputs), ["display_data", "stream"])
         back = self.read("ipynb", text)["serialization"]
         self.assertEqual([cell["code"] for cell in back["cells"]], [cell["code"] for cell in SAMPLE["cells"]])
+
+    def test_html_holds_the_state_of_widgets_and_nothing_forged(self):
+        def opened(model, **members):
+            message = {"method": "open", "state": {"name": model}, "buffer_paths": [], "buffers": [], **members}
+            return {"op": "model-lifecycle", "model_id": model, "message": message}
+
+        def code(url):
+            return {"esm_spec": {"url": url, "hash": "h"}}
+
+        widgets = [
+            opened("shown", **code("data:text/javascript,1"), buffer_paths=[["picture"]], buffers=["AAcB"]),
+            opened("from-a-file", **code("./@file/5-name.js")),
+            opened("</script><script>alert(1)", **code("https://example.org/a.js")),
+            {"op": "model-lifecycle", "model_id": 5},
+            "nonsense",
+        ]
+        page = self.write("html", results=RESULTS, assetUrl="/x", widgets=json.dumps(widgets))
+        (state,) = re.findall(r"modelNotifications: Object\.freeze\((.*)\),\n", page)
+        found = json.loads(state)
+        self.assertEqual([one["model_id"] for one in found], ["shown", "</script><script>alert(1)"])
+        self.assertEqual(found[0]["message"]["buffers"], ["AAcB"])
+        self.assertNotIn("<script>alert(1)", page)
 
     def test_html_holds_the_results_and_our_own_front_end(self):
         page = self.write("html", results=RESULTS, title="Sales", assetUrl="/static/marimo")
@@ -184,6 +289,21 @@ class Converting(unittest.TestCase):
         self.assert_broken("ipynb", "[" * 100_000, "nested too deeply")
         self.assert_broken("py", "-" * 300_000 + "1", "too")
         self.assert_broken("py", 3, "not text")
+
+    def test_the_snippets_are_those_of_marimo_and_none_of_their_code_is_run(self):
+        done, exited = host.convert("list", "snippets", {})
+        self.assertEqual((done["ok"], exited["code"]), (True, 0), done)
+        snippets = json.loads(done["content"])["snippets"]
+        folder = pathlib.Path(marimo.__file__).parent / "_snippets" / "data"
+        self.assertEqual(len(snippets), len(list(folder.glob("*.py"))))
+        with tempfile.TemporaryDirectory() as some:
+            for name in ("cli-args-0", "duckdb-1", "env-0", "polars-3"):
+                shutil.copy(folder / f"{name}.py", some)
+            config = {"snippets": {"include_default_snippets": False, "custom_paths": [some]}}
+            theirs = json.loads(msgspec.json.encode(asyncio.run(read_snippets(config))))["snippets"]
+        titles = [snippet["title"] for snippet in theirs]
+        ours = [snippet for snippet in snippets if snippet["title"] in titles]
+        self.assertEqual([without_ids(one) for one in ours], [without_ids(one) for one in theirs])
 
     def test_a_conversion_is_bounded_in_time_and_memory(self):
         id, frames = host.connect({"direction": "read", "format": "py"}, op="convert")

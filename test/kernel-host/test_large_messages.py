@@ -21,7 +21,7 @@ ENOUGH = Limits(bytes=10_000, values=1_000, depth=64)
 
 
 class AnsweringSocket:
-    """Keeps the JSON that is sent over it, and answers each call at once."""
+    """Keeps the JSON that is sent through it, and answers each call at once."""
 
     def __init__(self):
         self.sent = []

@@ -1,4 +1,6 @@
-"""Memory where no control group counts it: the watch ends kernels that use more than they may, and lets others be."""
+"""Memory where no control group counts it: the watch ends kernels that use more than allowed, and
+leaves others alone.
+"""
 
 import os
 import signal
@@ -11,7 +13,8 @@ from test_confinement import USED, USES, tell
 from confinement.detect import detect  # isort: skip
 
 LIMIT = 512 << 20
-# from exceeding the limit to the report of the end: one pause, one look, and the delay of a busy machine
+# the longest time from exceeding the limit to the report of the end: one pause, one look, and the
+# delay of a busy machine
 BOUND_S = 5
 GROWTHS = {
     "a shared map": "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor at in range(0, 1 << 30, 4096): m[at] = 1",

@@ -1,4 +1,4 @@
-"""The next generation of the zygote: it loads libraries while the first one goes on, and then forks in its place."""
+"""The next generation of the zygote: it loads libraries while the first one continues, and then forks in its place."""
 
 import os
 import signal
@@ -16,7 +16,8 @@ ENDLESS = "import time\nprint('begun')\nwhile True:\n    time.sleep(0.01)"
 
 
 class Gate:
-    """A module whose import ends when somebody opens the gate, and a host that preloads it."""
+    """A module whose import ends when the test opens the gate, and a host that preloads the module.
+    """
 
     def __init__(self, test, code=SLOW):
         folder = tempfile.TemporaryDirectory()
@@ -61,6 +62,16 @@ def next_generation(host):
     return wait_until(find, "the next generation")
 
 
+WIDGETS = "from IPython.display import display\n"  # as ipywidgets and anywidget do
+CHARTS = """
+from charts import shapes
+try:
+    import widgets
+except ImportError:
+    widgets = None
+"""
+
+
 class Loading(unittest.TestCase):
     def test_kernels_start_answer_and_are_signalled_while_a_library_is_imported(self):
         gate = Gate(self)
@@ -94,6 +105,38 @@ class Loading(unittest.TestCase):
         self.assertEqual(gate.host.open({"a": "1"}).run("a").status("a"), "success")
         gate.host.tell(op="ping")
         gate.host.wait_for("pong")
+
+
+class Displaying(unittest.TestCase):
+    """A Python environment of the operator in which libraries import IPython, with kernels in which
+    a cell imports it.
+    """
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        files = {"widgets.py": WIDGETS, "charts/__init__.py": CHARTS, "charts/shapes.py": "SHAPES = 3", "plain.py": ""}
+        os.mkdir(os.path.join(folder.name, "charts"))
+        for path, code in files.items():
+            with open(os.path.join(folder.name, path), "w", encoding="utf-8") as file:
+                file.write(code)
+        self.host = Host("plain charts widgets absent", env={"PYTHONPATH": folder.name})
+        self.addCleanup(self.host.stop)
+        self.host.wait_for("preloaded")
+
+    def test_display_of_a_library_that_could_be_preloaded_shows_its_values_as_outputs(self):
+        for cells in ({"a": "import widgets\nwidgets.display(5)"}, {"a": "import charts\ncharts.widgets.display(5)"}):
+            run = self.host.open(cells).run("a")
+            self.assertEqual((run.status("a"), run.printed), ("success", ""))
+            self.assertIn("5", str(run.outputs["a"]["data"]))
+
+    def test_a_library_that_is_preloaded_only_half_is_whole_in_kernels(self):
+        kernel = self.host.fork()
+        names = ["plain", "charts", "charts.shapes", "widgets", "IPython"]
+        loaded = kernel.evaluate(f"[name for name in {names} if name in __import__('sys').modules]")
+        self.assertEqual(loaded, ["plain"])
+        whole = kernel.evaluate("(__import__('charts').shapes.SHAPES, __import__('charts').widgets is not None)")
+        self.assertEqual(whole, [3, True])
 
 
 class Loaded(unittest.TestCase):

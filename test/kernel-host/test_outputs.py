@@ -22,7 +22,7 @@ def setUpModule():
 
 
 def showing(method, value):
-    """A cell whose value has one method of display."""
+    """A cell with a value that has one method of display."""
     return f"class Odd:\n    def {method}(self, *a, **k):\n        return {value}\nOdd()"
 
 
@@ -31,7 +31,7 @@ class Admission(unittest.TestCase):
         self.kernel = host.open({})
 
     def show(self, code):
-        """(output of a cell with that code, the warnings that came with it)."""
+        """Returns (output of a cell with that code, the warnings that came with it)."""
         outcome = self.kernel.run(a=code)
         self.assertEqual(outcome.status("a"), "success", code)
         warnings = [message for message in outcome.messages if message["op"] == "bridge-warning"]
@@ -175,7 +175,7 @@ class Fuzz(unittest.TestCase):
                     self.check(op)
 
     def check(self, op):
-        """As the server's decoders do."""
+        """Checks the fields in the way of the server's decoders."""
         if op["op"] == "bridge-warning":
             self.assertTrue(all(type(op[name]) is str for name in ("cell_id", "what", "reason")))
         if op["op"] != "cell-op":

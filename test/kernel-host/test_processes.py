@@ -1,4 +1,5 @@
-"""Kernel processes: their environment and their end, and that nothing outlives them."""
+"""Tests the environment and the end of kernel processes, and that no process outlives its kernel.
+"""
 
 import json
 import os
@@ -200,7 +201,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 class Deaths(unittest.TestCase):
-    """Whichever process dies, no kernel process is left, nor any process that a cell started."""
+    """Whichever process dies, no kernel process remains, and no process that a cell started."""
 
     def start(self, **options):
         host = Host(**options)

@@ -7,7 +7,9 @@ import support  # noqa: F401  isort: skip  puts the host on sys.path
 
 from marimo._ast.cell import CellConfig, CellImpl
 from marimo._ast.compiler import compile_cell
+from marimo._runtime.dataflow import edges
 from marimo._runtime.dataflow.graph import DirectedGraph
+from marimo._runtime.dataflow.topology import MutableGraphTopology
 
 from kernel import graph_scans
 
@@ -26,6 +28,8 @@ class Scans(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.namespaces, cls.is_disabled = CellImpl.imported_namespaces.fget, DirectedGraph.is_disabled
+        cls.ancestors, cls.descendants = MutableGraphTopology.ancestors, MutableGraphTopology.descendants
+        cls.referring_cells = staticmethod(edges.get_referring_cells)
         graph_scans.install()
 
     def test_imported_namespaces_are_found_for_every_kind_of_import(self):
@@ -44,6 +48,46 @@ class Scans(unittest.TestCase):
                 self.assertEqual(graph.is_disabled(id), type(self).is_disabled(graph, id), (disabled, id))
         with self.assertRaises(ValueError):
             graph.is_disabled("nowhere")
+
+    def test_ancestors_and_descendants_are_found_in_graphs_of_every_shape(self):
+        cells = "abcd"
+        edges = [(one, other) for one in cells for other in cells]
+        for links in itertools.chain.from_iterable(itertools.combinations(edges, n) for n in range(5)):
+            topology = MutableGraphTopology()
+            for id in cells:
+                topology.add_node(id, None)
+            for link in links:
+                topology.add_edge(*link)
+            for id in cells:
+                self.assertEqual(topology.ancestors(id), type(self).ancestors(topology, id), (links, id))
+                self.assertEqual(topology.descendants(id), type(self).descendants(topology, id), (links, id))
+            for some in itertools.combinations(cells, 2):
+                of_each = set().union(*map(topology.ancestors, some))
+                found = graph_scans.find_ancestors(topology, [*some, "nowhere"])
+                self.assertEqual(found - set(some), of_each - set(some), (links, some))
+
+    def test_a_cell_that_is_disabled_later_is_found(self):
+        graph = DirectedGraph()
+        graph.register_cell("a", compile_cell("x = 1", cell_id="a"))
+        self.assertFalse(graph.is_disabled("a"))
+        for disabled in (True, False):
+            graph.cells["a"].configure({"disabled": disabled})
+            self.assertEqual(graph.is_disabled("a"), disabled)
+
+    def test_cells_are_found_by_the_names_in_them_after_every_change(self):
+        codes = ("x = y", "y = z + x", "del x", "import x; y", "z = mo.sql(f'SELECT * FROM y')", "1")
+        for order in itertools.permutations(range(len(codes)), 3):
+            graph = DirectedGraph()
+            for step in (*order, *order):
+                id = str(step)
+                if id in graph.cells:
+                    graph.delete_cell(id)
+                else:
+                    graph.register_cell(id, compile_cell(codes[step], cell_id=id))
+                for name in ("x", "y", "z", "mo", "nowhere"):
+                    for language in ("python", "sql"):
+                        found = graph.get_referring_cells(name, language)
+                        self.assertEqual(found, type(self).referring_cells(name, language, graph.topology), (order, name))
 
 
 if __name__ == "__main__":

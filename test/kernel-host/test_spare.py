@@ -23,7 +23,7 @@ def children(pid):
 
 
 def sockets_of(kernel):
-    """The number of the kernel's sockets."""
+    """Returns the number of sockets that the kernel has."""
     return kernel.scratchpad(LINKS).printed.count("socket:")
 
 
@@ -70,9 +70,10 @@ class SpareTest(unittest.TestCase):
         with open(os.path.join(packages, "only_here.py"), "w", encoding="utf-8") as file:
             file.write("value = 7")
         confine = {**POLICY, "hidden": [self.host.directory]}
-        self.open(confine=confine)  # whose policy the next spare has
+        of_another_policy = self.waiting()
+        self.open(confine=confine)  # the next spare has its policy
+        wait_until(lambda: of_another_policy not in children(self.zygote), "the end of what fits no more")
         for given, status in ((packages, "success"), (None, "exception")):
-            wait_until(lambda: len(self.unused()) == 1, "a spare")
             spare = self.waiting()
             kernel = self.open(confine=confine, packages=given)
             self.assertEqual(kernel.pid, spare)

@@ -1,5 +1,5 @@
-"""A kernel's reach in the system around it: no socket of another program, no file that is closed to others, and no file left that
-gives its user's rights to somebody else."""
+"""The reach of a kernel in the system around it: no socket of another program, no file that is
+closed to others. It also leaves no file that would give its user's rights to others."""
 
 import json
 import os

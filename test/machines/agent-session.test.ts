@@ -42,7 +42,7 @@ const OUT_OF_TOKENS: Failure = {
   message: 'The prompt used more tokens than the limit of prompts allows.',
 };
 
-test('a prompt that needs tools thinks and acts in turn, and its run is ended once', (t) => {
+test('a prompt that needs tools thinks and acts in turns, and its run is ended once', (t) => {
   const agent = start(t);
   agent.send(open, prompt(), calls, toolsDone, calls, toolsDone, answer, answer, toolsDone);
   assert.deepEqual(agent.ended, [{ status: 'completed', failure: null }]);
@@ -92,13 +92,13 @@ for (const [why, { events, ending }] of Object.entries(ENDS)) {
   });
 }
 
-test('the last answer counts even when it is the last step, and when it takes the last token', (t) => {
+test('the last answer counts even if it is the last step or uses the last token', (t) => {
   const agent = start(t);
   agent.send(open, prompt({ maxSteps: 1, maxTokens: 5 }), answer);
   assert.deepEqual(agent.ended, [{ status: 'completed', failure: null }]);
 });
 
-test('a failed step is tried again after its pause, four times at most, counted anew for each step', (t) => {
+test('a failed step is tried again after its pause, at most four times per step', (t) => {
   const agent = start(t);
   agent.send(open, prompt());
   for (let attempt = 1; attempt <= 3; attempt++) {
@@ -118,7 +118,7 @@ test('a failed step is tried again after its pause, four times at most, counted 
   assert.deepEqual(agent.ended, [{ status: 'failed', failure: LIMITED }]);
 });
 
-test('a wait for the model is announced with its cause', (t) => {
+test('waiting for the model is announced with the cause', (t) => {
   const agent = start(t);
   agent.send(open, prompt(), limited);
   assert.deepEqual(agent.notices.at(-1), status('busy', 'model_rate_limited'));
@@ -147,7 +147,7 @@ const EXPIRED = {
   },
 };
 
-test('a prompt that reaches the deadline of its request while the model answers or is waited for fails at once', (t) => {
+test('a prompt that reaches the deadline of its request during an answer or a pause fails at once', (t) => {
   for (const events of [[], [limited]]) {
     const agent = start(t);
     agent.send(open, prompt({ timeoutMs: 900 }), ...events);
@@ -158,7 +158,7 @@ test('a prompt that reaches the deadline of its request while the model answers 
   }
 });
 
-test('a prompt that reaches the deadline of its request while tools run stops them first, and a later cancel changes nothing', (t) => {
+test('a prompt that reaches the deadline of its request while tools run first stops them, and a later cancel changes nothing', (t) => {
   const agent = start(t);
   agent.send(open, prompt({ timeoutMs: 900 }), calls);
   agent.clock.increment(900);
@@ -167,7 +167,7 @@ test('a prompt that reaches the deadline of its request while tools run stops th
   assert.deepEqual([agent.state(), agent.ended], ['open.ready', [EXPIRED]]);
 });
 
-test('the deadline of a prompt counts over all of its steps, and a prompt without one has only the limit of the server', (t) => {
+test('the deadline of a prompt covers all its steps, and a prompt without one has only the limit of the server', (t) => {
   const agent = start(t);
   agent.send(open, prompt({ timeoutMs: 900 }), calls);
   agent.clock.increment(500);

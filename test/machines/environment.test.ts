@@ -71,7 +71,7 @@ for (const row of ROWS) {
     assert.deepEqual(Object.fromEntries(seen), TABLE[row]);
   });
 
-  test(`an environment stored in ${row} comes back as it was`, () => {
+  test(`an environment stored in ${row} comes back unchanged`, () => {
     const before = environmentAt(row).getSnapshot();
     const after = createActor(environmentMachine, {
       snapshot: stored(environmentMachine, before),
@@ -105,7 +105,7 @@ test('a notebook that is not attached cannot be detached', () => {
   assert.equal(outcome(environmentAt('open.occupied'), other), 'ignored');
 });
 
-test('an agent is attached once however often it is, and detaching it lets the environment close', () => {
+test('attaching an agent again has no effect, and detaching it lets the environment close', () => {
   const environment = environmentAt('open.vacant');
   for (const id of ['conv_1', 'conv_2', 'conv_1'])
     environment.send({ type: 'attachAgent', sessionId: id as SessionId });

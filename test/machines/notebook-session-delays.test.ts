@@ -9,7 +9,7 @@ type Delay = keyof typeof notebookSessionMachine.implementations.delays & string
 
 interface Deadline {
   readonly in: State;
-  /** The way into the state, if not the usual one. */
+  /** The way into the state, if it differs from the usual one. */
   readonly way?: (s: StartedSession) => void;
   readonly ms: number;
   readonly to: State;
@@ -60,7 +60,7 @@ test('every named delay has a test', () => {
   );
 });
 
-test('a session that waits for none of our timers is moved by no clock', (t) => {
+test('only a state with a timer of ours is changed by the clock', (t) => {
   for (const state of ['closed', 'live.ready', 'live.busy.running', 'dormant', 'failed.retryable'] as const) {
     const s = startSession(t);
     WAY[state](s);

@@ -42,7 +42,7 @@ for (const state of STATES) {
   });
 }
 
-test('a restored session starts afresh: no early deaths, no failure, a new deadline', (t) => {
+test('a restored session starts without early deaths or a failure, and with a new deadline', (t) => {
   const before = startSession(t);
   before.send(open, exited(EARLY_MS), exited(EARLY_MS));
   const after = startSession(t, before.session.getSnapshot());

@@ -289,7 +289,7 @@ test('an agent of another environment is refused while the session is open, and 
   );
 });
 
-test('a session may become ready by itself exactly while it starts, is restored or works', (t) => {
+test('a session may become ready by itself only while it starts, is restored or works', (t) => {
   const passing = STATES.filter((state) => {
     const s = startSession(t);
     WAY[state](s);

@@ -91,7 +91,7 @@ const INTERRUPTED: SessionEvent = {
   failure: null,
 };
 
-test('work that reaches its deadline is interrupted as by a cancel, and has failed', (t) => {
+test('work that reaches its deadline is interrupted like cancelled work, but has failed', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000));
   s.clock.increment(10_000);
@@ -104,7 +104,7 @@ test('work that reaches its deadline is interrupted as by a cancel, and has fail
   assert.equal(s.state(), 'live.ready');
 });
 
-test('work that ends by itself although its deadline has interrupted it keeps its own end', (t) => {
+test('work that ends by itself after its deadline has interrupted it keeps its own result', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000));
   s.clock.increment(10_000);
@@ -128,7 +128,7 @@ test('work that was cancelled before its deadline stays cancelled after it', (t)
   );
 });
 
-test('a deadline ends with its work, and the next work has none of it', (t) => {
+test('a deadline ends with its work, and does not apply to the next work', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000), done(), execute('run_2'));
   s.clock.increment(86_400_000);
@@ -152,7 +152,7 @@ test('a kernel that ignores the interrupt of a deadline is killed, and the failu
   }
 });
 
-test('closing a session ends work that is past its deadline as every other work', (t) => {
+test('closing a session ends work past its deadline like any other work', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000));
   s.clock.increment(10_000);

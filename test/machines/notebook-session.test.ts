@@ -24,7 +24,7 @@ import {
 } from './session-fixture.ts';
 import { assertInvariants, BROKEN, STATES, WAY } from './session-states.ts';
 
-test('one life is announced in order, with one start and one stop of the kernel', (t) => {
+test('one life of a session is announced in order, with one start and one stop of the kernel', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), done(), close, exited());
   assert.deepEqual(s.notices, [
@@ -43,7 +43,7 @@ test('one life is announced in order, with one start and one stop of the kernel'
   assert.deepEqual([s.kernel.starts, s.kernel.stops, s.releases], [1, 1, ['env_1']]);
 });
 
-test('a session that is opened again keeps nothing of its last life', (t) => {
+test('a reopened session keeps nothing of its last life', (t) => {
   const s = startSession(t);
   s.send({ ...open, arguments: ['--month', '3'], metadata: { team: 'a' } } as SessionEvent);
   s.send(ready, execute(), exited(EARLY_MS), close, exited());
@@ -57,6 +57,7 @@ test('a session that is opened again keeps nothing of its last life', (t) => {
     openedBy: { userId: 'ada', readsDatasources: true },
     lifetime: { ttlS: null, idleTimeoutS: null },
     metadata: null,
+    closedBy: null,
     work: null,
     phases: {},
     failure: null,
@@ -116,7 +117,24 @@ test('close is taken in every state but closed, and releases the environment onc
   }
 });
 
-test('closing again neither starts over nor takes longer', (t) => {
+test('the user who closes a session first is announced, in every state, and a session that ends by itself names nobody', (t) => {
+  for (const state of STATES.filter((state) => state !== 'closed' && state !== 'live.closing')) {
+    const s = startSession(t);
+    WAY[state](s);
+    s.send({ type: 'close', by: 'ada' }, { type: 'close', by: 'bob' }, exited());
+    assert.deepEqual(s.notices.at(-1), { type: 'session.closed', reason: 'closed', closedBy: 'ada' }, state);
+    s.send(open, close, exited());
+    assert.deepEqual(s.notices.at(-1), { type: 'session.closed', reason: 'closed' }, state);
+  }
+});
+
+test('work that a close ends names the user who closed the session', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, execute(), { type: 'close', by: 'ada' });
+  assert.equal(s.ended[0]?.failure?.message, 'The session was closed by ada while this was running.');
+});
+
+test('closing again neither restarts the closing nor prolongs it', (t) => {
   const s = startSession(t);
   s.send(open, ready, close);
   s.clock.increment(2_999);
@@ -137,7 +155,7 @@ test('the third early death in a row fails the session', (t) => {
   assert.deepEqual([s.kernel.starts, s.kernel.stops], [3, 3]);
 });
 
-test('the end of the kernel host does not count as a crash of the session, and does not reset the count', (t) => {
+test('the end of the kernel host neither counts as a crash of the session nor resets the count', (t) => {
   const s = startSession(t);
   const lost: SessionEvent = {
     type: 'kernel.exited',
@@ -150,7 +168,7 @@ test('the end of the kernel host does not count as a crash of the session, and d
   assert.equal(s.state(), 'failed.resting');
 });
 
-test('a late death resets the count', (t) => {
+test('a kernel that dies late resets the count of early deaths', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), exited(EARLY_MS), exited(LATE_MS), exited(EARLY_MS), exited(EARLY_MS));
   assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring.forking', 2]);
@@ -171,7 +189,7 @@ test('a failed session is woken only after its pause, and its deaths are then fo
   assert.deepEqual(s.notices.at(-1), { type: 'session.status', status: 'restoring', reason: 'resumed' });
 });
 
-test('a sleeping session wakes without the failure it went to sleep with', (t) => {
+test('a sleeping session wakes without the failure that it had before', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), suspend);
   assert.equal(s.state(), 'dormant');

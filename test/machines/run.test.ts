@@ -117,7 +117,7 @@ test('a run announces its beginning and one end, and later events change nothing
   }
 });
 
-test('a run left by a dead server is ended by a cancel and by nothing else', () => {
+test('only a cancel ends a run that a dead server left', () => {
   const { run, notices } = runAt('running.stale');
   for (const event of [completed, failed, cancelled, cancel, cancel, completed]) tell(run, event);
   assert.deepEqual(notices, [status('running', null), status('cancelled', null)]);

@@ -1,4 +1,7 @@
-/** A notebook session's chart with ports that only remember, and a clock that stands still. */
+/**
+ * A notebook session's chart with ports that only record their calls, and a clock that stands
+ * still.
+ */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createActor, fromCallback, SimulatedClock } from 'xstate';
@@ -115,7 +118,7 @@ export const suspend: SessionEvent = { type: 'suspend', failure: STOPPED };
 export function execute(id = 'run_1', edits = false): SessionEvent {
   return { type: 'execute', work: { kind: 'run', id }, edits };
 }
-/** Work that may take so many milliseconds. */
+/** Work that may take this many milliseconds. */
 export function executeWithin(timeoutMs: number): SessionEvent {
   return { type: 'execute', work: { kind: 'run', id: 'run_1', timeoutMs }, edits: false };
 }

@@ -11,7 +11,7 @@ import { rememberingLog } from '#test/support/store/temporary-store.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('a clock that was ahead prevents no backup, and no newer backup is deleted for it', async (t) => {
+test('a clock that was ahead prevents no backup, and does not cause a newer backup to be deleted', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const [past, ahead] = ['troupe-2026-01-01T00-00-00Z', 'troupe-2099-01-01T00-00-00Z'];
@@ -80,7 +80,7 @@ test('a server makes backups at its interval and keeps the newest ones', async (
   rmSync(directory, { recursive: true });
 });
 
-test('an old backup keeps its name only while it is whole, whenever the server is killed', async (t) => {
+test('an old backup has its name only while it is complete, whenever the server is killed', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const old = join(directory, 'troupe-2026-01-01T00-00-00Z');
@@ -101,7 +101,7 @@ test('an old backup keeps its name only while it is whole, whenever the server i
   assert.equal(readdirSync(directory).length, 1);
 });
 
-test('increments are added to the latest backup; when they are larger than it, a new backup is made', async (t) => {
+test('increments are added to the latest backup, and a new backup is made when they outgrow it', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const store = await openStore(join(dataDir, 'store'), assert.fail);
@@ -128,7 +128,7 @@ test('increments are added to the latest backup; when they are larger than it, a
     assert.ok(n < 50, 'increments of 4 MB each have become larger than 64 MiB');
     store.write((tx) => tx.put(things, `${n}`.padEnd(4_000_000), 'ws_1', 'large'));
     await store.durable();
-    // A backup has its second as its name.
+    // The name of a backup is the second in which it was made.
     if (n === 14) await new Promise((resolve) => setTimeout(resolve, 1_100));
     nowMs += HOUR_MS;
     await schedule.look();
@@ -139,7 +139,7 @@ test('increments are added to the latest backup; when they are larger than it, a
   assert.ok(lines.some(({ msg }) => msg === 'an increment was added to the backup'));
 });
 
-test('backups that are made early do not displace the backups of earlier days', async (t) => {
+test('early backups do not displace the backups of earlier days', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const ago = (hours: number) =>
@@ -165,7 +165,7 @@ test('backups that are made early do not displace the backups of earlier days', 
   assert.deepEqual(names.slice(0, -1), [days[1], early[1], early[2]]);
 });
 
-test('restores within a day, one after the other, delete no backup from which they were made', async (t) => {
+test('several restores within a day do not delete the backups from which they were made', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const path = join(dataDir, 'store');
@@ -173,7 +173,7 @@ test('restores within a day, one after the other, delete no backup from which th
   const backups = () => readdirSync(directory).filter((name) => name.endsWith('Z'));
   const made: string[] = [];
   for (const minute of ['01', '02', '03', '04', '05']) {
-    // As after a restore: the file has the state of a backup, and it is another file.
+    // As after a restore, the file has the state of a backup but is another file.
     cpSync(path, `${path}.restored`, { recursive: true });
     rmSync(path, { recursive: true });
     renameSync(`${path}.restored`, path);

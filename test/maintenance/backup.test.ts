@@ -32,7 +32,7 @@ import { damage } from '#test/support/store/damage.ts';
 import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
 import { sealedPlace, sealedText } from '#test/support/store/sealed.ts';
 
-test('a backup of a server under load, restored elsewhere, has every write that was acknowledged before it began', async (t) => {
+test('a backup of a server under load, restored elsewhere, has every write acknowledged before it began', async (t) => {
   const server = await startChildServer(t);
   const { client, dataDir } = server;
   const files = join(dataDir, 'workspaces', OWNER.workspaceId, 'files');
@@ -111,7 +111,7 @@ test('one flipped byte anywhere in a backup is found, and such a backup is not r
   assert.deepEqual((await verify(to)).damage, ['workspaces/ws_1/files/run.sh has 1 bytes instead of 4']);
 });
 
-test('a compacted store is smaller, has every record, and works; while a server runs nothing is changed', async (t) => {
+test('a compacted store is smaller, has every record, and works; compacting changes nothing while a server runs', async (t) => {
   const dataDir = await filledDirectory(t);
   const file = join(dataDir, 'store', 'data.mdb');
   const store = await openStore(join(dataDir, 'store'), assert.fail);
@@ -174,7 +174,7 @@ test('a keyring opens backups from before its rotations, and a backup lists only
   const old = await backUp({ dataDir, to: join(dataDir, '..', 'old') });
   const second = await keys.add();
   await keys.rotate();
-  // A backup needs a key whose check is damaged all the same.
+  // A backup needs a key even if the check of the key is damaged.
   damage(join(dataDir, 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, second)!.box);
   const recent = await backUp({ dataDir, to: join(dataDir, '..', 'recent') });
   await store[Symbol.asyncDispose]();

@@ -33,7 +33,10 @@ async function emptyDirectory(t: TestContext) {
   return { root, dataDir, files, backup: join(root, 'backup'), other: join(root, 'other') };
 }
 
-/** Makes folders in each other, as notebook code can: their whole path is longer than the system takes at once. */
+/**
+ * Makes nested folders, as notebook code can. Their whole path is longer than the system accepts at
+ * once.
+ */
 function digDeep(folder: string, levels: number): void {
   const script = 'import os, sys\nfor _ in range(int(sys.argv[1])): os.mkdir("d" * 200); os.chdir("d" * 200)';
   const { status, stderr } = spawnSync('python3', ['-c', script, String(levels)], { cwd: folder });
@@ -131,13 +134,14 @@ test('holes of sparse files are read up to a limit for each workspace, and files
   assert.equal(manifest.files.length, 3);
 });
 
-test('of a file that keeps growing, the part is copied that existed when its copy began', async (t) => {
+test('of a growing file, the part that existed when its copy began is copied', async (t) => {
   const root = temporaryDirectory(t);
   const [from, to] = [join(root, 'from'), join(root, 'to')];
   mkdirSync(from);
   const file = join(from, 'growing');
   writeFileSync(file, Buffer.alloc(8 * MIB, 1));
-  // Each turn of the event loop in which the copy waits, the file grows by more than the copy reads at once.
+  // In each turn of the event loop in which the copy waits, the file grows by more than the copy
+  // reads at once.
   const growing = setInterval(() => appendFileSync(file, Buffer.alloc(MIB, 1)), 0);
   t.after(() => clearInterval(growing));
   const { files } = await copyTree(from, to);
@@ -146,7 +150,7 @@ test('of a file that keeps growing, the part is copied that existed when its cop
   assert.equal(statSync(join(to, 'growing')).size, files[0]!.bytes);
 });
 
-test('a backup that the system writes only in part is refused and removed', async (t) => {
+test('an incompletely written backup is refused and removed', async (t) => {
   const { dataDir, files, backup } = await emptyDirectory(t);
   writeFileSync(join(files, 'data.bin'), Buffer.alloc(300_000, 1));
   const cli = fileURLToPath(new URL('../../server/cli.js', import.meta.url));

@@ -100,12 +100,12 @@ test('each increment restores exactly the records that were committed when it wa
       });
       await store.durable();
     }
-    if (round % 3 === 2) chain = writer(); // it reads the files that a dead server has left
+    if (round % 3 === 2) chain = writer(); // a new writer reads the files that a killed server has left
     const added = await chain.add();
     assert.equal(added?.number, round + 1);
     const { createdAt } = readChain(backup).increments.at(-1)!.manifest;
     states.push({ until: Date.parse(createdAt), records: new Map(expected) });
-    await new Promise((resolve) => setTimeout(resolve, 2)); // two increments of one millisecond have one time
+    await new Promise((resolve) => setTimeout(resolve, 2)); // two increments of the same millisecond have the same time
   }
   for (const { until, records } of states) {
     const to = await restored(until);
@@ -130,7 +130,7 @@ test('each increment restores exactly the records that were committed when it wa
   assert.equal((await recordsOf(to)).size, expected.size + 200);
 });
 
-test('an increment made during commits has exactly one committed state, without pages of later ones', async (t) => {
+test('an increment made during commits contains exactly one committed state, without pages of later ones', async (t) => {
   const { store, writer, restored, backup } = await backedUp(t);
   let [n, isOver] = [0, false];
   const writing = (async () => {
@@ -166,7 +166,7 @@ test('an increment made during commits has exactly one committed state, without 
   }
 });
 
-test('increments have the files that were written, moved and removed, and only those', async (t) => {
+test('increments contain exactly the files that were written, moved and removed', async (t) => {
   const { files, writer, restored, backup } = await backedUp(t);
   await new Promise((resolve) => setTimeout(resolve, 2_100)); // a file's time counts as settled two seconds after its change
   const chain = writer();
@@ -196,7 +196,7 @@ test('increments have the files that were written, moved and removed, and only t
   assert.deepEqual((await verify(backup)).damage, []);
 });
 
-test('a file with many names is one file in a backup, in its increments and after a restore, until one name gets another file', async (t) => {
+test('a file with many names stays one file in a backup, in increments and after a restore', async (t) => {
   const { dataDir, files, writer, restored, backup, store } = await backedUp(t);
   const inodesIn = (folder: string) =>
     new Set(readdirSync(folder).map((name) => statSync(join(folder, name)).ino));
@@ -223,10 +223,10 @@ test('a file with many names is one file in a backup, in its increments and afte
     assert.deepEqual(readFileSync(join(to, name)), readFileSync(join(many, name)), name);
 });
 
-test('nothing is added while nothing has changed', async (t) => {
+test('nothing is added if nothing has changed', async (t) => {
   const { store, writer, backup } = await backedUp(t);
   await new Promise((resolve) => setTimeout(resolve, 2_100));
-  await writer().add(); // the files of the beginning may have changed in the moment in which they were copied
+  await writer().add(); // the first files may have changed while they were copied
   assert.equal(await writer().add(), undefined);
   assert.equal(readdirSync(join(backup, INCREMENTS)).length, 1);
   store.write((tx) => tx.put(things, 'one', 'ws_1', 'one'));
@@ -234,7 +234,7 @@ test('nothing is added while nothing has changed', async (t) => {
   assert.equal((await writer().add())?.number, 2);
 });
 
-test('a store that was replaced, or set back, gets another backup instead of an increment', async (t) => {
+test('a store that was replaced or set back gets a new backup instead of an increment', async (t) => {
   const { dataDir, backup, store, writer } = await backedUp(t);
   await writer().add();
   assert.equal(writer().canGrow, true);
@@ -280,15 +280,15 @@ test('a damaged, missing or foreign increment is named, and the records stored b
   await assert.rejects(restored(), /000002\/pages is missing/);
   assert.equal((await recordsOf(await restored(until))).has('two'), false);
   rmSync(second, { recursive: true });
-  await assert.rejects(restored(), /The increment .*000003 is damaged, or is not the one/);
+  await assert.rejects(restored(), /The increment .*000003 is damaged, or does not continue/);
   await assert.rejects(verify(backup), /The increment .*000003 is damaged/);
   renameSync(join(backup, INCREMENTS, '000003'), second);
-  await assert.rejects(restored(), /The increment .*000002 is damaged, or is not the one/);
+  await assert.rejects(restored(), /The increment .*000002 is damaged, or does not continue/);
   assert.equal((await recordsOf(await restored(until))).get('one'), 'one');
   assert.equal(existsSync(join(backup, '..', 'restored-1')), false, 'nothing is written of a damaged backup');
 });
 
-test('a backup with increments can be restored after its server was killed at any moment, with the records added before', async (t) => {
+test('a backup with increments can be restored after its server was killed at any moment, with all records added before', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const random = new SeededRandom(11);
@@ -316,7 +316,7 @@ test('a backup with increments can be restored after its server was killed at an
 });
 
 for (const workers of ['1', '3']) {
-  test(`an increment of a server with ${workers} workers under load has every write that was acknowledged before it`, async (t) => {
+  test(`an increment of a server with ${workers} workers under load has every write acknowledged before it`, async (t) => {
     const server = await startChildServer(t, { TROUPE_WORKERS: workers });
     const [acknowledged, writing] = [[] as string[], new AbortController()];
     const writers = Array.from({ length: 4 }, async (_, n) => {

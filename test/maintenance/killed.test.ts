@@ -11,7 +11,10 @@ import { filledDirectory } from '#test/support/store/filled-directory.ts';
 
 const FILES = 3000;
 
-/** Resolves with a data directory whose files take long enough to copy that a process can be killed meanwhile. */
+/**
+ * Resolves with a data directory whose files take long enough to copy that the process can be
+ * killed before the end.
+ */
 async function directoryOfManyFiles(t: TestContext): Promise<string> {
   const dataDir = await filledDirectory(t);
   const files = join(dataDir, 'workspaces', 'ws_1', 'files');
@@ -68,7 +71,7 @@ test('no server starts on the remains of a killed restore, and the next restore 
   assert.match((await shell.troupe(['restore', to], { env })).err, /Another Troupe server|exists: a backup/);
 });
 
-test('the remains of a killed backup are not called sound, and prevent no later backup', async (t) => {
+test('the remains of a killed backup are reported as incomplete, and prevent no later backup', async (t) => {
   const dataDir = await directoryOfManyFiles(t);
   const shell = new Shell(t);
   const [to, env] = [join(shell.cwd, 'backup'), { TROUPE_DATA_DIR: dataDir }];

@@ -15,7 +15,10 @@ interface Report {
   readonly records: readonly RepairedRecord[];
 }
 
-/** A server that was killed, with a backup of it, a run and a notebook that were damaged after it, and a notebook that is sound. */
+/**
+ * A server that was killed, with a backup. A run and a notebook were damaged after the backup, and
+ * another notebook is undamaged.
+ */
 async function damagedServer(t: TestContext) {
   const server = await startChildServer(t);
   const { client, dataDir } = server;
@@ -76,7 +79,7 @@ test('damaged records are dropped by name, their bytes are kept, and everything 
   assert.equal((await client.readiness()).warnings, undefined);
 });
 
-test('a record that a backup has is restored from it, and only the named record is repaired', async (t) => {
+test('a record that is in a backup is restored from it, and only the named record is repaired', async (t) => {
   const { server, broken, run, backup, cli } = await damagedServer(t);
   const { damage: lines } = JSON.parse((await cli('verify', '--json')).out) as {
     readonly damage: readonly string[];

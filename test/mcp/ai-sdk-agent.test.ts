@@ -11,7 +11,7 @@ const server = await startServer(test);
 /** The names and the input of the calls of one step. */
 type Calls = readonly (readonly [name: string, input: Readonly<Record<string, unknown>>])[];
 
-/** The results so far, as the model reads them, and the notebook that the first one names. */
+/** The results so far, as the model reads them, and the notebook that the first result names. */
 interface Seen {
   readonly notebookId: string;
   /** The text of the last result. */

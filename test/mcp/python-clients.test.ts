@@ -54,7 +54,7 @@ function checkLongWork(done: Readonly<Record<string, unknown>>): void {
     together: ['0', '2', '4', '6'],
     templates: 3,
   });
-  // Lines that come together are told by the last of them.
+  // For lines that come together, only the last one is reported.
   const printed = ['step 0', 'step 1', 'step 2', 'step 3'];
   const told = steps as readonly string[];
   assert.ok(told.length >= 2, told.join());
@@ -104,7 +104,7 @@ for (const [era, mode] of Object.entries(ERAS)) {
 }
 
 for (const [era, mode] of Object.entries(ERAS)) {
-  test(`by ${era}, progress is told, a cancelled call frees its kernel at once, and long runs are waited for`, async () => {
+  test(`by ${era}, progress is reported, a cancelled call frees its kernel at once, and clients can wait for long runs`, async () => {
     checkLongWork(await run('long_work.py', ['http', mode]));
   });
 
@@ -125,16 +125,35 @@ test('cells are edited, files and datasources are read, large outputs are links,
     slug: 'sales',
     connection: { kind: 'sqlite', path: 'sales.sqlite' },
   });
-  const { edits, files, datasources, large } = await run('all_tools.py', []);
+  const { edits, colleagues, files, datasources, large } = await run('all_tools.py', []);
   assert.deepEqual(edits, {
     created: [['total', 'idle']],
     replaced: [['a', 'a = 2', 'idle']],
+    printed: ['42'],
     moved: true,
-    refused: false,
-    looping: 'timed_out',
+    refused: [false, 'refused', 'unknown_cell'],
+    failing: [false, ['failing'], true],
+    setup: ['setup'],
+    looping: 'running',
     order: ['total', 'b', 'a'],
     result: ['42'],
   });
+  assert.deepEqual(
+    colleagues,
+    {
+      refused: [false, 'refused', false, 'refused'],
+      advice: true,
+      kept: ["a = 'theirs'", 'b = 1'],
+      versions: [
+        ['a', true],
+        ['b', true],
+        ['c', false],
+      ],
+      unread: [true, true],
+      again: [true, true, ["a = 'mine too'", 'b = 1']],
+    },
+    'an edit does not overwrite what a colleague has changed since the cell was read',
+  );
   assert.deepEqual(files, {
     written: true,
     pieces: [3, true],
@@ -170,7 +189,7 @@ test('cells are edited, files and datasources are read, large outputs are links,
   });
 });
 
-test('a call is cancelled in whichever worker it runs', { skip: HAS_WORKERS }, async (t) => {
+test('a call is cancelled in the worker in which it runs', { skip: HAS_WORKERS }, async (t) => {
   const { baseUrl } = await startServer(t, { TROUPE_WORKERS: '3' });
   checkLongWork(await run('long_work.py', ['http', 'legacy'], { baseUrl }));
 });
@@ -182,7 +201,7 @@ test('a notebook of another workspace is not found', async () => {
   assert.match(JSON.stringify(missing), /^\[true,"not_found: /);
 });
 
-test('a request without a token is answered with 401 and the way to authenticate', async () => {
+test('a request without a token gets 401 and the way to authenticate', async () => {
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const response = await fetch(`${server.baseUrl}/mcp`, {
     method: 'POST',
@@ -221,12 +240,12 @@ function post(body: string): Promise<Response> {
   });
 }
 
-test('a notification is answered with a response that ends, so that the connection goes on', async () => {
+test('a notification gets a response that ends, so that the connection can be used again', async () => {
   const response = await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }));
   assert.deepEqual([response.status, response.headers.get('content-length')], [202, '0']);
 });
 
-test('messages that make no sense are refused, and none is a fault of the server', async () => {
+test('malformed messages are refused, and none causes an error of the server', async () => {
   const messages = [
     '',
     '{',

@@ -12,7 +12,7 @@ function registryOf(apples: number): Registry {
   return registry;
 }
 
-test('the metrics of several workers have each family once, and the series of each worker with its number', () => {
+test('the metrics of several workers have each family once, and each series with the number of its worker', () => {
   const parts = [1, 2].map((worker) => ({ worker, text: registryOf(worker * 3).text() }));
   assert.equal(
     mergeMetrics(parts, 1),
@@ -45,7 +45,7 @@ wait_seconds_sum{worker="2"} 0.5
   );
 });
 
-test('a family of only one worker has its description', () => {
+test('a metric family that only one worker reports keeps its description', () => {
   const own = new Registry();
   own.observedGauge({ name: 'rare', help: 'Rare.' }, [], () => [[[], 1]]);
   const text = mergeMetrics(

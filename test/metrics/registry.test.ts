@@ -47,7 +47,7 @@ test("a histogram's value equal to a bound counts below it, and a greater one do
   assert.deepEqual([...histogram.counts], [1, 2, 1]);
 });
 
-test('a metric has a bounded number of series, and one more for all others', () => {
+test('a metric has a bounded number of series, and one for all others', () => {
   const family = new Family(['name'], () => ({ count: 0 }));
   for (let n = 0; n < MAX_SERIES; n++) family.of(`name ${n}`).count++;
   assert.equal([...family.series()].length, MAX_SERIES);

@@ -24,7 +24,7 @@ function follow() {
   return { view, changes, batch, told };
 }
 
-test('each state of a cell is one event, with all changes in it', () => {
+test('each state of a cell is one event that contains all its changes', () => {
   const { batch } = follow();
   const html = output('text/html', '<b>7</b>');
   const events = batch(
@@ -52,7 +52,34 @@ test('each state of a cell is one event, with all changes in it', () => {
   ]);
 });
 
-test('an operation without a change is not published, in the same batch or later', () => {
+test('a cell that begins to run is told after the cells that began to wait before, however the operations are batched', () => {
+  const ops = [
+    cellOp('a', { status: 'queued' }),
+    cellOp('a', { staleInputs: false }),
+    cellOp('b', { status: 'queued' }),
+    cellOp('b', { staleInputs: false }),
+    cellOp('a', { staleInputs: false }),
+    cellOp('a', { status: 'running' }),
+  ];
+  for (let cut = 0; cut <= ops.length; cut++) {
+    const { batch } = follow();
+    const events = [...batch(...ops.slice(0, cut)), ...batch(...ops.slice(cut))];
+    const statuses = events.flatMap((event) =>
+      'status' in event && 'cellId' in event ? [[event.cellId, event.status]] : [],
+    );
+    assert.deepEqual(
+      statuses,
+      [
+        ['a', 'queued'],
+        ['b', 'queued'],
+        ['a', 'running'],
+      ],
+      `cut before ${cut}`,
+    );
+  }
+});
+
+test('an operation that changes nothing is not published, in the same batch or later', () => {
   const { batch, view, changes, told } = follow();
   batch(cellOp('a', { status: 'idle', staleInputs: false }));
   assert.deepEqual(batch(cellOp('a', { staleInputs: false }), cellOp('a', { status: 'idle' })), []);
@@ -62,7 +89,7 @@ test('an operation without a change is not published, in the same batch or later
   assert.deepEqual(told(), []);
 });
 
-test('the removal of an output is published, also of one from before the session', () => {
+test('the removal of an output is published, even if the output is from before the session', () => {
   const { batch, changes } = follow();
   changes.hasOutput('b');
   const nothing = output('text/plain', '');

@@ -6,12 +6,12 @@ import { stderr, stdout } from './kernel-messages.ts';
 
 const LIMIT = MAX_CONSOLE_END_CHARS;
 
-test('text within the limit is kept whole, neighbours of one channel as one entry', () => {
+test('text within the limit is kept whole, and adjacent entries of one channel are joined', () => {
   const tail = tailOf(stdout('a'), stdout('b'), stderr('c'), stdout('d'));
   assert.deepEqual([tail.entries(), tail.omitted], [[stdout('ab'), stderr('c'), stdout('d')], 0]);
 });
 
-test('figures do not count as text, and stay where they are when text around them is left out', () => {
+test('figures do not count as text, and keep their places when text around them is left out', () => {
   const figure = {
     channel: 'media',
     mimetype: 'image/png',
@@ -25,7 +25,7 @@ test('figures do not count as text, and stay where they are when text around the
   );
 });
 
-test('the number of the figures that are left out is known', () => {
+test('the number of omitted figures is known', () => {
   const figure = { channel: 'media', mimetype: 'image/png', data: 'f', timestamp: 1 } as const;
   const many = tailOf(...Array.from({ length: 103 }, () => figure));
   const large = tailOf({ ...figure, data: 'f'.repeat(17 * 2 ** 20) });
@@ -35,7 +35,7 @@ test('the number of the figures that are left out is known', () => {
   );
 });
 
-test('twice the limit is kept to the last character', () => {
+test('text of twice the limit is kept to the last character', () => {
   const text = 'h'.repeat(LIMIT) + 't'.repeat(LIMIT);
   const tail = tailOf(stdout(text));
   assert.deepEqual([textOf(tail), tail.omitted], [text, 0]);
@@ -46,12 +46,12 @@ test('one character more drops the entry after the beginning', () => {
   assert.deepEqual([textOf(tail), tail.omitted], ['h'.repeat(LIMIT) + 't'.repeat(LIMIT), 1]);
 });
 
-test('one text that is split at the limit is one entry again', () => {
+test('a text that is split at the limit becomes one entry again', () => {
   const tail = tailOf(stdout('h'.repeat(LIMIT - 1)), stdout('abc'));
   assert.deepEqual(tail.entries(), [stdout(`${'h'.repeat(LIMIT - 1)}abc`)]);
 });
 
-test('of a long console the beginning and the end are kept, and the number of missing characters', () => {
+test('a long console keeps its beginning and end, and the number of missing characters', () => {
   const tail = tailOf(
     stdout('h'.repeat(LIMIT)),
     stdout('m'.repeat(10 * LIMIT)),
@@ -84,7 +84,7 @@ test('the order is kept when a small entry follows one that was too large for th
   assert.deepEqual(tailOf(head, image, stdout('abc')).entries(), [head, image, stdout('abc')]);
 });
 
-test('a thousand entries are kept at each end, and one more drops the one after the beginning', () => {
+test('a thousand entries are kept at each end, and one more drops the first one after the beginning', () => {
   for (const text of ['', 'x']) {
     const alternating = Array.from({ length: 2000 }, (_, n) => (n % 2 ? stderr(text) : stdout(text)));
     const full = tailOf(...alternating);
@@ -100,7 +100,7 @@ test('a thousand entries are kept at each end, and one more drops the one after 
   }
 });
 
-test('an object counts with the length of its JSON, and forty characters more for each list and object in it', () => {
+test('an object counts with the length of its JSON, plus forty characters for each list and object in it', () => {
   const data = { rows: 'r'.repeat(LIMIT) };
   const table: CellOutput = { channel: 'output', mimetype: 'application/json', data, timestamp: 1 };
   const tail = tailOf(table);

@@ -25,10 +25,8 @@ test('no notebook is created or changed, and no secret set, once the workspace i
   parse = new Promise((resolve) => {
     parsed = resolve;
   });
-  const late = [
-    notebooks.create(HOME, {}),
-    notebooks.patch(HOME, document.id, document.updatedAt, { title: 'Late' }),
-  ];
+  const change = { expectedUpdatedAt: document.updatedAt, by: 'ada' };
+  const late = [notebooks.create(HOME, {}), notebooks.patch(HOME, document.id, { title: 'Late' }, change)];
   store.write((tx) => tx.remove(workspaceRecords, HOME));
   parsed(true);
   for (const change of late) await assert.rejects(change, { code: 'not_found' });

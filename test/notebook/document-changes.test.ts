@@ -28,8 +28,11 @@ test('a new cell has its code, its name and the settings that are not defaults',
     name: 'load',
     config: { hideCode: true, disabled: false },
   });
-  const { code, options, version, stale } = view.get('n')!;
-  assert.deepEqual([code, options, version, stale], ['x = 1', { hide_code: true, name: 'load' }, 0, true]);
+  const { code, options, codeVersion, stale } = view.get('n')!;
+  assert.deepEqual(
+    [code, options, codeVersion, stale],
+    ['x = 1', { hide_code: true, name: 'load' }, 0, true],
+  );
 });
 
 test('an existing cell is not created again', () => {
@@ -66,7 +69,21 @@ test('a cell is moved before or after another', () => {
   }
 });
 
-test('cells are put into an order; unknown ones are ignored, and unnamed ones follow', () => {
+test('a new or moved cell whose anchor is missing is reported with its actual place, so that all copies agree', () => {
+  const { changes } = applyTransaction(viewOf(), [
+    create('n', { before: 'gone' }),
+    { type: 'move-cell', cellId: 'a', before: 'gone', after: null },
+    { type: 'move-cell', cellId: 'c', before: 'a', after: null },
+  ]);
+  const places = changes.map((change) => 'after' in change && [change.cellId, change.before, change.after]);
+  assert.deepEqual(places, [
+    ['n', null, 'c'],
+    ['a', 'b', null],
+    ['c', 'a', null],
+  ]);
+});
+
+test('cells are ordered as named; unknown ones are ignored, and unnamed ones follow', () => {
   const orders: [string[], string][] = [
     [['c', 'b', 'a'], 'c b a'],
     [['c'], 'c a b'],
@@ -79,7 +96,7 @@ test('cells are put into an order; unknown ones are ignored, and unnamed ones fo
   }
 });
 
-test('code, name and settings of a cell are changed, and it is registered once', () => {
+test('changes of code, name and settings of a cell register it once', () => {
   const { view, changed } = apply(
     { type: 'set-code', cellId: 'b', code: 'x = 2' },
     { type: 'set-name', cellId: 'b', name: 'load' },
@@ -116,7 +133,7 @@ test('the changes of one transaction build on each other', () => {
   assert.deepEqual(changed, { registered: ['n', 'c'], deleted: ['m', 'c'], reordered: true });
 });
 
-test('a transaction of many moves gives the notebook its order once, and none when it moves nothing', (t) => {
+test('a transaction with many moves orders the notebook once, or not at all if it moves nothing', (t) => {
   const ids = Array.from({ length: 100 }, (_, n) => `c${n}`);
   const view = new NotebookView(ids.map((id) => ({ cell_id: id, code: '', options: {} })));
   const reorder = t.mock.method(view, 'reorder');
@@ -134,7 +151,7 @@ test('a transaction of many moves gives the notebook its order once, and none wh
   assert.equal(reorder.mock.callCount(), 1);
 });
 
-test('changes of the order have the same result together and one by one', () => {
+test('several moves have the same result in one transaction as one by one', () => {
   const random = new SeededRandom(4);
   const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'gone'];
   const some = () => Array.from({ length: random.below(5) }, () => random.pick(ids));
@@ -171,10 +188,12 @@ function create(cellId: string, place: { before?: string; after?: string } = {})
 }
 
 /** Applies changes to a notebook of the cells a, b and c. */
+function viewOf(): NotebookView {
+  return new NotebookView(['a', 'b', 'c'].map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })));
+}
+
 function apply(...changes: readonly DocumentChange[]) {
-  const view = new NotebookView(
-    ['a', 'b', 'c'].map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })),
-  );
+  const view = viewOf();
   const { registered, deleted, reordered } = applyTransaction(view, changes);
   return { view, changed: { registered: registered.map(({ id }) => id), deleted, reordered } };
 }

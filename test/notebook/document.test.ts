@@ -45,14 +45,14 @@ test('a cell id that appears twice is refused, with the place of the second', ()
   );
 });
 
-test('settings become options and options settings, each by its own name', () => {
+test('settings become options and options become settings, each by its own name', () => {
   const config = { disabled: true, hideCode: true, column: 2, name: 'load', expandOutput: true };
   const options = { disabled: true, hide_code: true, column: 2, name: 'load', expand_output: true };
   assert.deepEqual(withConfig({}, config), options);
   assert.deepEqual(configOf(options), config);
 });
 
-test('a setting at its default is not stored, an omitted one stays, and so do unknown options', () => {
+test('a default setting is not stored, an omitted one is kept, and so are unknown options', () => {
   const before = { disabled: true, hide_code: true, column: 0, name: 'load', future: 1 };
   const after = withConfig(before, { disabled: false, column: null, name: '', expandOutput: false });
   assert.deepEqual(after, { hide_code: true, future: 1 });

@@ -10,7 +10,7 @@ import { done } from './kernel-messages.ts';
 
 const WORK = { kind: 'run', id: 'run_1' } as const;
 
-test('a kernel whose order throws is released all the same', () => {
+test('a kernel is released even if stopping it throws', () => {
   const { actor, log, logged } = startDriver([
     () => {
       throw new Error('write EPIPE');

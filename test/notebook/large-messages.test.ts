@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { codesIn } from '#src/notebook/large-messages.ts';
 
-test('the code in a document change is found among any other members of the message', () => {
+test('the code in a document change is found among all other members of the message', () => {
   const changes = [
     { type: 'create-cell', code: 'x = 1' },
     null,

@@ -4,13 +4,15 @@ import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { keepOutputs } from '#src/notebook/saved-outputs.ts';
+import { keepOutputs, widgetsOf } from '#src/notebook/saved-outputs.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
 const CELLS = Array.from({ length: 250 }, (_, i) => ({ cell_id: `cell-${i}`, code: `${i}` }));
 
-/** A notebook whose cells have outputs, and a way to give them others, as runs do. */
+/**
+ * A notebook whose cells have outputs, and a function that gives them other outputs, as runs do.
+ */
 async function withOutputs(t: TestContext) {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, WORKSPACE);
@@ -58,7 +60,7 @@ test('outputs that were read before a run are not shown after it', async (t) => 
   assert.deepEqual(shown(), ['third']);
 });
 
-test('a large output is read in a step of its own', async (t) => {
+test('a large output is read in a separate step', async (t) => {
   const { live, session, show, shown } = await withOutputs(t);
   const large = 'x'.repeat(100_000);
   await show(large);
@@ -67,7 +69,7 @@ test('a large output is read in a step of its own', async (t) => {
   assert.deepEqual(shown(), [large]);
 });
 
-test("a notebook is loaded again when it comes back from another worker's home", async (t) => {
+test('a notebook is loaded again when its home comes back from another worker', async (t) => {
   const { live, notebooks, session } = await withOutputs(t);
   live.of(session);
   live.leaveTo((workspaceId, id) => workspaceId === WORKSPACE && id !== session.id);
@@ -76,7 +78,7 @@ test("a notebook is loaded again when it comes back from another worker's home",
   assert.equal(live.peek(session), undefined);
   const { updatedAt } = notebooks.read(WORKSPACE, session.id);
   const changed = { serialization: { cells: [{ cell_id: 'a', code: 'new' }] } };
-  await notebooks.patch(WORKSPACE, session.id, updatedAt, changed);
+  await notebooks.patch(WORKSPACE, session.id, changed, { expectedUpdatedAt: updatedAt, by: 'ada' });
   assert.deepEqual(
     live.of(session).document.serialization.cells.map(({ code }) => code),
     ['new'],
@@ -93,7 +95,7 @@ test('outputs read ahead are not shown once another worker has decided for the n
   assert.deepEqual(shown(), ['second']);
 });
 
-test('a notebook is loaded and observed only where it is at home', async (t) => {
+test('a notebook is loaded and observed only in its home', async (t) => {
   const { store, notebooks, session } = await withOutputs(t);
   const makeStream = (sessionId: SessionId) => new SessionStream({ sessionId });
   let isHere = false;
@@ -106,4 +108,25 @@ test('a notebook is loaded and observed only where it is at home', async (t) => 
   const { stream } = live.of(session);
   isHere = false;
   assert.equal(live.of(session).stream, stream, 'it is in memory until it leaves');
+});
+
+test('the state of widgets is saved with outputs when it has changed, and is not an output of a cell', async (t) => {
+  const { store, live, session, show, shown } = await withOutputs(t);
+  const saved = () => widgetsOf(store, WORKSPACE, session.id);
+  await show('first');
+  assert.equal(saved(), undefined);
+  const large = `[${'1,'.repeat(100_000)}1]`;
+  for (const widgets of ['[1]', large]) {
+    live.of(session).view.setWidgets(widgets);
+    await show('second');
+    assert.equal(saved(), widgets);
+  }
+  await show('third');
+  assert.equal(saved(), large);
+  live.forget(session);
+  await live.prepareOutputs(session);
+  assert.deepEqual(shown(), ['third']);
+  live.of(session).view.setWidgets('[]');
+  await show('fourth');
+  assert.equal(saved(), undefined);
 });

@@ -8,7 +8,7 @@ import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { assetRecords } from '#storage/records/assets.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
-import { cellOutputRecords } from '#storage/records/notebooks.ts';
+import { cellOutputRecords, notebookVersionContents, notebookVersions } from '#storage/records/notebooks.ts';
 import { runIndex, runRecords } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
@@ -64,6 +64,23 @@ async function removed(store: Store, removals: Removals, id: string): Promise<nu
   return turns;
 }
 
+test('deleting a notebook removes its earlier versions', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { removals, notebooks, deletion } = open(store);
+  const { id, updatedAt } = (await notebooks.create(HOME, {}, 'ada')).document;
+  let expectedUpdatedAt = updatedAt;
+  for (let i = 0; i < 50; i++) {
+    const change = { expectedUpdatedAt, by: `user-${i}` };
+    expectedUpdatedAt = (await notebooks.patch(HOME, id, { title: `Title ${i}` }, change)).updatedAt;
+  }
+  await store.durable();
+  assert.equal([...store.listKeys(notebookVersionContents, HOME, [id], 1000)].length, 50);
+  deletion.delete(HOME, id);
+  await removed(store, removals, id);
+  assert.deepEqual([...store.listKeys(notebookVersionContents, HOME, [], 1000)], []);
+  assert.deepEqual([...store.listKeys(notebookVersions, HOME, [], 1000)], []);
+});
+
 test('deleting a notebook removes the outputs of all its cells, today’s and earlier ones, and no others', async (t) => {
   const { store } = await temporaryStore(t);
   const { removals, notebooks, deletion, keep } = open(store);
@@ -85,7 +102,7 @@ test('deleting a notebook removes the outputs of all its cells, today’s and ea
   ]);
 });
 
-test('the runs of a deleted notebook cannot be found from the deletion on, and are removed in small steps', async (t) => {
+test('the runs of a deleted notebook cannot be found any more, and are removed in small steps', async (t) => {
   const { store } = await temporaryStore(t);
   const { removals, notebooks, runs, deletion, run } = open(store);
   const mine = (await notebooks.create(HOME, {})).document.id;
@@ -115,7 +132,7 @@ test('the runs of a deleted notebook cannot be found from the deletion on, and a
   assert.deepEqual([ids(runRecords), ids(runIndex), ids(assetRecords)], [[kept], [kept], [kept]]);
 });
 
-test('a removal that is noted while the last commit of another one is awaited is also carried out', async (t) => {
+test('a removal noted during the last commit of another removal is also carried out', async (t) => {
   const { store } = await temporaryStore(t);
   const { removals, notebooks, deletion, keep } = open(store);
   const made = await Promise.all(Array.from({ length: 20 }, () => notebooks.create(HOME, {})));

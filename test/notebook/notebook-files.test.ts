@@ -11,12 +11,17 @@ import { NotebookFiles } from '#src/notebook/notebook-files.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
 import { cellOutputRecords } from '#storage/records/notebooks.ts';
+import { eventually } from '#test/support/processes.ts';
 import { addWorkspaces } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
+const NEIGHBOUR = 'ws_neighbour' as WorkspaceId;
 
 /** Saved notebooks in a real store, and files by a converter with prepared answers. */
-async function open(t: TestContext, answer: (request: ConvertRequest) => ConvertResult) {
+async function open(
+  t: TestContext,
+  answer: (request: ConvertRequest) => ConvertResult | Promise<ConvertResult>,
+) {
   const path = mkdtempSync(join(tmpdir(), 'troupe-files-'));
   const store = await openStore(join(path, 'store'), (error) => {
     throw error;
@@ -36,7 +41,7 @@ async function open(t: TestContext, answer: (request: ConvertRequest) => Convert
       return answer(request);
     },
   };
-  const files = new NotebookFiles(store, notebooks, converter);
+  const files = new NotebookFiles(store, notebooks, () => undefined, converter);
   const keep = (notebookId: string, cellId: string, code: string, data: string, workspaceId = HOME) =>
     store.write((tx) => {
       const output = { channel: 'output', mimetype: 'text/plain', data, timestamp: 1 };
@@ -93,6 +98,31 @@ const GONE = {
   headers: { 'retry-after': '2' },
 };
 
+test('two conversions of a workspace run and sixteen wait, and meanwhile conversions of another workspace complete', async (t) => {
+  const ends: (() => void)[] = [];
+  const { files } = await open(t, () => new Promise((resolve) => ends.push(() => resolve(broken()))));
+  const broken = failing('unreadable_notebook', 'broken');
+  const begin = (workspaceId: WorkspaceId) =>
+    refusal(files.import(workspaceId, { format: 'py', content: '' })).then(({ code }) => code);
+  const own = Array.from({ length: 2 + 16 }, () => begin(HOME));
+  assert.equal(await begin(HOME), 'unavailable');
+  assert.equal(ends.length, 2);
+  const neighbours = [begin(NEIGHBOUR), begin(NEIGHBOUR), begin(NEIGHBOUR)];
+  await eventually('two of the neighbour have begun', () => ends.length === 4 || undefined);
+  ends.splice(2).forEach((end) => void end());
+  assert.deepEqual(await Promise.all(neighbours.slice(0, 2)), ['unreadable_notebook', 'unreadable_notebook']);
+  const rest = Promise.all([...own, neighbours[2]]);
+  let isDone = false;
+  void rest.then(() => {
+    isDone = true;
+  });
+  await eventually('the others end', () => {
+    ends.splice(0).forEach((end) => void end());
+    return isDone || undefined;
+  });
+  assert.ok((await rest).every((code) => code === 'unreadable_notebook'));
+});
+
 test('without a host nothing is begun, and the caller may retry', async (t) => {
   const { files, notebooks, converter, requests } = await open(t, written);
   converter.up = false;
@@ -123,11 +153,12 @@ test('a notebook read from a file is saved like a new one, up to ten thousand ce
   const { files, notebooks } = await open(t, () => ({
     ok: true,
     serialization: { version: '1', app: { options: {} }, cells: cellsOf(count) },
+    pip: null,
     content: null,
   }));
-  const { document, json } = await files.import(HOME, { format: 'py', content: '' });
-  assert.equal(document.serialization.cells.length, 10_000);
-  assert.deepEqual(Buffer.from(notebooks.json(HOME, document.id)), Buffer.from(json));
+  const { id, json } = await files.import(HOME, { format: 'py', content: '' });
+  assert.equal(notebooks.read(HOME, id).serialization.cells.length, 10_000);
+  assert.deepEqual(Buffer.from(notebooks.json(HOME, id)), Buffer.from(json));
   count++;
   const { code, detail } = await refusal(files.import(HOME, { format: 'py', content: '' }));
   assert.deepEqual(
@@ -136,7 +167,7 @@ test('a notebook read from a file is saved like a new one, up to ten thousand ce
   );
 });
 
-test('a notebook that cannot be written is a conflict', async (t) => {
+test('writing a notebook that a format cannot express is a conflict', async (t) => {
   const { files, notebooks } = await open(
     t,
     failing('unwritable_notebook', 'the Python environment lacks nbformat'),

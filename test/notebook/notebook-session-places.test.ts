@@ -20,7 +20,7 @@ async function twoWorkers(t: TestContext) {
   return [await open(), await open()] as const;
 }
 
-test("an opened session comes after all committed ones, also when the worker's clock is ahead", async (t) => {
+test("an opened session comes after all committed ones, even if the worker's clock is ahead", async (t) => {
   const [{ store, places }] = await twoWorkers(t);
   const aheadMs = Date.now() + HOUR_MS;
   store.write((tx) => tx.put(sessionPlaces, null, WORKSPACE, `${timeText(aheadMs)}nb_zzz`));
@@ -36,7 +36,8 @@ test('paging the sessions misses none that two workers open in one millisecond',
   const [{ store: reader }] = workers;
   const walked: string[] = [];
   for (let n = 0; n < 10; n++) {
-    // Ids decrease, so a time that two sessions share would bring them into another order than that of their commits.
+    // Ids decrease, so if two sessions had the same time, their order would differ from the order
+    // of their commits.
     const id = `nb_${99 - n}`;
     const { store, places } = workers[n % 2]!;
     store.decide(() => places.open(WORKSPACE, id, places.timeOfOpening(WORKSPACE), null));

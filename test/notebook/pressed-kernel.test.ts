@@ -13,7 +13,10 @@ import { openUnsavedNotebook } from './unsaved-notebook.ts';
 
 const LIMIT_BYTES = 10_000;
 
-/** Returns an open notebook of one cell, whose session's stream holds more than it may until `release` is called. */
+/**
+ * Returns an open notebook of one cell, whose session's stream holds more than its limit until
+ * `release` is called.
+ */
 function openPressed(code: string) {
   const { live, stream } = openUnsavedNotebook({ a: code }, { limitBytes: LIMIT_BYTES });
   let release = () => {};

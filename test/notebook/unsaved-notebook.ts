@@ -25,7 +25,7 @@ export function openUnsavedNotebook(
       outputs: new Map(),
     },
     stream,
-    save: (document) => document,
+    save: ({ after }) => after,
     committed: () => undefined,
   });
   return { live, stream };

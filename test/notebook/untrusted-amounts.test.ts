@@ -56,7 +56,10 @@ test('outputs of a notebook are kept up to 256 MiB, and a dropped one leaves a n
   assert.equal(view.get('c5')?.output?.data, large);
 });
 
-/** Returns a notebook of the cells a and b. The first cell shows so much that there is room for only this much more. */
+/**
+ * Returns a notebook of the cells a and b. The output of the first cell is so large that there is
+ * room for only this much more.
+ */
 function viewWithRoom(chars: number): NotebookView {
   const view = new NotebookView(['a', 'b'].map((cell_id) => ({ cell_id, code: '', options: {} })));
   view.applyCellOp(cellOp('a', { output: output('text/plain', 'x'.repeat(MAX_HELD_CHARS - chars)) }));
@@ -77,7 +80,7 @@ test('the text and table of an output count towards its size, and so do the obje
   }
 });
 
-test("structural errors count towards the size of a notebook's outputs, until the cell has others", () => {
+test("structural errors count towards the size of a notebook's outputs, until they are replaced", () => {
   const errors = [{ type: 'cycle', msg: 'x'.repeat(MIB) }];
   const chars = charsOfValue(errors);
   const full = viewWithRoom(chars - 1);
@@ -93,7 +96,7 @@ test("structural errors count towards the size of a notebook's outputs, until th
   assert.equal(String(shown?.output?.data).length, chars);
 });
 
-test('variables for which a view has no room are not kept', () => {
+test('variables beyond the limit of a view are not kept', () => {
   const variables = [{ name: 'x'.repeat(1000), declaredBy: ['a'], usedBy: ['b', 'b'] }];
   const chars = 100 + 1000 + 3 * (20 + 1);
   for (const [room, known] of [
@@ -106,7 +109,7 @@ test('variables for which a view has no room are not kept', () => {
   }
 });
 
-test("printed text counts towards the size of a notebook's outputs, and each entry as 256 characters more", () => {
+test("printed text counts towards the size of a notebook's outputs, with 256 additional characters per entry", () => {
   const three = cellOp('b', { console: [stdout('1'), stderr('2'), stdout('3')] });
   const printed = ({ console }: ViewCell) => [console.entries().length, console.omitted];
   const full = viewWithRoom(3 * 257 - 1);
@@ -121,7 +124,7 @@ test("printed text counts towards the size of a notebook's outputs, and each ent
   assert.deepEqual(printed(view.applyCellOp(three)!), [3, 0]);
 });
 
-test('the ancestors of cells are found in time that grows with the names that a kernel sends, not with their product', () => {
+test('the time to find the ancestors of cells grows with the names that a kernel sends, not with their product', () => {
   const count = 500;
   const ids = Array.from({ length: count }, (_, n) => `c${n}`);
   const view = new NotebookView(ids.map((cell_id) => ({ cell_id, code: '', options: {} })));

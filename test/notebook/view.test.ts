@@ -5,23 +5,25 @@ import { NotebookView, shownStatus, type ViewCell } from '#src/notebook/view.ts'
 import type { ShownStatus } from '#src/wire/session.ts';
 import { cellOp, done, errorOutput, output, stdout, verdict } from './kernel-messages.ts';
 
-test('a cell begins stale, without output, and has not run', () => {
+test('a new cell is stale, has no output, and has not run', () => {
   const { console, ...cell } = viewOf('a').get('a')!;
   assert.deepEqual(cell, {
     id: 'a',
     code: 'code of a',
     options: {},
     version: 0,
+    codeVersion: 0,
     activity: 'idle',
     stale: true,
     output: null,
+    ran: null,
     ended: null,
     structural: [],
   });
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);
 });
 
-test('an operation on a cell changes the members it names and keeps those that are null', () => {
+test('an operation changes the named members of a cell, and keeps those that are null', () => {
   const view = viewOf('a');
   view.applyCellOp(cellOp('a', { status: 'running' }));
   view.applyCellOp(cellOp('a', { staleInputs: false }));
@@ -48,7 +50,7 @@ test('an operation on a missing cell is ignored', () => {
   assert.equal(viewOf('a').applyCellOp(cellOp('gone', { status: 'running' })), undefined);
 });
 
-test('the status that is shown follows activity, then settings, then errors, then staleness', () => {
+test('the displayed status follows activity, then settings, then errors, then staleness', () => {
   const rows: [Partial<ViewCell>, ShownStatus][] = [
     [{ activity: 'running', stale: true, structural: [{ type: 'cycle' }] }, 'running'],
     [{ activity: 'queued', stale: true }, 'queued'],
@@ -67,7 +69,7 @@ test('the status that is shown follows activity, then settings, then errors, the
   }
 });
 
-test('a verdict settles a cell, and only cells whose shown state changes are returned', () => {
+test('a verdict determines the state of a cell, and only cells whose displayed state changes are returned', () => {
   const view = viewOf('a', 'b', 'c');
   for (const id of ['a', 'b']) view.applyCellOp(cellOp(id, { status: 'running', staleInputs: false }));
   const cells = {
@@ -81,7 +83,7 @@ test('a verdict settles a cell, and only cells whose shown state changes are ret
   assert.deepEqual(view.cells.map(shown), ['a idle', 'b error', 'c stale']);
 });
 
-test('a cell that has not run its code is stale, unless it has none', () => {
+test('a cell whose code has not run is stale, unless it has no code', () => {
   const view = new NotebookView([
     { cell_id: 'code', code: 'x = 1', options: {} },
     { cell_id: 'blank', code: ' \n', options: {} },
@@ -90,7 +92,7 @@ test('a cell that has not run its code is stale, unless it has none', () => {
   assert.deepEqual(view.cells.map(shown), ['code stale', 'blank idle']);
 });
 
-test('a cell that ran and is out of date again is stale', () => {
+test('a cell that ran but is outdated again is stale', () => {
   const view = viewOf('a');
   view.applyVerdicts(done({ a: verdict('success') }));
   assert.deepEqual(view.applyVerdicts(done({ a: verdict('success', true) })).map(shown), ['a stale']);
@@ -102,7 +104,7 @@ test('a cell whose staleness changed is returned, even when its status does not 
   assert.deepEqual(view.applyVerdicts(done({ a: verdict('disabled') })).map(shown), []);
 });
 
-test('structural errors come and go with the verdicts', () => {
+test('structural errors appear and disappear with the verdicts', () => {
   const view = viewOf('a');
   const cycle = { type: 'cycle' };
   view.applyVerdicts(done({ a: verdict('marimo-error', false, [cycle]) }));
@@ -123,10 +125,38 @@ test('different code makes a cell stale and gives it another version; the same c
   const cell = view.get('a')!;
   view.applyVerdicts(done({ a: verdict('success') }));
   view.setCode(cell, 'code of a');
-  assert.deepEqual([cell.version, cell.stale], [0, false]);
+  assert.deepEqual([cell.version, cell.codeVersion, cell.stale], [0, 0, false]);
   view.setCode(cell, 'other');
   view.setCode(cell, 'other still');
-  assert.deepEqual([cell.code, cell.version, cell.stale], ['other still', 2, true]);
+  assert.deepEqual([cell.code, cell.codeVersion, cell.stale], ['other still', 2, true]);
+  assert.ok(cell.version > 0);
+});
+
+test('a cell never gets an earlier version again, even after it was deleted or the notebook was reloaded', () => {
+  const first = '2026-01-01T00:00:00.000Z';
+  const second = '2026-01-01T00:00:00.001Z';
+  const saved = { cell_id: 'a', code: '1', options: {} };
+  const view = new NotebookView([saved], first);
+  const versions = [view.get('a')!.version];
+  view.setCode(view.get('a')!, '2');
+  versions.push(view.get('a')!.version);
+  view.saved(second);
+  assert.equal(new NotebookView([saved], second).get('a')?.version, versions.at(-1), 'it has the same code');
+  view.remove('a');
+  view.saved('2026-01-01T00:00:00.002Z');
+  versions.push(view.add('a', '1', {}).version);
+  view.saved('2026-01-01T00:00:00.003Z');
+  view.setOptions(view.get('a')!, { hide_code: true });
+  versions.push(view.get('a')!.version);
+  assert.deepEqual(versions, [...new Set(versions)].sort());
+});
+
+test('code mode treats a cell that a user has recreated as unread', () => {
+  const view = new NotebookView([], '2026-01-01T00:00:00.000Z');
+  const made = view.add('a', '1', {});
+  for (const code of ['2', '3', '4']) view.setCode(made, code);
+  view.remove('a');
+  assert.ok(view.add('a', '5', {}, false).codeVersion > made.codeVersion);
 });
 
 test('when the kernel is lost, outputs stay, and every cell is stale and idle', () => {
@@ -149,7 +179,7 @@ test('when the kernel is lost, outputs stay, and every cell is stale and idle', 
   assert.deepEqual([view.variables, [...view.ancestors(['b'])]], [[], ['b']]);
 });
 
-test('the ancestors of cells are the cells they depend on, directly or not, and themselves, in document order', () => {
+test('the ancestors of cells are the cells themselves and those they depend on, directly or not, in document order', () => {
   const view = viewOf('d', 'a', 'b', 'c', 'e');
   view.setVariables([
     { name: 'x', declaredBy: ['a'], usedBy: ['b'] },
@@ -165,7 +195,7 @@ test('the ancestors of cells are the cells they depend on, directly or not, and 
   );
 });
 
-test('a cell that is created after the kernel has named its variables has ancestors', () => {
+test('a cell that is created after the kernel has sent its variables has ancestors', () => {
   const view = viewOf('a');
   view.setVariables([{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }]);
   assert.deepEqual([...view.ancestors(['b'])], []);

@@ -7,6 +7,7 @@ import addFormats from 'ajv-formats';
 import { CATALOGUE } from '#src/core/errors.ts';
 import { FAILURES } from '#src/core/failures.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
+import { SIGN_IN_OPERATIONS } from '#src/wire/operations/sign-in.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { withClosedSchemas } from '#test/support/openapi-check.ts';
@@ -76,7 +77,7 @@ test('every request body is a named component with an example that its schema an
   }
 });
 
-test('every JSON response has an example that its schema accepts, also when it allows no further members', () => {
+test('every JSON response has an example that its schema accepts, even without further members', () => {
   const strict = new Ajv2020({ strict: false });
   addFormats.default(strict);
   strict.addSchema(withClosedSchemas(document), 'openapi');
@@ -157,7 +158,7 @@ test('the operations that stream refer to the schema of every event, and every c
   for (const name of Object.keys(schemas)) assert.ok(used.has(name), `${name} is not used`);
 });
 
-test('every 429, 503 and 507 has Retry-After, every tag a description, and no parameter is the transport’s', () => {
+test('every 429, 503 and 507 has Retry-After, every tag has a description, and no parameter belongs to the transport', () => {
   for (const { path, operation } of operations) {
     for (const [status, response] of Object.entries(asObject(operation.responses))) {
       const { 'Retry-After': retryAfter } = asObject(asObject(response).headers);
@@ -189,16 +190,18 @@ test('every code of an error and of a failed run is listed, and none is an enum'
   }
 });
 
-test('a header that a route cannot do without is required', () => {
+test('a header is required if its route needs it', () => {
   const { parameters } = document.paths['/api/cee/kernel/execute']?.post ?? {};
   const named = Array.isArray(parameters) ? parameters : [];
   assert.equal(named.find(({ name }) => name === 'Service-Session-Id')?.required, true);
 });
 
-/** The operations of the table that need no body. */
-const BODILESS = Object.values(OPERATIONS).filter((one) => 'body' in one && one.body === EmptyBodySchema);
+/** The documented operations of the table that need no body. */
+const BODILESS = Object.values(OPERATIONS).filter(
+  (one) => 'body' in one && one.body === EmptyBodySchema && !(one.operationId in SIGN_IN_OPERATIONS),
+);
 
-test('an operation that needs no body has none in the document, and every other one requires its body', () => {
+test('an operation that needs no body has none in the document, and every other operation requires its body', () => {
   assert.ok(BODILESS.length >= 8);
   const ids = new Set<unknown>(BODILESS.map(({ operationId }) => operationId));
   for (const { operation } of operations) {
@@ -210,7 +213,7 @@ test('an operation that needs no body has none in the document, and every other 
   assert.equal(schemas.EmptyBody, undefined);
 });
 
-test('an operation that needs no body takes an empty object or none, with any content type, and checks any other', async () => {
+test('an operation that needs no body accepts an empty object or none, with any content type, and checks every other body', async () => {
   for (const { method, path } of BODILESS) {
     const refusalOf = async (request: RawRequest) => {
       const { status, body } = await server.request(method, path.replace(/:\w+/g, 'placeholder'), request);
@@ -234,7 +237,7 @@ test('an operation that needs no body takes an empty object or none, with any co
   }
 });
 
-test('no parameter is X-Request-Id, and If-None-Match is one only to read and to create', () => {
+test('no parameter is X-Request-Id, and If-None-Match is a parameter only for reading and creating', () => {
   const having = (wanted: string) =>
     operations.flatMap(({ method, path, operation }) =>
       (Array.isArray(operation.parameters) ? operation.parameters : []).some(({ name }) => name === wanted)
@@ -260,7 +263,7 @@ test('the data of every event is a named component, and no boolean is a constant
   });
 });
 
-test('outputs of runs, of consoles and of events have one schema, with data or assetId', () => {
+test('outputs of runs, consoles and events have one schema, with data or assetId', () => {
   const Output = { $ref: '#/components/schemas/Output' };
   const { outputs, console } = asObject(asObject(schemas.CellResult).properties);
   assert.deepEqual([asObject(outputs).items, asObject(console).items], [Output, Output]);
@@ -268,7 +271,7 @@ test('outputs of runs, of consoles and of events have one schema, with data or a
   assert.deepEqual(output, { anyOf: [Output, { type: 'null' }] });
 });
 
-test('no two members of a schema are one name in the generators of other languages', () => {
+test('no two members of a schema have the same name in the generators of other languages', () => {
   everyObject(document, ({ properties }, pointer) => {
     const names = Object.keys(asObject(properties)).map((name) => name.replaceAll('_', '').toLowerCase());
     assert.equal(new Set(names).size, names.length, pointer);

@@ -1,9 +1,10 @@
-/** The table of operations, held against the routes of the server and the calls of the client. */
+/** The table of operations matches the routes of the server and the calls of the client. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { PAGE_OPERATIONS } from '#src/wire/operations/pages.ts';
+import { SIGN_IN_OPERATIONS } from '#src/wire/operations/sign-in.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { operationsOf, readDocument } from './real-document.ts';
@@ -28,15 +29,41 @@ test('each operation of the table has exactly one route, and each route is in th
   assert.equal(source.match(/defineRoute\(/g)?.length, IDS.length);
 });
 
-/** Operations without a call in the client, and why. */
+/** Operations without a call in the client, with the reason for each. */
 const WITHOUT_CALL: Readonly<Record<string, string>> = {
+  getHomePage: 'a page for browsers',
   getLandingPage: 'a page for browsers',
+  getSignInPage: 'a page for browsers',
+  getSignInOptions: 'asked by the page for signing in',
+  beginProviderSignIn: 'leads browsers to the identity provider',
+  completeProviderSignIn: 'to which the identity provider leads browsers',
+  signIn: 'begins the session of a browser',
+  signOut: 'ends the session of a browser',
+  getCommandLineSignIn: 'asked by the page for confirming a command line',
+  decideCommandLineSignIn: 'asked by the page for confirming a command line',
+  signOutEverywhere: 'ends the sessions of browsers',
   getConsole: 'a page for browsers',
   redirectToConsole: 'leads browsers to a page',
   getConsoleFile: 'loaded by the console',
   getApiPage: 'a page for browsers',
   redirectToApiPage: 'leads browsers to a page',
   getApiPageFile: 'loaded by the page of the API',
+  openNotebookPage: 'leads browsers to a page',
+  redirectToNotebookPage: 'leads browsers to a page',
+  getNotebookPage: 'a page for browsers',
+  getNotebookDocument: 'shown by the page of a notebook',
+  followNotebookPresence: 'asked by the page of a notebook',
+  followNotebookPage: 'asked by the page of a notebook',
+  readFilesFromNotebookPage: 'asked by the page of a notebook',
+  downloadFromNotebookPage: 'asked by the page of a notebook',
+  uploadFromNotebookPage: 'asked by the page of a notebook',
+  changeFilesFromNotebookPage: 'asked by the page of a notebook',
+  readPackagesFromNotebookPage: 'asked by the page of a notebook',
+  changePackagesFromNotebookPage: 'asked by the page of a notebook',
+  readFromNotebookPage: 'asked by the page of a notebook',
+  sendFromNotebookPage: 'asked by the page of a notebook',
+  getNotebookPageIcon: 'loaded by the page of a notebook',
+  getNotebookPageHealth: 'asked by the page of a notebook',
   getFrontEndFile: 'loaded by exported pages',
   getFrontEndAsset: 'loaded by exported pages',
   callMcp: 'called by clients of the Model Context Protocol',
@@ -48,19 +75,26 @@ test('the client has a call for each operation, except for pages and their files
   assert.deepEqual([...called, ...Object.keys(WITHOUT_CALL)].sort(), IDS);
 });
 
-test('no path of the interface is written in the client or by a route', () => {
+test('neither the client nor a route contains a path of the interface', () => {
   const literal = /['"`]\/api\/\w+\/[\w/:.$-]*/g;
   const sources = ['src/client', 'src/http/routes', 'src/http/handlers', 'src/console/views'].map(sourceOf);
   assert.deepEqual(sources.join('\n').match(literal) ?? [], ['"/api/v3/openapi.json']); // a link of the landing page
 });
 
-test('the OpenAPI document has every operation of the table but pages and their files, with its method and path', async (t) => {
+/**
+ * Operations without documentation: pages and their files, the requests of the sign-in page, and MCP, which is a separate protocol.
+ */
+const UNDOCUMENTED: ReadonlySet<string> = new Set([
+  ...Object.keys({ ...PAGE_OPERATIONS, ...SIGN_IN_OPERATIONS }),
+  'callMcp',
+]);
+
+test('the OpenAPI document has every operation of the table except pages and their files, with its method and path', async (t) => {
   const served = operationsOf(await readDocument(await startServer(t))).map(
     ({ path, method, operation }) => `${operation.operationId} ${method.toUpperCase()} ${path}`,
   );
-  // MCP is a protocol of its own.
   const declared = Object.values(OPERATIONS)
-    .filter(({ operationId }) => !(operationId in PAGE_OPERATIONS) && operationId !== 'callMcp')
+    .filter(({ operationId }) => !UNDOCUMENTED.has(operationId))
     .map(({ operationId, method, path }) => `${operationId} ${method} ${path.replace(/:(\w+)\*?/g, '{$1}')}`);
   assert.deepEqual(served.sort(), declared.sort());
 });

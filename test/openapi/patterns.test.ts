@@ -65,7 +65,7 @@ test('patterns use the common subset of ECMAScript, Python, RE2 and Java', () =>
     assert.doesNotMatch(foreign, SHARED);
 });
 
-test("Python's re and RE2 take every pattern, and match exactly the texts that ECMAScript matches", () => {
+test("Python's re and RE2 accept every pattern, and match exactly the texts that ECMAScript matches", () => {
   const program = `
 import json, re, sys
 import pyarrow, pyarrow.compute

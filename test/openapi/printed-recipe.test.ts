@@ -67,7 +67,7 @@ async function disturb(
   assert.deepEqual(missed, ['one\n', 'two\n'], 'each reconnection continued after the last event');
 }
 
-test('in Node.js the recipe survives failed ticket requests, 429, 503 and cuts, and ends with the session', async (t) => {
+test('in Node.js the recipe survives failed ticket requests, 429, 503 and broken connections, and ends with the session', async (t) => {
   const folder = mkdtempSync(join(GENERATORS, 'made-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   cpSync(join(PACKAGE_ROOT, 'test/openapi/programs', PROGRAM), join(folder, PROGRAM));
@@ -89,7 +89,7 @@ test('in Node.js the recipe survives failed ticket requests, 429, 503 and cuts, 
   assert.deepEqual(await exit, [0, null], 'the program ended by itself');
 });
 
-test('in Chromium the recipe survives failed ticket requests, 429, 503 and cuts', {
+test('in Chromium the recipe survives failed ticket requests, 429, 503 and broken connections', {
   skip: withoutBrowser,
 }, async (t) => {
   const notebook = await openNotebook(server, { a: '1' });

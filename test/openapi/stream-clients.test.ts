@@ -71,7 +71,7 @@ function start(t: TestContext, command: string, args: readonly string[], streamU
 }
 
 for (const { name, command, program, workers } of CLIENTS) {
-  test(`${name} misses nothing and gets nothing twice when its connection is cut in the middle of runs`, async (t) => {
+  test(`${name} misses nothing and gets nothing twice when its connection breaks in the middle of runs`, async (t) => {
     const folder = mkdtempSync(join(GENERATORS, 'made-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     cpSync(join(PROGRAMS, program), join(folder, program));
@@ -115,7 +115,7 @@ for (const { name, command, program, workers } of CLIENTS) {
   });
 }
 
-test('curl shows the stream as it comes, continues after the last event, and ends with the session', async (t) => {
+test('curl shows the stream as it arrives, continues after the last event, and ends with the session', async (t) => {
   const notebook = await openNotebook(usual, { a: 'print("one")', b: 'print("two")' });
   const url = `${usual.baseUrl}/api/v3/notebook-sessions/${notebook.id}/events`;
   const headers = [`Authorization: Bearer ${OWNER.token}`, `Service-Workspace-Id: ${OWNER.workspaceId}`];

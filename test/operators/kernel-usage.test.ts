@@ -16,9 +16,14 @@ async function startPair(t: TestContext): Promise<ChildProcess & { readonly pid:
   return Object.assign(child, { pid: child.pid! });
 }
 
-test('the usage of a kernel includes all processes that it has started, also for a kernel from a spare', async (t) => {
+test('the usage of a kernel includes all its processes, also for a kernel made from a spare process', async (t) => {
   const places: KernelWithProcess[] = [];
-  const place = ({ pid }: { readonly pid: number }) => ({ workspaceId: 'ws_1', sessionId: `nb_${pid}`, pid });
+  const place = ({ pid }: { readonly pid: number }) => ({
+    workspaceId: 'ws_1',
+    sessionId: `nb_${pid}`,
+    node: null,
+    pid,
+  });
   const sampler = new KernelSampler(() => places);
   assert.deepEqual((await sampler.sample()).kernels, []);
   const [first, second] = [await startPair(t), await startPair(t)];
@@ -34,7 +39,8 @@ test('the usage of a kernel includes all processes that it has started, also for
   });
   const memory = both.map(({ memoryBytes }) => memoryBytes);
   assert.ok(memory[0]! >= memory[1]!, 'the one with the most memory comes first');
-  // The same program with the same child: neither was measured without its child.
+  // The same program with the same child: if the child were missing from either measurement, they
+  // would differ.
   assert.ok(memory[1]! > memory[0]! * 0.75, memory.join());
   assert.ok(memory[0]! < one.memoryBytes * 1.5, memory.join());
 });
@@ -46,7 +52,7 @@ test('simultaneous requests share a sample', async () => {
   assert.equal(await sampler.sample(), one);
 });
 
-test('when processes cannot be read one sample fails, and the next one is taken anew', async () => {
+test('when processes cannot be read one sample fails, and the next request takes a new one', async () => {
   let isReadable = false;
   const sampler = new KernelSampler(() => {
     if (!isReadable) throw new Error('too many open files');

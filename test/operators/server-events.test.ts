@@ -58,7 +58,7 @@ test('the load is measured once for all followers, and not without followers', a
   events[Symbol.dispose]();
 });
 
-test('a measurement that was made for others already is not sent again', async () => {
+test('a measurement that other followers have caused is not sent again', async () => {
   let asked = 0;
   const events = new ServerEvents({
     stream: openStream(),
@@ -78,7 +78,7 @@ test('a measurement that was made for others already is not sent again', async (
   events[Symbol.dispose]();
 });
 
-test('a load that cannot be measured is logged once, and measured again', async () => {
+test('a load that cannot be measured is logged once, and measuring continues', async () => {
   let asked = 0;
   const logged: unknown[] = [];
   const events = new ServerEvents({

@@ -1,4 +1,7 @@
-/** Where Troupe intentionally differs from marimo 0.25.2. A test checks that docs/api.md gives these reasons. */
+/**
+ * Where Troupe intentionally differs from marimo 0.25.2. A test checks that docs/api.md gives the
+ * same reasons.
+ */
 
 const UNRUN =
   'Cells that were created or edited but not run, and their dependents, are stale: running a dependent runs them first. marimo leaves dependents fresh, with the old values or none.';

@@ -84,7 +84,7 @@ test('as in marimo', { concurrency: 3 }, async (t) => {
   await Promise.all(each);
 });
 
-test('every known difference still exists and is explained in docs/api.md', () => {
+test('every known difference from marimo still exists and is explained in docs/api.md', () => {
   assert.deepEqual([...differing].sort(), Object.keys(DIFFERENCES).sort());
   const page = readFileSync('docs/api.md', 'utf8').replace(/\s+/g, ' ');
   for (const { reason } of Object.values(DIFFERENCES)) assert.ok(page.includes(reason), reason);

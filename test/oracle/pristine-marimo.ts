@@ -13,7 +13,9 @@ import type { Answer, Bench, Cells, Notebook } from './situation.ts';
 
 const PYTHON =
   process.env.TROUPE_PYTHON || fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
-/** As in our kernels: requested cells run, and their dependents become stale. */
+/**
+ * With these settings requested cells run, and their dependents become stale, as in our kernels.
+ */
 const CONFIG = '[runtime]\non_cell_change = "lazy"\nauto_instantiate = false\n';
 
 interface Message {

@@ -45,7 +45,7 @@ export type SavedCell = readonly [
   config: Readonly<Record<string, unknown>>,
 ];
 
-/** The results of a situation, in comparable form. */
+/** The results of a situation, in a form that can be compared. */
 export interface Outcome {
   readonly answers: readonly Answer[];
   /** Code, name and settings of every cell at the end, in order. */

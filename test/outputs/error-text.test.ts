@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { errorMessage } from '#src/outputs/error-text.ts';
 
-test('an error has a text, also when marimo gives it no message', () => {
+test('an error has a text, even if marimo gives it no message', () => {
   const rows = [
     [{ type: 'exception', exception_type: 'ValueError', msg: 'boom' }, 'boom'],
     [{ type: 'multiple-defs', name: 'x', cells: ['a', 'b'] }, 'x is also defined in a, b'],

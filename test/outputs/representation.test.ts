@@ -25,7 +25,7 @@ test('each audience gets the most informative member of a bundle', () => {
   assert.deepEqual(choices(), [undefined, undefined, undefined]);
 });
 
-test('a bundle may be a value, its text, invalid JSON, empty, or within a bundle', () => {
+test('a bundle may be a value, its text, invalid JSON, empty, or nested in a bundle', () => {
   const shown = (data: unknown) => representationFor({ mimetype: BUNDLE, data, text: 'repr' }, 'model');
   const member = { kind: 'data', mimetype: 'text/plain', data: 'x' };
   assert.deepEqual(shown({ 'text/plain': 'x', __metadata__: {} }), member);
@@ -35,7 +35,7 @@ test('a bundle may be a value, its text, invalid JSON, empty, or within a bundle
     assert.deepEqual(shown(data).kind, typeof data === 'number' ? 'data' : 'text');
 });
 
-test("the server's text replaces data when it says more, but not when it only repeats or cuts the data", () => {
+test("the server's text replaces data when it contains more, but not when it only repeats or cuts the data", () => {
   const kinds = (mimetype: string, data: unknown, text: string) =>
     AUDIENCES.map((audience) => representationFor({ mimetype, data, text }, audience).kind);
   assert.deepEqual(kinds('application/json', '[1]', '(1,)'), ['text', 'text', 'text']);
@@ -44,14 +44,14 @@ test("the server's text replaces data when it says more, but not when it only re
   assert.deepEqual(kinds('text/html', '<b>', 'b'), ['data', 'text', 'data']);
 });
 
-test('a table without a single row that fits is shown from its data', () => {
+test('a table without a row that fits is shown from its data', () => {
   const table = { columns: [], rows: [], rowCount: 0, columnCount: 0 };
   const kind = (rowCount: number) =>
     representationFor({ mimetype: 'text/html', data: '', table: { ...table, rowCount } }, 'terminal').kind;
   assert.deepEqual([kind(0), kind(1)], ['table', 'data']);
 });
 
-test('errors are shown as lines, in every shape in which they come', () => {
+test('errors are shown as lines, in every form in which they arrive', () => {
   const key = { type: 'exception', exception_type: 'KeyError', msg: "'x'" };
   assert.equal(errorsText([key]), "KeyError: 'x'");
   assert.equal(errorsText(JSON.stringify([key])), "KeyError: 'x'");

@@ -20,7 +20,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-test('npm pack makes a package that installs, sets itself up, serves, and does the first run', async (t) => {
+test('npm pack makes a package that installs, sets itself up, serves, and completes the first run', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-package-'));
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const [home, prefix, work] = ['home', 'prefix', 'work'].map((name) => join(folder, name)) as [
@@ -31,29 +31,33 @@ test('npm pack makes a package that installs, sets itself up, serves, and does t
   for (const made of [home, prefix, work]) mkdirSync(made);
 
   const [packed] = await pack(folder);
-  await t.test('the package holds what a server and the command line need, and nothing else', () => {
-    assert.equal(packed.filename, `troupe-${VERSION}.tgz`);
-    const paths = packed.files.map(({ path }) => path);
-    const others = paths.filter(
-      (path) =>
-        !/^(deploy|dist\/console|dist\/docs|dist\/server|src\/confined\/notebook_modules|src\/confined\/python|src\/setup)\//.test(
-          path,
-        ),
-    );
-    assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'dist/commit.txt', 'package.json']);
-    assert.deepEqual(
-      paths.filter((path) => /\.tsx?$|\.cache$|\.pyc$|stamp$|test/.test(path)),
-      [],
-    );
-    // Every module of set-up that is in the package finds the ones that it always imports.
-    for (const path of paths.filter((name) => /^src\/setup\/.*\.mjs$/.test(name)))
-      for (const [, name] of readFileSync(join(PACKAGE_ROOT, path), 'utf8').matchAll(
-        / from '\.\/([\w-]+\.mjs)'/g,
-      ))
-        assert.ok(paths.includes(`src/setup/${name}`), `${path} imports ${name}`);
-  });
+  await t.test(
+    'the package contains everything that a server and the command line need, and nothing else',
+    () => {
+      assert.equal(packed.filename, `troupe-${VERSION}.tgz`);
+      const paths = packed.files.map(({ path }) => path);
+      const others = paths.filter(
+        (path) =>
+          !/^(deploy|dist\/console|dist\/docs|dist\/server|src\/confined\/notebook_modules|src\/confined\/python|src\/setup)\//.test(
+            path,
+          ),
+      );
+      assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'dist/commit.txt', 'package.json']);
+      assert.deepEqual(
+        paths.filter((path) => /\.tsx?$|\.cache$|\.pyc$|stamp$|test/.test(path)),
+        [],
+      );
+      // The package contains every module that its modules of set-up import unconditionally.
+      for (const path of paths.filter((name) => /^src\/setup\/.*\.mjs$/.test(name)))
+        for (const [, name] of readFileSync(join(PACKAGE_ROOT, path), 'utf8').matchAll(
+          / from '\.\/([\w-]+\.mjs)'/g,
+        ))
+          assert.ok(paths.includes(`src/setup/${name}`), `${path} imports ${name}`);
+    },
+  );
 
-  // The ways to the registries, and the caches of downloads, are those of this machine; everything else of the user is new.
+  // The addresses of the registries and the caches of downloads are those of this machine;
+  // everything else of the user is new.
   const env = {
     ...registryAccess(),
     HOME: home,
@@ -92,13 +96,15 @@ test('npm pack makes a package that installs, sets itself up, serves, and does t
   server.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);
 
-  await t.test('an installation that is set up says so, and does nothing', async () => {
+  await t.test('set-up of a complete installation reports that, and does nothing', async () => {
     const { stderr } = await execute('troupe', ['setup'], options);
     assert.equal(stderr, 'troupe: everything is set up\n');
   });
 });
 
-/** Returns the variables of this process apart from those of Troupe, and of the npm that runs the tests. */
+/**
+ * Returns the variables of this process without those of Troupe and of the npm that runs the tests.
+ */
 function registryAccess(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(

@@ -1,4 +1,4 @@
-/** Installations for which nobody waits any more, and how many there are at once. */
+/** Installations that nobody waits for any more, and the limit of simultaneous installations. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,10 @@ import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 import { rememberingLog, temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const ignore = () => undefined;
-const wish = (script: string) => ({ script, workspace: [] });
+const setsIn = (root: string) => readdirSync(root).filter((name) => !name.startsWith('.'));
+const wish = (script: string, workspaceId = 'one') => ({ script, workspace: [], workspaceId });
 
-/** Sets whose installations go on until they are released or broken off. */
+/** Sets whose installations continue until they are released or aborted. */
 function heldSets(root: string) {
   const begun: { readonly name: string; readonly release: () => void }[] = [];
   const sets = new PackageSets({
@@ -37,7 +38,7 @@ function heldSets(root: string) {
   return { sets, names, release: (name: string) => begun.findLast((one) => one.name === name)!.release() };
 }
 
-test('an installation goes on until the last session that waits for it has left', async (t) => {
+test('an installation continues until the last session that waits for it has left', async (t) => {
   const root = temporaryDirectory(t);
   const { sets, names, release } = heldSets(root);
   const [first, second] = [new AbortController(), new AbortController()];
@@ -48,17 +49,17 @@ test('an installation goes on until the last session that waits for it has left'
   await assert.rejects(leaving, /Nobody waits/);
   release('a');
   (await staying)![Symbol.dispose]();
-  assert.deepEqual([names(), readdirSync(root)], [['a'], ['a']]);
+  assert.deepEqual([names(), setsIn(root)], [['a'], ['a']]);
 });
 
-test('a session that leaves before its missing packages are known begins no installation', async (t) => {
+test('a session that leaves before its missing packages are known starts no installation', async (t) => {
   const root = temporaryDirectory(t);
   const { sets, names } = heldSets(root);
   await assert.rejects(sets.obtain(wish('a'), ignore, AbortSignal.abort()), /Nobody waits/);
-  assert.deepEqual([names(), readdirSync(root)], [[], []]);
+  assert.deepEqual([names(), setsIn(root)], [[], []]);
 });
 
-test('packages that are wanted again while their installation is being broken off are installed anew', async (t) => {
+test('packages that are requested again while their installation is being stopped are installed again', async (t) => {
   const root = temporaryDirectory(t);
   const { sets, names, release } = heldSets(root);
   const gone = new AbortController();
@@ -70,21 +71,61 @@ test('packages that are wanted again while their installation is being broken of
   await eventually('it has begun again', () => names().length === 2);
   release('a');
   (await again)![Symbol.dispose]();
-  await eventually('the first is removed', () => readdirSync(root).length === 1);
+  const unfinished = () => readdirSync(join(root, '.workshop')).filter((name) => name.startsWith('.making-'));
+  await eventually('the first is removed', () => unfinished().length === 0);
 });
 
-test('three installations go on at once, and the others wait for their turn', async (t) => {
+const WAITING = 'waiting for other installations';
+
+test('two installations of a workspace run at once and a third one waits, and another workspace does not wait for them', async (t) => {
   const { sets, names, release } = heldSets(temporaryDirectory(t));
   const said: string[] = [];
-  const all = ['a', 'b', 'c', 'd'].map((name) => sets.obtain(wish(name), (text) => said.push(text)));
-  await eventually('three have begun', () => names().length === 3);
-  await eventually('the fourth is told', () => said.includes('waiting for other installations'));
-  assert.deepEqual(names(), ['a', 'b', 'c']);
+  const tell = (text: string) => said.push(text);
+  const all = ['a', 'b', 'c'].map((name) => sets.obtain(wish(name), tell));
+  await eventually('the third is told', () => said.includes(WAITING));
+  assert.deepEqual(names(), ['a', 'b']);
+  const others = sets.obtain(wish('d', 'two'), (text) => assert.notEqual(text, WAITING));
+  await eventually('that of the other workspace has begun', () => names().length === 3);
+  assert.deepEqual(names(), ['a', 'b', 'd']);
   release('b');
   (await all[1])![Symbol.dispose]();
-  await eventually('the fourth has begun', () => names().length === 4);
+  await eventually('the third has begun', () => names().length === 4);
   for (const name of ['a', 'c', 'd']) release(name);
+  for (const set of await Promise.all([...all, others])) set![Symbol.dispose]();
+});
+
+test('three installations run at once, and workspaces that wait for a place take turns', async (t) => {
+  const { sets, names, release } = heldSets(temporaryDirectory(t));
+  const said: string[] = [];
+  const obtain = (workspace: string) => (name: string) =>
+    sets.obtain(wish(name, workspace), (text) => said.push(text));
+  const waiting = (count: number) => () => said.filter((text) => text === WAITING).length === count;
+  const all = [...['a1', 'a2', 'a3', 'a4', 'a5'].map(obtain('one')), obtain('two')('b1')];
+  await eventually('three have begun', () => names().length === 3);
+  await eventually('three wait', waiting(3));
+  all.push(...['b2', 'b3'].map(obtain('two')), obtain('three')('c1'));
+  await eventually('six wait', waiting(6));
+  assert.deepEqual(names(), ['a1', 'a2', 'b1']);
+  for (let ended = 0; ended < all.length; ended++) {
+    release(names()[ended]!);
+    await eventually('the next has begun', () => names().length === Math.min(all.length, ended + 4));
+  }
+  assert.deepEqual(names(), ['a1', 'a2', 'b1', 'a3', 'b2', 'c1', 'a4', 'b3', 'a5']);
   for (const set of await Promise.all(all)) set![Symbol.dispose]();
+});
+
+test('an installation that two workspaces wait for begins in the first turn of one of them, and takes one place', async (t) => {
+  const { sets, names, release } = heldSets(temporaryDirectory(t));
+  const said: string[] = [];
+  const first = ['a', 'b', 'c', 'd'].map((name) => sets.obtain(wish(name), (text) => said.push(text)));
+  await eventually('two wait', () => said.filter((text) => text === WAITING).length === 2);
+  const joined = sets.obtain(wish('c', 'two'), ignore);
+  await eventually('it has begun', () => names().length === 3);
+  assert.deepEqual(names(), ['a', 'b', 'c']);
+  release('a');
+  await eventually('the next one has begun', () => names().length === 4);
+  for (const name of ['b', 'c', 'd']) release(name);
+  for (const set of await Promise.all([...first, joined])) set![Symbol.dispose]();
 });
 
 test('closing a session ends the installer that only this session waits for, and removes its files', async (t) => {
@@ -105,5 +146,7 @@ test('closing a session ends the installer that only this session waits for, and
   await eventually('the installer runs', () => installers().length > 0);
   await client.notebookSessions.close(notebookId);
   await eventually('the installer has ended', () => installers().length === 0);
-  await eventually('nothing of it stays', () => readdirSync(root).length === 0);
+  const rest = () =>
+    readdirSync(root, { recursive: true }).filter((name) => !/^\.workshop(\/cache)?$/.test(String(name)));
+  await eventually('nothing of it stays', () => rest().length === 0);
 });

@@ -52,7 +52,7 @@ test('a target that is not an address is refused', async (t) => {
   assert.ok(asked.includes('index.example'));
 });
 
-test('at most 128 connections without the password stay open, and an installer still gets in', async (t) => {
+test('at most 128 connections without the password stay open, and an installer can still connect', async (t) => {
   const { proxy, asked, key } = await openProxy(t);
   let closed = 0;
   const strangers = Array.from({ length: 300 }, () =>
@@ -130,7 +130,7 @@ async function openClient(t: TestContext) {
   };
 }
 
-test('requests on one connection that stays open each reach the target that they name', async (t) => {
+test('several requests on one connection each reach their own target', async (t) => {
   const ask = await openClient(t);
   const ports = [
     await startIndex(t, ({ url }, response) => void response.end(`first ${url}`)),
@@ -147,7 +147,7 @@ test('requests on one connection that stays open each reach the target that they
   }
 });
 
-test('an answer of the index that is cut off is cut off for the installer as well', {
+test('a truncated response of the index is truncated for the installer as well', {
   timeout: 20_000,
 }, async (t) => {
   const ask = await openClient(t);

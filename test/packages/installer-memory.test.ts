@@ -9,7 +9,10 @@ import { startServer } from '#test/support/server-fixture.ts';
 
 const LINK = '<a href="/files/endless-1.0-py3-none-any.whl">endless-1.0-py3-none-any.whl</a>\n';
 const CHUNK = Buffer.from(LINK.repeat(50_000));
-/** More than an installer may use, so that the test ends also where nothing ends the installer. */
+/**
+ * More memory than an installer may use. It is bounded, so that the test ends even if nothing stops
+ * the installer.
+ */
 const MAX_SENT_BYTES = 3 * 2 ** 30;
 
 async function sendMuch(response: ServerResponse): Promise<void> {
@@ -20,7 +23,7 @@ async function sendMuch(response: ServerResponse): Promise<void> {
   response.end();
 }
 
-test('an installer that an index feeds without end is ended, with a reason that names the memory', async (t) => {
+test('an installer that an index feeds without end is stopped, and the reason names the memory', async (t) => {
   const index = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
     void sendMuch(response);

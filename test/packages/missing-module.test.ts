@@ -5,7 +5,7 @@ import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 const rules = { mayInstall: true, has: (name: string) => name === 'seaborn' };
 const advice = (text: string, type = 'ModuleNotFoundError') => adviceOnMissingModule(type, text, rules);
 
-test('the advice names the package of a missing module, for every part of it and every wording of the error', () => {
+test('the advice names the package of a missing module, for each of its submodules and every wording of the error', () => {
   for (const [text, name] of [
     ["No module named 'humanize'", 'humanize'],
     ["No module named 'sklearn.svm'", 'scikit-learn'],
@@ -16,11 +16,11 @@ test('the advice names the package of a missing module, for every part of it and
     assert.ok(advice(text).includes(`\`troupe packages add ${name}\``), text);
 });
 
-test('a package that the workspace has got since is available once the session is opened again', () => {
+test('a package that was added to the workspace later is available once the session is reopened', () => {
   assert.match(advice("No module named 'seaborn'"), /^The workspace has the package seaborn/);
 });
 
-test('other errors get no advice, and a server that installs nothing gives other advice', () => {
+test('other errors get no advice, and a server without installations gives other advice', () => {
   assert.equal(advice("name 'x' is not defined", 'NameError'), '');
   assert.equal(advice('something else'), '');
   const closed = { ...rules, mayInstall: false };

@@ -1,23 +1,53 @@
 /** Notebooks get the packages that their script metadata ask for (PEP 723), from an index on loopback. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
 import { problemOf } from '#test/support/refusal.ts';
 import { startServer, type TestServer } from '#test/support/server-fixture.ts';
 import { type PackageIndex, startPackageIndex } from '#test/support/stand-ins/package-index.ts';
+import { PYTHON } from '#test/support/stand-ins/python-databases.ts';
+
+/** Returns the version of a package of the server's own environment. */
+function installed(name: string): string {
+  const program = `import importlib.metadata as m; print(m.version(${JSON.stringify(name)}))`;
+  return execFileSync(PYTHON, ['-I', '-c', program], { encoding: 'utf8' }).trim();
+}
+
+/** The part of plotly that marimo asks for when it shows a figure. */
+const PLOTLY = `
+import sys, types
+class Figure:
+    layout = types.SimpleNamespace(dragmode="pan")
+    def _repr_html_(self):
+        return "<script>shown by itself</script>"
+graph_objects = types.ModuleType("plotly.graph_objects")
+graph_objects.Figure = Figure
+io = types.ModuleType("plotly.io")
+io.to_json = lambda figure: '{"data": []}'
+class Renderers(dict):
+    default = "browser"
+io.renderers = Renderers()
+sys.modules.update({"plotly.graph_objects": graph_objects, "plotly.io": io})
+__path__ = []
+`;
 
 const index = await startPackageIndex(test, [
+  { name: 'plotly', version: '1.0', code: PLOTLY },
   { name: 'greeting', version: '1.0', code: 'text = "hello"' },
   { name: 'greeting', version: '2.0', code: 'import punctuation\ntext = "good day" + punctuation.mark' },
   { name: 'punctuation', version: '1.0', code: 'mark = "!"' },
   { name: 'needing', version: '1.0', code: '', requires: ['greeting>=2'] },
-  { name: 'sources', version: '1.0', code: '', isSource: true },
   { name: 'cycler', version: '99.0', code: 'where = __file__\nversion = "another"' },
   { name: 'narwhals', version: '0.1', code: '' },
+  { name: 'packaging', version: '25.9', code: 'version = "25.9"' },
+  { name: 'old', version: '1.0', code: '', requires: ['packaging<26'] },
+  { name: 'drawing', version: '1.0', code: '', requires: [`cycler==${installed('cycler')}`] },
 ]);
-// With libraries loaded ahead: a package that replaces one of them must win all the same.
+// Libraries are loaded ahead: a package that replaces one of them must take precedence
+// nevertheless.
 const server = await startServer(test, {
   TROUPE_PACKAGES: 'true',
   TROUPE_PACKAGE_INDEX: index.url,
@@ -48,7 +78,7 @@ async function open({ client }: Pick<TestServer, 'client'>, dependencies: readon
   return { notebook, environmentId };
 }
 
-/** Opens such a notebook and runs it. Returns its printed text. */
+/** Opens a notebook that needs these packages and runs it. Returns its printed text. */
 async function run(on: TestServer, dependencies: readonly string[], code: string): Promise<string> {
   const { notebook, environmentId } = await open(on, dependencies, code);
   const session = await on.client.notebookSessions.waitUntilReady(notebook.id);
@@ -60,7 +90,7 @@ async function run(on: TestServer, dependencies: readonly string[], code: string
   return result === undefined ? '' : printed(result);
 }
 
-/** Opens such a notebook. Returns why it cannot have a kernel. */
+/** Opens a notebook that needs these packages. Returns why it cannot have a kernel. */
 async function refusal(on: TestServer, dependencies: readonly string[]): Promise<string> {
   const { notebook } = await open(on, dependencies, '1');
   const session = await on.client.notebookSessions.waitUntilReady(notebook.id);
@@ -79,6 +109,15 @@ test('a notebook and the programs that it starts can import its packages and the
   ].join('\n');
   assert.equal(await run(server, ['marimo', 'needing', 'punctuation'], code), 'good day!\ngood day!\n\n');
   assert.equal(setsIn(packages).length, 1);
+});
+
+test("objects of a notebook's packages are shown in marimo's way", async () => {
+  const { notebook, environmentId } = await open(server, ['plotly'], 'import plotly\nplotly.Figure()');
+  const session = await server.client.notebookSessions.waitUntilReady(notebook.id);
+  const opened = new OpenNotebook(server.client, notebook, environmentId, session);
+  const [result] = results(await opened.run([]));
+  assert.match(String(result?.outputs[0]?.data), /^<marimo-plotly /, JSON.stringify(result));
+  await opened.close();
 });
 
 test('two notebooks have different versions of a package', async () => {
@@ -121,7 +160,7 @@ test('invalid script metadata are refused with the reason', async () => {
   assert.match(await opened(`a = ${'['.repeat(20_000)}`), /nested too deeply/);
 });
 
-test('a notebook whose packages are installed already needs no index', async () => {
+test('a notebook whose packages are already installed needs no index', async () => {
   const before = setsIn(packages).length;
   await run(server, ['marimo', 'pandas', 'numpy>=1'], 'import pandas');
   assert.equal(setsIn(packages).length, before);
@@ -133,7 +172,41 @@ test("a package may be another version than the server's, if marimo does not nee
   assert.match(await refusal(server, ['narwhals==0.1']), /narwhals/);
 });
 
-test('the packages of one notebook are not those of another, and cannot be written', async () => {
+test('a package that marimo needs may have any version that marimo allows, and marimo still works', async () => {
+  const code = [
+    'import marimo as mo, old, packaging',
+    'import pandas',
+    'print(packaging.version, len(mo.as_html(pandas.DataFrame({"a": [1]})).text) > 0)',
+  ].join('\n');
+  assert.equal(await run(server, ['old'], code), '25.9 True\n');
+});
+
+test('a version that the server has installed is used, also when the index lacks it', async () => {
+  assert.equal(
+    await run(server, ['drawing'], 'import cycler, drawing\nprint(hasattr(cycler, "version"))'),
+    'False\n',
+  );
+});
+
+test('sets share the files and compiled modules of a package, and only new packages are fetched', async () => {
+  const paths = 'import greeting, punctuation\nprint(greeting.__file__, greeting.__cached__, sep="\\n")';
+  const files = [];
+  for (const more of ['needing', 'old']) {
+    const before = index.downloads.length;
+    files.push((await run(server, ['greeting==2.0', 'punctuation', more], paths)).trim().split('\n'));
+    if (more === 'old')
+      assert.doesNotMatch(
+        index.downloads.slice(before).join(),
+        /greeting|punctuation/,
+        'they are in the cache',
+      );
+  }
+  const [first, second] = files.map((both) => both.map((path) => statSync(path).ino));
+  assert.notDeepEqual(files[0], files[1]);
+  assert.deepEqual(first, second);
+});
+
+test('a notebook does not get the packages of another one, and cannot write its own', async () => {
   const code = [
     'import importlib.util, os, punctuation',
     'site = os.path.dirname(punctuation.__file__)',
@@ -145,10 +218,6 @@ test('the packages of one notebook are not those of another, and cannot be writt
   assert.equal(others?.split(',').length, 1, 'the folders of other notebooks can be seen');
 });
 
-test('archives of sources are not built', async () => {
-  assert.match(await refusal(server, ['sources']), /sources.* no wheels|wheel/i);
-});
-
 test('a text that is not a requirement, or names an address, is refused with the reason', async () => {
   assert.match(
     await refusal(server, ['greeting @ http://127.0.0.1:1/greeting-1.0-py3-none-any.whl']),
@@ -157,12 +226,12 @@ test('a text that is not a requirement, or names an address, is refused with the
   assert.match(await refusal(server, ['greeting ==']), /is not a requirement/);
   assert.match(await refusal(server, ['no-such-package']), /no-such-package/);
   assert.deepEqual(
-    readdirSync(packages).filter((name) => name.startsWith('.')),
+    readdirSync(join(packages, '.workshop')).filter((name) => name.startsWith('.making-')),
     [],
   );
 });
 
-test('packages survive a restart, and half-made sets do not', async (t) => {
+test('packages survive a restart, and incomplete sets do not', async (t) => {
   const own = await startPackageIndex(t, [{ name: 'kept', version: '1.0', code: 'print("kept")' }]);
   const first = await startServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: own.url });
   assert.equal(await run(first, ['kept'], 'import kept'), 'kept\n');
@@ -171,7 +240,7 @@ test('packages survive a restart, and half-made sets do not', async (t) => {
   assert.equal(await run(again, ['kept'], 'import kept'), 'kept\n');
 });
 
-test('the failure to reach an index names it, with advice', async (t) => {
+test('the error for an unreachable index names the index and gives advice', async (t) => {
   const gone: PackageIndex = await startPackageIndex(t, []);
   await gone.close();
   const offline = await startServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: gone.url });
@@ -182,7 +251,7 @@ test('the failure to reach an index names it, with advice', async (t) => {
   assert.deepEqual([adding.code, adding.message], ['packages_not_installed', message]);
 });
 
-test('a run that fails for a missing module gets advice for adding its package, or learns that the server installs none', async (t) => {
+test('a run that fails because of a missing module gets advice on adding its package, or the information that the server installs none', async (t) => {
   const closed = await startServer(t);
   const advice = async (on: TestServer) => {
     const notebook = await openNotebook(on, { a: 'import no_such_module' });

@@ -33,10 +33,11 @@ function setsOf(root: string, worker: number, maxBytes = 0, inUse: () => readonl
     },
   });
 }
+const setsIn = (root: string) => readdirSync(root).filter((name) => !name.startsWith('.'));
 const ignore = () => undefined;
-const wish = (script: string) => ({ script, workspace: [] });
+const wish = (script: string) => ({ script, workspace: [], workspaceId: 'one' });
 
-test('two workers that need the same packages at once both get the one set', async (t) => {
+test('two workers that need the same packages at once use one set', async (t) => {
   const root = temporaryDirectory(t);
   const [first, second] = [setsOf(root, 1), setsOf(root, 2)];
   const [a, b] = await Promise.all([
@@ -44,32 +45,32 @@ test('two workers that need the same packages at once both get the one set', asy
     second.obtain(wish('pandas'), ignore),
   ]);
   assert.equal(a?.path, b?.path);
-  assert.deepEqual(readdirSync(root), ['key-of-pandas']);
+  assert.deepEqual(setsIn(root), ['key-of-pandas']);
 });
 
-test('a set stays as long as another worker uses it', async (t) => {
+test('a set is kept while another worker uses it', async (t) => {
   const root = temporaryDirectory(t);
   const first = setsOf(root, 1);
   const used = await first.obtain(wish('old'), ignore);
   const second = setsOf(root, 2, 2500, () => first.inUse());
   const made = await second.obtain(wish('new'), ignore);
-  assert.deepEqual(readdirSync(root).sort(), ['key-of-new', 'key-of-old']);
+  assert.deepEqual(setsIn(root).sort(), ['key-of-new', 'key-of-old']);
   used![Symbol.dispose]();
   made![Symbol.dispose]();
   await second.obtain(wish('newer'), ignore);
-  assert.deepEqual(readdirSync(root).sort(), ['key-of-new', 'key-of-newer']);
+  assert.deepEqual(setsIn(root).sort(), ['key-of-new', 'key-of-newer']);
 });
 
-test('packages that conflict with those that sessions use are refused, and none of their files stay', async (t) => {
+test('packages that conflict with packages of open sessions are refused, and their files are removed', async (t) => {
   const root = temporaryDirectory(t);
   const first = setsOf(root, 1);
   const used = await first.obtain(wish('old'), ignore);
   const second = setsOf(root, 2, 1500, () => first.inUse());
   await assert.rejects(second.obtain(wish('new'), ignore), /take more than.*TROUPE_PACKAGES_MAX_MB/);
-  assert.deepEqual(readdirSync(root), ['key-of-old']);
+  assert.deepEqual(setsIn(root), ['key-of-old']);
   used![Symbol.dispose]();
   await second.obtain(wish('newer'), ignore);
-  assert.deepEqual(readdirSync(root), ['key-of-newer']);
+  assert.deepEqual(setsIn(root), ['key-of-newer']);
 });
 
 test('a worker that starts keeps sets that another worker is making, and removes those of dead workers', async (t) => {
@@ -77,8 +78,10 @@ test('a worker that starts keeps sets that another worker is making, and removes
   const names = ['start-1.new-a', 'start-7.new-b', 'earlier-1.new-c', '.new-d'].map(
     (name) => `.making-${name}`,
   );
-  for (const name of names) mkdirSync(join(root, name));
+  const workshop = join(root, '.workshop');
+  for (const name of names) mkdirSync(join(workshop, name), { recursive: true });
   setsOf(root, 2);
-  await eventually('the others are removed', () => readdirSync(root).length === 1);
-  assert.deepEqual(readdirSync(root), ['.making-start-1.new-a']);
+  const made = () => readdirSync(workshop).filter((name) => name !== 'cache');
+  await eventually('the others are removed', () => made().length === 1);
+  assert.deepEqual(made(), ['.making-start-1.new-a']);
 });

@@ -49,7 +49,7 @@ async function run(code: string, dependencies: readonly string[] = []): Promise<
   return ended.error?.message ?? (result === undefined ? '' : printed(result));
 }
 
-test('an added package is available to every notebook, and to open ones once they are opened again', async () => {
+test('an added package is available to every notebook, and to open notebooks once they are reopened', async () => {
   const notebook = await openNotebook(server, { a: GREET });
   const message = async () => (await notebook.run([])).error?.message ?? '';
   assert.match(await message(), /`troupe packages add greeting`/);
@@ -68,7 +68,7 @@ test('an added package is available to every notebook, and to open ones once the
   assert.match(await run(GREET), /No module named/);
 });
 
-test('the version of a notebook wins over that of its workspace, and a conflict names both', async () => {
+test("a notebook's version of a package overrides its workspace's version, and a conflict names both", async () => {
   await client.packages.add(['greeting==1.0', 'yours']);
   assert.equal(await run(`${GREET}\nimport yours`, ['greeting>=2']), 'good day\n');
   await client.packages.add(['greeting>=1', 'needing']);
@@ -104,7 +104,7 @@ test('a marker that cannot be evaluated is refused by name', async () => {
   assert.match(refused.detail ?? '', /The marker of .*greeting; os_name ~= .*cannot be evaluated/);
 });
 
-test('among several lines for one package, the line for this system counts, in any position', async () => {
+test('among several lines for one package, the line for this system applies, in any position', async () => {
   await client.packages.add(["greeting==1.0; os_name == 'posix'", "greeting==2.0; os_name == 'nt'"]);
   assert.equal(await run(GREET), 'hello\n');
 });
@@ -124,7 +124,7 @@ test('a request has at most 50 requirements of 300 characters, and a workspace 1
   assert.equal((await client.packages.list()).items.length, 100);
 });
 
-test('an installation longer than the wait goes on, is shown to waiting sessions, and excludes another one', async (t) => {
+test('an installation that takes longer than the wait continues, is shown to waiting sessions, and excludes others', async (t) => {
   const release = index.hold();
   t.after(release);
   const begun = await client.packages.add(['slow'], { wait: 0 });
@@ -140,7 +140,7 @@ test('an installation longer than the wait goes on, is shown to waiting sessions
   assert.equal((await client.packages.list()).installation, null);
 });
 
-test('record, events and command line show the step for which the start of a session waits', async (t) => {
+test("record, events and command line show the current step of a session's start", async (t) => {
   const release = index.hold();
   t.after(release);
   const content =
@@ -162,7 +162,7 @@ test('record, events and command line show the step for which the start of a ses
   await client.notebookSessions.close(id);
 });
 
-test("a notebook that asks for another Python or marimo is opened with the server's, and the command line warns", async () => {
+test("a notebook that requires another Python or marimo is opened with the server's, and the command line warns", async () => {
   const header = '# /// script\n# requires-python = ">=99"\n# dependencies = ["marimo==0.1"]\n# ///\n';
   const content = `${header}import marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    return\n`;
   const { id } = await client.notebooks.import({ format: 'py', content });
@@ -175,7 +175,7 @@ test("a notebook that asks for another Python or marimo is opened with the serve
   await client.notebookSessions.close(id);
 });
 
-test('viewers read and editors change the packages of their own workspace, and the audit names the editor', async () => {
+test('viewers can read and editors can change the packages of their own workspace, and the audit names the editor', async () => {
   const viewer = await addMember(server, 'viewer', 'viewer');
   const editor = await addMember(server, 'editor', 'editor');
   await editor.client.packages.add(['yours']);
@@ -194,7 +194,7 @@ test('viewers read and editors change the packages of their own workspace, and t
   );
 });
 
-test('a repeated request with the same key adds once, also after the package was removed', async () => {
+test('a repeated request with the same key adds a package once, even after the package was removed', async () => {
   const idempotencyKey = 'add-yours';
   const first = await client.packages.add(['yours'], { idempotencyKey });
   await client.packages.remove('yours');
@@ -202,7 +202,7 @@ test('a repeated request with the same key adds once, also after the package was
   assert.deepEqual((await client.packages.list()).items, []);
 });
 
-test('the command line adds, lists and removes packages, also those of a file', async () => {
+test('the command line adds, lists and removes packages, including those of a file', async () => {
   await shell.text(['packages', 'add', 'greeting>=1,<2']);
   const { items } = await shell.json<{ items: { name: string }[] }>(['packages', 'list']);
   assert.deepEqual(
@@ -223,7 +223,7 @@ test('the command line adds, lists and removes packages, also those of a file', 
   assert.equal((await shell.troupe(['packages', 'remove', 'greeting'])).exitCode, 1);
 });
 
-test('a server that installs nothing refuses additions and says so', async (t) => {
+test('a server without installations refuses additions and gives the reason', async (t) => {
   const closed = await startServer(t);
   const { status, code, message } = await problemOf(closed.client.packages.add(['yours']));
   assert.deepEqual([status, code], [409, 'packages_disabled']);
@@ -231,7 +231,7 @@ test('a server that installs nothing refuses additions and says so', async (t) =
   assert.equal((await closed.client.packages.list()).enabled, false);
 });
 
-test('after kill -9 in the middle of an installation none of its files remain, and it can be repeated', async (t) => {
+test('kill -9 in the middle of an installation leaves none of its files, and it can be repeated', async (t) => {
   const child = await startChildServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: index.url });
   const folder = join(child.dataDir, 'packages');
   const release = index.hold();
@@ -240,13 +240,14 @@ test('after kill -9 in the middle of an installation none of its files remain, a
   await eventually('the installer is at work', async () =>
     (await child.client.packages.list()).installation?.text.includes('resolving'),
   );
-  const halfMade = readdirSync(folder);
+  const workshop = join(folder, '.workshop');
+  const halfMade = readdirSync(workshop).filter((name) => name.startsWith('.making-'));
   assert.equal(halfMade.length, 1);
   await child.end('SIGKILL');
   release();
   const again = await child.again();
   assert.deepEqual((await again.client.packages.list()).items, []);
   await again.client.packages.add(['yours']);
-  await eventually('what was half made is gone', () => !readdirSync(folder).includes(halfMade[0]!));
-  assert.equal(readdirSync(folder).length, 1);
+  await eventually('what was half made is gone', () => !readdirSync(workshop).includes(halfMade[0]!));
+  assert.equal(readdirSync(folder).filter((name) => !name.startsWith('.')).length, 1);
 });

@@ -1,23 +1,28 @@
 /** A Debian tree in a directory, and programs that run in it: as an ordinary user, with the network and the processes of this machine. */
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** The user of the tree, who is in no list of users. */
+/** The user of the tree, who is not in any list of users. */
 export const USER = 4711;
+/** The folder of the tree in which programs of that user keep their downloads. */
+export const DOWNLOADS = '/var/cache/platforms';
+const RELEASE = 'trixie';
 const PACKAGES = ['ca-certificates', 'curl', 'python3', 'python3-venv'];
-/** The variables of this machine that say how its network and its registries are reached. */
+/** The variables of this machine that describe how to reach the network and the registries. */
 const NETWORK =
   /^(https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|PIP_CERT|PIP_INDEX_URL|REQUESTS_CA_BUNDLE|SSL_CERT_FILE|npm_config_registry)$/i;
-/** The files of this machine that the network needs. */
+/** The files of this machine that are needed for the network. */
 const NETWORK_FILES = ['etc/resolv.conf', 'etc/hosts', 'etc/ssl/certs/ca-certificates.crt'];
 
 /**
- * Makes the tree the root directory, with the devices and the processes of this machine, and becomes the program: it keeps the id of
- * the process. A user in a `chroot` could make no namespaces, which the confinement of kernels needs, so this is a new root.
+ * Makes the tree the root directory, with the devices and the processes of this machine, and then
+ * becomes the program, which keeps the process id. A user in a `chroot` could not make namespaces,
+ * which the confinement of kernels needs, so this is a new root instead.
  */
 const ENTER = `set -eu
 tree=$1 user=$2 folder=$3; shift 3
@@ -31,7 +36,7 @@ umount -l /run/before
 cd "$folder"
 exec setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs -- "$@"`;
 
-/** This machine cannot make or enter a tree; the message says why. */
+/** Thrown when this machine cannot make or enter a tree; the message gives the reason. */
 export class TreeUnavailable extends Error {}
 
 export class DebianTree {
@@ -42,33 +47,49 @@ export class DebianTree {
   }
 
   /**
-   * Makes a tree of a release, unless it is there already. `path` has the folders of programs. Rejects with `TreeUnavailable`, and
-   * leaves no part of a tree.
+   * Makes a tree in `folder`, unless one is there already, and checks that programs in it reach the registries. Downloaded packages
+   * of Debian are kept beside it. Rejects with `TreeUnavailable`, and leaves no part of a tree.
    */
-  static async make(
-    folder: string,
-    release: string,
-    path = `${process.env.PATH}${delimiter}/usr/sbin`,
-  ): Promise<DebianTree> {
-    if (!existsSync(folder)) {
-      const unfinished = `${folder}.${process.pid}`;
-      mkdirSync(unfinished, { recursive: true });
-      try {
-        await execute(
-          'debootstrap',
-          ['--variant=minbase', `--include=${PACKAGES.join()}`, release, unfinished],
-          { env: { ...process.env, PATH: path }, maxBuffer: 2 ** 26 },
-        );
-        renameSync(unfinished, folder);
-      } catch (error) {
-        throw new TreeUnavailable(reasonOf(error));
-      } finally {
-        rmSync(unfinished, { recursive: true, force: true });
-      }
-    }
+  static async make(folder: string, options: TreeOptions = {}): Promise<DebianTree> {
+    if (!existsSync(folder)) await makeWhole(folder, (unfinished) => debootstrap(unfinished, options));
     for (const file of NETWORK_FILES)
       if (existsSync(`/${file}`)) copyFileSync(`/${file}`, join(folder, file));
-    return new DebianTree(folder);
+    const tree = new DebianTree(folder);
+    await Promise.all(registries().map((address) => tree.#reach(address)));
+    return tree;
+  }
+
+  /** Rejects with `TreeUnavailable` when a program in the tree cannot reach the address. */
+  async #reach(address: string): Promise<void> {
+    const ask = ['curl', '--silent', '--show-error', '--fail', '--location', '--max-time', '20'] as const;
+    try {
+      await this.run([...ask, '--output', '/dev/null', address], IN_ROOT);
+    } catch (error) {
+      // The first line of the message is the command, whose address may contain a password.
+      const [, ...said] = String(Object(error).message).trim().split('\n');
+      throw new TreeUnavailable(
+        `a program in the Debian cannot reach ${new URL(address).host}: ${said.join(' ')}`,
+      );
+    }
+  }
+
+  /**
+   * Returns the folder of the programs of Node.js and npm, as a path in the tree. They come from the registry, as for a user: the npm
+   * of Debian is not in the tree. Rejects with `TreeUnavailable` when they cannot be downloaded within `limitS` seconds.
+   */
+  async withNode(version: string, limitS = 900): Promise<string> {
+    const place = `/opt/node-${version}`;
+    const folder = join(this.folder, place);
+    const args = ['--no-audit', '--no-fund', `node@${version}`, 'npm@11'];
+    if (!existsSync(folder))
+      await makeWhole(folder, async (unfinished) => {
+        try {
+          await execute('npm', ['install', '--prefix', unfinished, ...args], { timeout: limitS * 1000 });
+        } catch (error) {
+          throw new TreeUnavailable(`Node.js ${version} cannot be downloaded: ${lastWords(error)}`);
+        }
+      });
+    return `${place}/node_modules/.bin`;
   }
 
   /** Starts a program in a folder of the tree. The returned process is that program. */
@@ -121,9 +142,86 @@ export interface Situation {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-function reasonOf(error: unknown): string {
-  const { code, stdout = '' } = Object(error) as { code?: unknown; stdout?: string };
-  if (code === 'ENOENT') return 'there is no debootstrap (Debian: apt install debootstrap).';
-  const last = stdout.trim().split('\n').slice(-3).join(' ');
-  return `debootstrap failed, perhaps without a network: ${last}`;
+export interface TreeOptions {
+  /** The folders of programs, as in `PATH`. */
+  readonly path?: string;
+  /** After this time debootstrap is stopped. */
+  readonly limitS?: number;
+}
+
+/** Returns an address at each registry that the journeys use: of Python packages, and of npm. */
+function registries(): readonly string[] {
+  const { PIP_INDEX_URL: python = 'https://pypi.org/simple', npm_config_registry: npm } = process.env;
+  const withoutSlash = (address: string) => address.replace(/\/+$/, '');
+  return [`${withoutSlash(python)}/pip/`, `${withoutSlash(npm ?? 'https://registry.npmjs.org')}/npm/latest`];
+}
+
+const IN_ROOT: Situation = { folder: '/', path: [] };
+
+/** Returns the folder in which trees are kept between runs: `TROUPE_TEST_CACHE`, or `troupe-tests` in the caches of the user. */
+export function treesFolder(): string {
+  const { TROUPE_TEST_CACHE: folder, XDG_CACHE_HOME: caches = join(homedir(), '.cache') } = process.env;
+  return folder || join(caches, 'troupe-tests');
+}
+
+/** Returns the folder of the tree that is kept between runs. */
+export const keptTree = (): string => join(treesFolder(), `debian-${RELEASE}`);
+
+/** Removes the folders in `place` that runs of this program have left there when they were killed. */
+export function removeLeftovers(place: string, name: RegExp): void {
+  const left = (entry: string) =>
+    name.test(entry) && Date.now() - statSync(join(place, entry)).mtimeMs > LEFTOVER_MS;
+  for (const entry of readdirSync(place).filter(left))
+    rmSync(join(place, entry), { recursive: true, force: true });
+}
+
+/** No run takes this long, so an older folder is in use no more. */
+const LEFTOVER_MS = 24 * 60 * 60_000;
+
+/** Makes a folder completely or not at all. Several processes may do so at once: the first one that is ready wins. */
+async function makeWhole(folder: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = `${folder}.${process.pid}`;
+  mkdirSync(unfinished, { recursive: true });
+  removeLeftovers(dirname(folder), /\.\d+$/);
+  try {
+    await make(unfinished);
+    if (!existsSync(folder)) renameSync(unfinished, folder);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** Runs debootstrap, whose mounts end with it. Rejects with `TreeUnavailable`. */
+async function debootstrap(
+  folder: string,
+  { path = `${process.env.PATH}${delimiter}/usr/sbin`, limitS = 900 }: TreeOptions,
+): Promise<void> {
+  if (!path.split(delimiter).some((place) => existsSync(join(place, 'debootstrap'))))
+    throw new TreeUnavailable('there is no debootstrap (Debian: apt install debootstrap).');
+  const downloads = join(dirname(folder), 'debian-packages');
+  mkdirSync(downloads, { recursive: true });
+  const options = ['--variant=minbase', `--include=${PACKAGES.join()}`, `--cache-dir=${downloads}`];
+  const limit = ['timeout', '--kill-after=5', String(limitS)];
+  const isolation = process.getuid?.() === 0 ? ['unshare', '--mount', '--propagation', 'private'] : [];
+  const [program, ...args] = [...isolation, ...limit, 'debootstrap', ...options, RELEASE, folder];
+  try {
+    await execute(program!, args, { env: { ...process.env, PATH: path }, maxBuffer: 2 ** 26 });
+  } catch (error) {
+    const isLate = Object(error).code === EXIT_AFTER_LIMIT;
+    throw new TreeUnavailable(
+      isLate
+        ? `debootstrap took longer than ${limitS} seconds.`
+        : `debootstrap failed, perhaps without a network: ${lastWords(error)}`,
+    );
+  }
+}
+
+/** The status of `timeout` when it has ended the program. */
+const EXIT_AFTER_LIMIT = 124;
+
+/** Returns the last lines that a failed program has written. */
+function lastWords(error: unknown): string {
+  const { stdout = '', stderr = '', message } = Object(error) as Record<string, string | undefined>;
+  const text = `${stdout}\n${stderr}`.trim() || (message ?? '');
+  return text.trim().split('\n').slice(-3).join(' ');
 }

@@ -1,15 +1,17 @@
-/** The main journeys of an installed package in a Debian tree: each is a name and a fact that was seen. */
+/**
+ * The main journeys of an installed package in a Debian tree. Each has a name, and reports a fact
+ * that it has observed.
+ */
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Troupe } from '#src/client/troupe.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
-import { type DebianTree, type Situation, USER } from './debian-tree.ts';
+import { type DebianTree, DOWNLOADS, removeLeftovers, type Situation, USER } from './debian-tree.ts';
 
 const execute = promisify(execFile);
 
@@ -25,43 +27,52 @@ interface Bootstrap {
   readonly workspaceId: string;
 }
 
-/** Yields the journeys of a package with one version of Node.js, as they are made. Throws when one fails. */
+/** Packs this checkout into a folder, and resolves with the path of the package. */
+export async function pack(folder: string): Promise<string> {
+  const args = ['pack', '--json', '--pack-destination', folder];
+  const { stdout } = await execute('npm', args, { cwd: PACKAGE_ROOT, maxBuffer: 2 ** 26 });
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [{ filename: string }];
+  return join(folder, filename);
+}
+
+/**
+ * Yields the journeys of a package with one version of Node.js, as they are made. Throws when one fails. The home directory of the
+ * user in the tree is new, so several processes can use one tree at once.
+ */
 export async function* journeysOf(
   tree: DebianTree,
   packed: string,
   node: string,
 ): AsyncGenerator<Made, void, undefined> {
-  const home = `/home/node-${node}`;
+  const programs = await tree.withNode(node);
+  const home = `/home/node-${node}-${process.pid}`;
   const here = join(tree.folder, home);
-  rmSync(here, { recursive: true, force: true });
-  mkdirSync(here, { recursive: true });
-  const programs = `/opt/node-${node}/node_modules/.bin`;
   const situation: Situation = {
     folder: home,
     path: [`${home}/prefix/bin`, programs],
     env: {
       npm_config_prefix: `${home}/prefix`,
-      npm_config_cache: `${home}/npm-cache`,
-      PIP_CACHE_DIR: '/var/cache/platforms',
+      npm_config_cache: `${DOWNLOADS}/npm`,
+      npm_config_prefer_offline: 'true',
+      PIP_CACHE_DIR: `${DOWNLOADS}/pip`,
       TROUPE_PORT: '0',
     },
   };
-  for (const folder of [here, join(tree.folder, 'var/cache/platforms')]) {
+  for (const folder of [here, join(tree.folder, DOWNLOADS)]) {
     mkdirSync(folder, { recursive: true });
     chownSync(folder, USER, USER);
   }
-  // The npm of the tree is no part of Debian: both come from the registry, as for a user.
-  const prefix = join(tree.folder, 'opt', `node-${node}`);
-  await execute('npm', ['install', '--prefix', prefix, '--no-audit', '--no-fund', `node@${node}`, 'npm@11']);
-  const version = (await tree.run(['node', '--version'], situation)).trim();
-  yield { journey: 'Node.js', seen: version };
-
-  copyFileSync(packed, join(here, 'troupe.tgz'));
-  await tree.run(['npm', 'install', '-g', '--no-audit', '--no-fund', './troupe.tgz'], situation);
-  yield { journey: 'npm install -g', seen: (await tree.run(['troupe', '--version'], situation)).trim() };
-
-  let server = await serve(tree, situation);
+  removeLeftovers(join(tree.folder, 'home'), /^node-/);
+  let server: Served | undefined;
   try {
+    const version = (await tree.run(['node', '--version'], situation)).trim();
+    yield { journey: 'Node.js', seen: version };
+
+    copyFileSync(packed, join(here, 'troupe.tgz'));
+    await tree.run(['npm', 'install', '-g', '--no-audit', '--no-fund', './troupe.tgz'], situation);
+    yield { journey: 'npm install -g', seen: (await tree.run(['troupe', '--version'], situation)).trim() };
+
+    server = await serve(tree, situation);
     yield { journey: 'troupe serve', seen: `ready, confinement ${server.confinement}` };
     const printed = await tree.run(
       ['bash', '-euc', firstRun().replace('http://127.0.0.1:8787', server.url)],
@@ -113,7 +124,12 @@ export async function* journeysOf(
       .map(({ check, status: found }) => `${check}: ${found}`);
     yield { journey: 'troupe doctor', seen: [`${count} of ${findings.length} ok`, ...others].join(', ') };
   } finally {
-    server.process.kill('SIGKILL');
+    if (server !== undefined) {
+      const ended = once(server.process, 'close');
+      if (server.process.kill('SIGKILL')) await ended;
+    }
+    // Tens of thousands of files can take a busy disk a minute, for which nobody has to wait.
+    spawn('rm', ['-rf', here], { detached: true, stdio: 'ignore' }).unref();
   }
 }
 

@@ -1,4 +1,6 @@
-/** Runs with a damaged record are deleted as others are, and keep none of the others from being deleted. */
+/**
+ * Runs with a damaged record are deleted like others, and do not prevent the deletion of others.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
@@ -7,6 +9,7 @@ import { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
+import { VersionRetention } from '#src/retention/version-retention.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { auditRecords } from '#storage/records/audit.ts';
@@ -18,7 +21,7 @@ import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/sto
 const DAY_MS = 86_400_000;
 const HOME = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;
-const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepAuditDays: 0 };
+const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepVersionsDays: 0, keepAuditDays: 0 };
 
 async function open(t: TestContext) {
   const { store, path } = await temporaryStore(t);
@@ -41,6 +44,7 @@ async function open(t: TestContext) {
       settings: { ...FOREVER, ...settings },
       store,
       runs: runsOf,
+      versions: new VersionRetention(store),
       audit: new AuditTrail(store),
       owns: () => true,
       isDeleted: () => false,
@@ -52,7 +56,7 @@ async function open(t: TestContext) {
   return { store, runs, deletion, add, damageText, sweep, faults };
 }
 
-test('runs that are too old are deleted with their outputs, also after a damaged one', async (t) => {
+test('expired runs are deleted with their outputs, including those after a damaged one', async (t) => {
   const { store, runs, add, damageText, sweep, faults } = await open(t);
   add('the text of the damaged run');
   const sound = add('another text');
@@ -75,7 +79,7 @@ test('a run in progress is not deleted while its record is damaged', async (t) =
   assert.deepEqual([...store.listKeys(runRecords, HOME, [], 10)], [[runId]]);
 });
 
-test('the runs of a session that was deleted are removed from every list, also one whose entry in the index is damaged', async (t) => {
+test('the runs of a deleted session are removed from every list, including runs with damaged index entries', async (t) => {
   const { store, deletion, add, damageText } = await open(t);
   const runId = add('a text');
   store.write((tx) => {
@@ -110,7 +114,7 @@ test('damage that keeps runs from being deleted is reported, and entries of the 
   assert.deepEqual([...store.listKeys(auditRecords, HOME, [], 10)], []);
 });
 
-test('lists of runs leave out a run whose entry in the index is damaged', async (t) => {
+test('lists of runs leave out a run whose index entry is damaged', async (t) => {
   const { store, runs, add, damageText } = await open(t);
   const runId = add('a text');
   const sound = add('another text');

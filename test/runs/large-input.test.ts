@@ -40,7 +40,7 @@ test('a large input is in the run while it runs and after its end', async (t) =>
   assert.deepEqual([input, output, status], [INPUT, OUTPUT, 'completed']);
 });
 
-test('a list without outputs also omits a large input, and nothing else', async (t) => {
+test('a list without outputs omits a large input as well, and nothing else', async (t) => {
   const { runs, id, store } = await begun(t);
   assert.deepEqual(await listed(runs, 'none'), { ...shown(runs, id), outputOmitted: true });
   runs.finish(WORKSPACE, id, { status: 'completed', error: null, output: OUTPUT, assets: new Map() });

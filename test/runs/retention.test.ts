@@ -4,22 +4,25 @@ import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
+import { VersionRetention } from '#src/retention/version-retention.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { assetRecords } from '#storage/records/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/records/audit.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
+import { notebookVersionContents } from '#storage/records/notebooks.ts';
 import { runIndex, runRecords, runSummaries } from '#storage/records/runs.ts';
 import { Removals, removalOf } from '#storage/removals.ts';
-import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const DAY_MS = 86_400_000;
 const SESSION = 'nb_1' as SessionId;
 const WORKSPACES = ['ws_1', 'ws_10', 'ws_2'] as WorkspaceId[];
-const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepAuditDays: 0 };
+const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepVersionsDays: 0, keepAuditDays: 0 };
 const PARTS = [{ type: 'final-answer', markdown: 'x'.repeat(10_000) }];
 
 /** Runs and audit entries of now, and a server's retention some days later. */
@@ -39,6 +42,7 @@ async function open(
       settings: { ...FOREVER, ...settings },
       store,
       runs: new RunRetention(store, deletion, own),
+      versions: new VersionRetention(store, own),
       audit,
       owns: own,
       isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),
@@ -69,7 +73,7 @@ async function open(
   return { store, removals, runs, audit, begin, finish, shown, sweepAfter };
 }
 
-test('runs that have ended are deleted some days after their submission, in every workspace, and others stay', async (t) => {
+test('runs are deleted some days after their submission once they have ended, in every workspace, and others stay', async (t) => {
   const { store, removals, runs, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 });
   const going = begin(WORKSPACES[0]!);
   for (const workspaceId of WORKSPACES)
@@ -86,7 +90,31 @@ test('runs that have ended are deleted some days after their submission, in ever
   removals[Symbol.dispose]();
 });
 
-test('outputs of runs are deleted separately: the run says so, gets another entity tag, and is not examined again', async (t) => {
+test('an earlier version of a notebook is deleted some days after the change that replaced it, and the notebook stays', async (t) => {
+  const { store, sweepAfter } = await open(t, { keepVersionsDays: 7 });
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const [workspaceId] = WORKSPACES as [WorkspaceId];
+  addWorkspaces(store, workspaceId);
+  const ids: string[] = [];
+  for (let i = 0; i < 30; i++) {
+    const { document } = await notebooks.create(workspaceId, { title: 'First' }, 'ada');
+    const change = { expectedUpdatedAt: document.updatedAt, by: 'bob' };
+    await notebooks.patch(workspaceId, document.id, { title: 'Second' }, change);
+    ids.push(document.id);
+  }
+  await store.durable();
+  const counts = () => ids.map((id) => notebooks.versions(workspaceId, id).length);
+  await sweepAfter(6.9);
+  assert.deepEqual(new Set(counts()), new Set([2]));
+  await sweepAfter(7.1, (_, id) => id !== ids[29]);
+  assert.deepEqual(
+    counts(),
+    ids.map((id) => (id === ids[29] ? 2 : 1)),
+  );
+  assert.equal([...store.listKeys(notebookVersionContents, workspaceId, [], 1000)].length, 1);
+});
+
+test('outputs of runs are deleted separately: the run records that, gets another entity tag, and is not examined again', async (t) => {
   const { store, removals, runs, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
   const [workspaceId] = WORKSPACES;
   const old = Array.from({ length: 30 }, () => finish(workspaceId!, begin(workspaceId!), 2));
@@ -124,7 +152,7 @@ test('entries of the audit are deleted after some days', async (t) => {
   removals[Symbol.dispose]();
 });
 
-test('nothing is deleted because of its age unless a setting says so', async (t) => {
+test('nothing is deleted because of its age unless a setting demands it', async (t) => {
   const { store, removals, begin, finish, shown, sweepAfter } = await open(t, {});
   const runId = finish(WORKSPACES[0]!, begin(WORKSPACES[0]!), 1);
   await store.durable();
@@ -150,7 +178,7 @@ test('old runs of notebooks at home in another worker are left to that worker', 
     assert.equal(runs.reader.exists(workspaceId!, runId), session.endsWith('b'), session);
 });
 
-test('each worker notes for itself how far it has deleted outputs, so none deletes or skips those of another', async (t) => {
+test('each worker notes how far it has deleted outputs, so no worker deletes or skips those of another', async (t) => {
   const settings = { keepOutputsDays: 7 };
   const first = await open(t, settings, ownsFirst);
   const [workspaceId] = WORKSPACES;
@@ -166,7 +194,7 @@ test('each worker notes for itself how far it has deleted outputs, so none delet
   for (const { session, runId } of made) assert.equal(isTrimmed(runId), true, session);
 });
 
-test('a run in progress holds up the deletion of outputs of its own session only', async (t) => {
+test('a run in progress delays the deletion of outputs in its own session only', async (t) => {
   const { store, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
   const [workspaceId] = WORKSPACES;
   begin(workspaceId!, SESSIONS[0]);

@@ -28,7 +28,7 @@ test('an output is stored in the record up to the limit, and one byte more makes
   });
 });
 
-test('an object is measured, and stored as an asset, as its JSON', () => {
+test('an object has the size of its JSON, and is stored as an asset in that form', () => {
   const data = { rows: 'r'.repeat(MAX_INLINE_BYTES) };
   const shelf = new OutputShelf();
   const placed = shelf.shelve({ mimetype: 'application/json', data });
@@ -38,7 +38,7 @@ test('an object is measured, and stored as an asset, as its JSON', () => {
   ]);
 });
 
-test('when a record is full, every further output that would exceed the limit is an asset', () => {
+test('when a record is full, every further output beyond the limit is an asset', () => {
   const shelf = new OutputShelf();
   const full = MAX_INLINE_TOTAL_BYTES / MAX_INLINE_BYTES;
   for (let i = 0; i < full - 1; i++) shelf.shelve(text('x'.repeat(MAX_INLINE_BYTES)));
@@ -64,7 +64,7 @@ test('a bundle becomes one output for each of its types, whether it is an object
   }
 });
 
-test('an output that is an asset keeps its text and table in the record, until these are too many', () => {
+test('an output that is an asset keeps its text and table in the record, until the record is full', () => {
   const shelf = new OutputShelf();
   const table = { columns: [], rows: [], rowCount: 0, columnCount: 0 };
   const large = { mimetype: 'text/html', data: 'x'.repeat(MAX_INLINE_BYTES + 1), text: 'words', table };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
+import { setImmediate as turnOver } from 'node:timers/promises';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
@@ -10,7 +11,7 @@ import type { RunKind } from '#src/wire/run.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
-import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;
@@ -55,10 +56,10 @@ test('a run has a running record at once, and its output when it has finished', 
   assert.ok(finishedAt !== null && finishedAt >= createdAt);
 });
 
-test('a run never ends before it began, even when its id is ahead of the clock', async (t) => {
+test('a run never ends before it began, even if its id is ahead of the clock', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  newId<RunId>('run', Date.now() + 1000); // like a worker that waits until its ids may follow the newest id of another worker
+  newId<RunId>('run', Date.now() + 1000); // like a worker that waits until its ids may follow another worker's newest id
   const [finished, cancelled] = [1, 2].map(() => book.begin(WORKSPACE, SESSION, 'notebook', null).runId);
   book.finish(WORKSPACE, finished!, COMPLETED);
   assert.equal(shown(book, finished!).finishedAt, shown(book, finished!).createdAt);
@@ -105,7 +106,48 @@ test('cancelling an active run stops its work, and can be repeated until the run
   assert.throws(() => book.cancel(WORKSPACE, 'run_0' as RunId, assert.fail), refusedWith('not_found'));
 });
 
-test("the operators' view of a run after a restart comes from its record: it has no snapshot", async (t) => {
+test('the writes of a request that cancels a run are one transaction with the end of the run', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  await store.durable();
+  let flushes = 0;
+  store.onFlushed(() => flushes++);
+  book.cancel(WORKSPACE, runId, () => {});
+  addWorkspaces(store, 'ws_2');
+  const answered = store.durable();
+  await turnOver();
+  book.finish(WORKSPACE, runId, { ...COMPLETED, status: 'cancelled' });
+  await answered;
+  assert.deepEqual([flushes, shown(book, runId).status], [1, 'cancelled']);
+});
+
+test('a cancel that ends its run at once is committed without a wait', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  await store.durable();
+  book.cancel(WORKSPACE, runId, () => book.finish(WORKSPACE, runId, { ...COMPLETED, status: 'cancelled' }));
+  await store.durable();
+  assert.equal(store.durable(), undefined);
+});
+
+test('the end of a run reads neither its record nor its entry in the index', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  await store.durable();
+  const reads = t.mock.method(store, 'get');
+  book.finish(WORKSPACE, runId, COMPLETED);
+  assert.deepEqual(
+    reads.mock.calls.map(({ arguments: [kind] }) => kind.name),
+    [],
+  );
+});
+
+test("the operators' view of a run after a restart comes from its record, because a run has no snapshot", async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const { runId } = book.begin(WORKSPACE, SESSION, 'agent', {});
@@ -121,7 +163,7 @@ test("the operators' view of a run after a restart comes from its record: it has
   assert.deepEqual([...store.listKeys(actorSnapshots, WORKSPACE, [], 10)], []);
 });
 
-test('a run of an earlier server process is stale, also after it was read, and only a cancel ends it', async (t) => {
+test('a run of an earlier server process is stale, even after it was read, and only a cancel ends it', async (t) => {
   const stores = await temporaryStore(t);
   const before = openBook(t, stores.store);
   const { runId } = before.book.begin(WORKSPACE, SESSION, 'notebook', {});
@@ -142,7 +184,7 @@ test('a run of an earlier server process is stale, also after it was read, and o
   assert.deepEqual(notices, ['cancelled']);
 });
 
-test('a wait for a run ends once its end is on disk, when the time is over, or when the client leaves', async (t) => {
+test('a wait for a run ends once its end is on disk, when the time has passed, or when the client leaves', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});

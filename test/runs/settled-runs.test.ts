@@ -89,7 +89,7 @@ test('an acknowledged run is in the next list of every worker, even when its own
   assert.ok(newId<RunId>('run') > horizon, 'no worker makes a smaller one');
 });
 
-test('lists of one session, and lists from the newest run on, need no other worker', async (t) => {
+test('lists of one session, and lists of the newest runs, do not need other workers', async (t) => {
   const [first, second] = await startWorkers(t, 2);
   const id = first!.begin();
   await first!.store.durable();

@@ -12,7 +12,7 @@ import { checkout, importSetup, REPOSITORY } from './checkout.ts';
 
 type Use = 'none' | 'used' | 'rejected';
 
-/** Prints before the program runs how V8 took the compiled code. */
+/** Prints, before the program runs, whether V8 accepted the compiled code. */
 const WITNESS = `data:text/javascript,${encodeURIComponent(`
   import vm from 'node:vm';
   vm.Script = class extends vm.Script {
@@ -23,7 +23,7 @@ const WITNESS = `data:text/javascript,${encodeURIComponent(`
     }
   };`)}`;
 
-/** Runs a program. Returns how V8 took its compiled code, and the printed text. */
+/** Runs a program. Returns whether V8 accepted its compiled code, and the printed text. */
 function run(main: string, args: readonly string[] = [], options: readonly string[] = []): [Use, string] {
   const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   const command = [...options, '--import', WITNESS, main, ...args];
@@ -61,12 +61,12 @@ test('the programs of this installation have compiled code that fits this Node.j
     files.map((name) => name.replace(/-.*/, '')),
     ['cli', 'main'],
   );
-  // Most of the compiled code is of functions that are compiled at their first call.
+  // Most of the compiled code belongs to functions that are compiled at their first call.
   const compiled = statSync(join(REPOSITORY, 'dist/server', files[1]!)).size;
   assert.ok(compiled > 1_000_000, `${compiled}`);
 });
 
-test('the compiled code is used by the next start, also when the program sets flags of V8 while it runs', async (t) => {
+test('the next start uses the compiled code, even if the program sets V8 flags while it runs', async (t) => {
   const { main, build, write } = await adder(t);
   const flags = "import { setFlagsFromString } from 'node:v8';\nsetFlagsFromString('--no-flush-bytecode');\n";
   write('dist/src/main.js', `${flags}import { add } from './add.js';\nconsole.log(add(1, 2));\n`);
@@ -80,7 +80,7 @@ test('a program starts when its compiled code is missing', async (t) => {
   assert.deepEqual(run(main), ['none', '3']);
 });
 
-test('a program starts when its compiled code is truncated, empty or damaged, none of which is given to V8', async (t) => {
+test('a program starts when its compiled code is truncated, empty or damaged, and V8 gets none of it', async (t) => {
   const { main, cache } = await adder(t);
   const whole = readFileSync(cache);
   const damaged = Buffer.from(whole);
@@ -104,14 +104,14 @@ test('a program starts when its compiled code is of another version of V8, or of
   assert.deepEqual(run(main), ['rejected', '3']);
 });
 
-test('a program that was moved is compiled again, because errors would name its old place', async (t) => {
+test('a program that was moved is compiled again, because errors would name its old location', async (t) => {
   const { main } = await adder(t);
   const moved = join(dirname(main), '../moved');
   renameSync(dirname(main), moved);
   assert.deepEqual(run(join(moved, 'main.js')), ['none', '3']);
 });
 
-test('a changed program has compiled code of its own, though it is as long as before', async (t) => {
+test('a changed program gets new compiled code, even if its length is unchanged', async (t) => {
   const { main, cache, build, write } = await adder(t);
   write('dist/src/add.js', 'export const add = (a, b) => a * b;\n');
   assert.notEqual(await build(), cache);

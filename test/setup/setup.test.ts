@@ -21,7 +21,7 @@ function setUp(root: string, path = process.env.PATH): { status: number | null; 
   return { status: child.status, said: said.map((line) => line.replace(/[\d.]+ s$/, '<time>')) };
 }
 
-test('set-up performs and prints the missing steps, and prints nothing when all is done', (t) => {
+test('set-up performs and prints the missing steps, and prints nothing when nothing is missing', (t) => {
   const { root } = checkout(t);
   const first = setUp(root);
   assert.deepEqual(
@@ -162,7 +162,7 @@ test('when python3 or its venv module is missing, one line names the package to 
   assert.equal(lastLine(), `troupe: Python 3.11 or later is needed; python3 here is 3.9. ${debian}`);
 });
 
-test('when a native binary does not load, one line says why', (t) => {
+test('when a native binary does not load, one line gives the reason', (t) => {
   const { root, write } = checkout(t);
   rmSync(join(root, 'node_modules/lmdb'));
   write('node_modules/lmdb/package.json', '{"name":"lmdb","type":"module","exports":"./index.js"}');
@@ -199,7 +199,7 @@ test('the error of a native binary is reduced to one line', async () => {
   );
 });
 
-test('a system or a Node.js for which uWebSockets.js has no binary is named, with those that work', async () => {
+test('the error for a system or a Node.js without a uWebSockets.js binary names it and the supported ones', async () => {
   const { unloadable } = await importSetup('node-packages');
   const general = 'Error: This version of uWS.js supports only Node.js versions 16, 18, 20\n\n';
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime: string } };
@@ -218,7 +218,7 @@ test('a system or a Node.js for which uWebSockets.js has no binary is named, wit
   );
 });
 
-test('npm ci accepts the lock file on every platform: it has the optional packages of all', async () => {
+test('npm ci accepts the lock file on every platform, because it lists the optional packages of all', async () => {
   const { missingEntries } = await importSetup('complete-lock');
   const lock = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
   assert.deepEqual(missingEntries(lock), {}, 'npm run lock adds them');

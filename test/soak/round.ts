@@ -1,4 +1,4 @@
-/** One round of mixed use. It deletes everything that it creates. */
+/** One round of mixed use. A round deletes everything that it creates. */
 import assert from 'node:assert/strict';
 import type { ChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

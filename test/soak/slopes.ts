@@ -12,7 +12,10 @@ export interface TimedSample {
 export interface GrowthLimit {
   /** The limit of growth for each day. */
   readonly perDay: number;
-  /** Growth from the first half of the samples to the second that is below this is noise, however steep it is for a day. */
+  /**
+   * A growth from the first half of the samples to the second half that is below this is noise,
+   * however steep it would be for a day.
+   */
   readonly noise: number;
 }
 
@@ -27,8 +30,9 @@ export interface Slope {
 const DAY_MS = 86_400_000;
 
 /**
- * Returns the slope of each limited name: the median of the slopes of all pairs of samples (Theil–Sen), so that garbage which
- * is collected now and then does not count. The first third of the samples is left out: caches fill in it.
+ * Returns the slope of each limited name: the median of the slopes of all pairs of samples
+ * (Theil–Sen), so that occasional garbage collections do not count. The first third of the samples
+ * is left out, because caches fill in it.
  */
 export function slopesOf(
   samples: readonly TimedSample[],

@@ -10,7 +10,7 @@ const LIMIT = { value: { perDay: 10, noise: 2 } };
 const samplesOf = (values: readonly number[], stepMs: number) =>
   values.map((value, i) => ({ atMs: i * stepMs, values: { value } }));
 
-test('growth above its limit is too steep, and growth at its limit is not', () => {
+test('growth above its limit fails, and growth at its limit does not', () => {
   const growing = (perDay: number) =>
     samplesOf(
       Array.from({ length: 30 }, (_, i) => i * perDay),
@@ -22,7 +22,7 @@ test('growth above its limit is too steep, and growth at its limit is not', () =
   );
 });
 
-test('growth that ends, peaks, and growth below the noise are not too steep', () => {
+test('growth that ends, peaks, and growth below the noise do not fail', () => {
   const minute = 60_000;
   const warming = Array.from({ length: 30 }, (_, i) => Math.min(i, 10) * 100);
   const peaks = Array.from({ length: 30 }, (_, i) => (i % 5 === 0 ? 1000 : 5));
@@ -31,7 +31,7 @@ test('growth that ends, peaks, and growth below the noise are not too steep', ()
     assert.equal(slopesOf(samplesOf(values, minute), LIMIT)[0]?.isTooSteep, false);
 });
 
-test('a server that is used and then emptied takes no more than before', async (t) => {
+test('a server that is used and then emptied takes no more memory than before', async (t) => {
   const { slopes, samples } = await soak({
     owner: t,
     minutes: 0,

@@ -18,7 +18,7 @@ test('equal assets of a notebook are stored once, until the last of them is remo
     await store.durable();
     return [...store.listKeys(blobRecords, 'ws_a', [], 10)].length;
   };
-  // Uses are counted the same in one turn as in several, because uncommitted ones count as well.
+  // Uses count the same in one turn as in several, because uncommitted uses count as well.
   store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_1', 'one'));
   store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_2', 'two'));
   store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_b', 'run_1', 'one'));
@@ -36,7 +36,7 @@ test('equal assets of a notebook are stored once, until the last of them is remo
   assert.deepEqual(readAsset(store, 'ws_b', 'run_1', 'one'), asset);
 });
 
-test('an asset of an earlier release has its bytes, and one without its bytes counts as damaged', async (t) => {
+test('an asset of an earlier release has its bytes, and an asset without bytes counts as damaged', async (t) => {
   const { store } = await temporaryStore(t);
   const before = defineRecord<object>('asset', 1);
   store.write((tx) => tx.put(before, asset, 'ws_a', 'run_1', 'one'));
@@ -80,7 +80,7 @@ test('an asset whose record is damaged can be removed', async (t) => {
   assert.equal(readAsset(store, 'ws_a', 'run_1', 'one'), undefined);
 });
 
-test('bytes stay while the count of their uses is damaged, and can be used again', async (t) => {
+test('bytes with a damaged use count are kept, and can be used again', async (t) => {
   const { store, path } = await temporaryStore(t);
   store.write((tx) => {
     for (const runId of ['run_1', 'run_2']) putAsset(tx, asset, 'nb_1', 'ws_a', runId, 'one');

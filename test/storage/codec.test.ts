@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { encode } from '@msgpack/msgpack';
-import { checksumOf, computeChecksum } from '#storage/checksum.ts';
+import { checksumOf, checksumWith, computeChecksum, rememberChecksum } from '#src/core/checksum.ts';
+import { atOnce } from '#src/core/slices.ts';
 import {
   DamagedRecord,
   decodeRecord,
@@ -28,7 +29,7 @@ test('a record is read as it was written, including bytes', () => {
   assert.deepEqual(read, value);
 });
 
-test('large bytes are written as MessagePack writes them, with any other members', () => {
+test('large bytes are written in the form of MessagePack, together with any other members', () => {
   const kind = defineRecord<unknown>('thing', 2);
   for (const size of [256 * 1024, 256 * 1024 + 1, 3_000_000]) {
     const bytes = Uint8Array.from({ length: size }, (_, i) => i % 251);
@@ -58,12 +59,12 @@ function withoutUndefined(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }
 
-test('a member that is undefined is left out', () => {
+test('an undefined member is left out', () => {
   const kind = defineRecord<unknown>('thing', 1);
   assert.deepEqual(decodeRecord(kind, encodeRecord(kind, { a: undefined, b: 1 })), { b: 1 });
 });
 
-test('the upgrade of a record of an older version gets that version', () => {
+test('upgrading a record of an older version gives it the present version', () => {
   assert.deepEqual(decodeRecord(third, encodeRecord(first, { name: 'Tom' })), {
     name: 'Tom of version 1',
     legs: 4,
@@ -75,13 +76,13 @@ test('a record of the present version is not upgraded', () => {
   assert.deepEqual(decodeRecord(third, encodeRecord(third, tom)), tom);
 });
 
-test('a record of a newer version is refused with the version that this release reads', () => {
+test('a record of a newer version is refused, and the error names the version that this release reads', () => {
   assert.throws(() => decodeRecord(first, encodeRecord(third, { name: 'Tom', legs: 4 })), {
     message: 'A stored pet has version 3; this release reads up to 1.',
   });
 });
 
-test('an older record without a way to upgrade it is refused', () => {
+test('an older record without an upgrade is refused', () => {
   assert.throws(
     () => decodeRecord(defineRecord('pet', 2), encodeRecord(first, { name: 'Tom' })),
     /version 1/,
@@ -96,7 +97,7 @@ test('bytes that are not a record are reported as damage', () => {
   }
 });
 
-test('a record with any byte flipped is damaged, and so is one that is cut short', () => {
+test('a record with any byte flipped is damaged, and so is a truncated one', () => {
   const whole = encodeRecord(first, { name: 'Tom Kitten' });
   assert.deepEqual(decodeRecord(first, whole), { name: 'Tom Kitten' });
   for (let at = 0; at < whole.length; at++) {
@@ -111,7 +112,25 @@ test('a record of a format without checksums is read', () => {
   assert.deepEqual(decodeRecord(first, encode([1, { name: 'Tom' }])), { name: 'Tom' });
 });
 
-test('both ways to compute the checksum give that of zlib', () => {
+test('both ways to compute the checksum give the same result as zlib', () => {
   const text = Buffer.from('123456789');
   assert.deepEqual([checksumOf(text), computeChecksum(text)], [0xcbf43926, 0xcbf43926]);
+});
+
+test('the checksum of two byte strings uses the remembered checksum of the second string, whatever its length', () => {
+  for (const length of [0, 1, 2, 7, 255, 256, 32_768, 33_001, 2 ** 20 + 3]) {
+    const bytes = Buffer.alloc(length, 'a "text" of no pattern that repeats with the table');
+    const expected = checksumOf(bytes, checksumOf(Buffer.from('before')));
+    rememberChecksum(bytes);
+    assert.equal(checksumWith(checksumOf(Buffer.from('before')), bytes), expected, `${length} bytes`);
+    assert.equal(checksumWith(0, bytes), checksumOf(bytes), `${length} bytes at the beginning`);
+  }
+});
+
+test('a record of parts with remembered checksums is read like any other', () => {
+  const parts = [Buffer.alloc(40_000, 'x'), Buffer.from('short'), Buffer.alloc(300_000, 'y')];
+  for (const part of parts) rememberChecksum(part);
+  const kind = defineRecord<{ name: string; bytes: Uint8Array }>('file', 1);
+  const record = atOnce(encodeRecordOfParts(kind, { name: 'Tom', bytes: new Uint8Array() }, 'bytes', parts));
+  assert.deepEqual(Buffer.from(decodeRecord(kind, record).bytes), Buffer.concat(parts));
 });

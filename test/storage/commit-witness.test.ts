@@ -7,7 +7,10 @@ import type { Store } from '#storage/store.ts';
 import { sharedThings } from '#test/support/store/shared-store-process.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
-/** Opens the store at `path` as one of several processes. Returns it with the number of losses that it has reported. */
+/**
+ * Opens the store at `path` as one of several processes. Returns it with the number of losses that
+ * it has reported.
+ */
 async function openShared(t: TestContext, path: string) {
   const store = await openSharedStore(path, assert.fail, async () => undefined);
   t.after(() => store[Symbol.asyncDispose]());
@@ -30,7 +33,7 @@ test('a confirmed commit that is missing from the store is reported once, before
   await put(store, 'a', 'first');
   const before = Buffer.from(database.getBinary(key)!);
   await put(store, 'a', 'second');
-  // The commit is overwritten, as by a write transaction that began from the state before it.
+  // The commit is overwritten, as by a write transaction that began from the earlier state.
   await database.put(key, before);
   assert.equal(reported.losses, 0);
   await put(store, 'b', 'next');

@@ -9,7 +9,7 @@ import { temporaryDirectory, temporaryStore } from '#test/support/store/temporar
 
 const RECORDS = 400;
 
-test('a copy of a store that was made page by page while a server wrote it is refused by name', async (t) => {
+test('a copy of a store that was made page by page during writes is refused by name', async (t) => {
   const { store, path } = await temporaryStore(t);
   const write = async (round: number) => {
     store.write((tx) => {
@@ -19,7 +19,8 @@ test('a copy of a store that was made page by page while a server wrote it is re
     await store.durable();
   };
   await write(0);
-  // `cp` reads the head first: the pages it reads later belong to commits that the head does not know.
+  // `cp` reads the head first, so the pages that it reads later belong to commits that the head
+  // does not know.
   const early = join(temporaryDirectory(t), 'early');
   copyFileSync(join(path, DATA_FILE), early);
   for (let round = 1; round < 5; round++) await write(round);
@@ -32,7 +33,7 @@ test('a copy of a store that was made page by page while a server wrote it is re
   );
 });
 
-test('a copy of a store that was not in use starts, and is checked once', async (t) => {
+test('a copy of an idle store starts, and is checked once', async (t) => {
   const path = join(temporaryDirectory(t), 'store');
   const store = await openStore(path, assert.fail);
   store.write((tx) => tx.put(sharedThings, Buffer.from('a'), 'ws_1', 'a'));
@@ -44,7 +45,7 @@ test('a copy of a store that was not in use starts, and is checked once', async 
   await again[Symbol.asyncDispose]();
 });
 
-/** Replaces the two pages at the head of a file by those of another one. */
+/** Replaces the two pages at the head of a file by those of another file. */
 function overwriteHead(from: string, to: string): void {
   const head = Buffer.alloc(2 * 4096);
   const [source, target] = [openSync(from, 'r'), openSync(to, 'r+')];

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const SEEDS = 20;
 
-test('a server killed at any moment keeps every turn wholly or not at all, and all turns it called durable', async (t) => {
+test('a server killed at any moment keeps each turn either whole or not at all, and keeps every durable turn', async (t) => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const path = temporaryDirectory(t);
     const child = childScript(t, 'pair-writer', path);

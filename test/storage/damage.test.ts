@@ -11,7 +11,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 const things = defineRecord<string>('thing', 1);
 const names = defineRecord<null>('thing-name', 1);
 
-test('one damaged record affects no other: lists leave it out, its key is reported, and verify finds it', async (t) => {
+test('one damaged record affects no other: lists omit it, its key is reported, and verify finds it', async (t) => {
   const root = temporaryDirectory(t);
   const path = join(root, 'store');
   const first = await openStore(path, assert.fail);
@@ -43,7 +43,7 @@ test('one damaged record affects no other: lists leave it out, its key is report
   const textOf = (_: null, id: string) => store.get(things, 'ws_1', id)!;
   assert.deepEqual(listingOf(all(), 10, textOf).items, ['the text of a', 'the text of c']);
 
-  store.write((tx) => tx.put(things, 'new', 'ws_1', 'd')); // a server goes on meanwhile
+  store.write((tx) => tx.put(things, 'new', 'ws_1', 'd')); // as by a server that runs during the check
   const found = await verify(root);
   assert.deepEqual(found.damage, ['record ws_1/thing/b: A stored record is damaged: its checksum differs.']);
 });

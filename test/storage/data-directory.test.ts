@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readFileSync,
   realpathSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -13,6 +14,8 @@ import {
 import { join } from 'node:path';
 import test from 'node:test';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
+import { DATA_FILE, isUnfinished } from '#storage/disk/store-folder.ts';
+import { openStore } from '#storage/open-store.ts';
 import { childScript } from '#test/support/store/child-script.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
@@ -27,12 +30,12 @@ test('a data directory belongs to one server under each of its names', async (t)
   await assert.rejects(DataDirectory.claim(alias), taken);
 });
 
-test('a directory that was given up can be claimed at once', async (t) => {
+test('a released directory can be claimed at once', async (t) => {
   const root = temporaryDirectory(t);
   for (let i = 0; i < 3; i++) (await DataDirectory.claim(root))[Symbol.dispose]();
 });
 
-test('a claim cannot be taken beforehand by others, and applies to its own directory only', async (t) => {
+test('other processes cannot take a claim in advance, and a claim applies only to its own directory', async (t) => {
   const root = realpathSync(temporaryDirectory(t));
   assert.equal(await DataDirectory.isClaimed(root), false);
   const first = await DataDirectory.claim(root);
@@ -44,7 +47,7 @@ test('a claim cannot be taken beforehand by others, and applies to its own direc
   assert.equal(await DataDirectory.isClaimed(root), false);
 });
 
-test('a copy of a directory belongs to itself', async (t) => {
+test('a copy of a directory has its own claim', async (t) => {
   const root = temporaryDirectory(t);
   const first = await DataDirectory.claim(join(root, 'data'));
   t.after(() => first[Symbol.dispose]());
@@ -53,7 +56,7 @@ test('a copy of a directory belongs to itself', async (t) => {
   t.after(() => second[Symbol.dispose]());
 });
 
-test('two directories belong to two servers', async (t) => {
+test('two directories can be claimed by two servers', async (t) => {
   for (let i = 0; i < 2; i++) {
     const directory = await DataDirectory.claim(temporaryDirectory(t));
     t.after(() => directory[Symbol.dispose]());
@@ -69,7 +72,7 @@ test('a directory of another process is refused, and free once that process is k
   (await DataDirectory.claim(root))[Symbol.dispose]();
 });
 
-test('a refused claim changes nothing of the owner', async (t) => {
+test('a refused claim does not affect the owner', async (t) => {
   const first = await DataDirectory.claim(temporaryDirectory(t));
   t.after(() => first[Symbol.dispose]());
   writeFileSync(join(first.runPath, 'zygote.sock'), '');
@@ -77,7 +80,7 @@ test('a refused claim changes nothing of the owner', async (t) => {
   assert.equal(existsSync(join(first.runPath, 'zygote.sock')), true);
 });
 
-test('everything in a data directory is closed to others, also when the directory was there before', async (t) => {
+test('everything in a data directory is closed to others, even if the directory existed before', async (t) => {
   const root = temporaryDirectory(t);
   mkdirSync(join(root, 'data'), { mode: 0o755 });
   const directory = await DataDirectory.claim(join(root, 'data'));
@@ -101,4 +104,23 @@ test('a new server removes dead sockets and keeps the files of workspaces', asyn
   t.after(() => second[Symbol.dispose]());
   assert.equal(existsSync(join(second.runPath, 'zygote.sock')), false);
   assert.equal(existsSync(join(second.workspaceFiles('ws_1'), 'notes.txt')), true);
+});
+
+test('only a store without a head, as a power cut during the first start leaves it, counts as unfinished', async (t) => {
+  const root = temporaryDirectory(t);
+  const file = join(root, 'store', DATA_FILE);
+  const unfinished = () => isUnfinished(root, join(root, 'keyring.json'));
+  mkdirSync(join(root, 'store'));
+  for (const bytes of [0, 4096, 8192, 12_288]) {
+    writeFileSync(file, Buffer.alloc(bytes));
+    assert.equal(unfinished(), true, `${bytes} bytes`);
+  }
+  writeFileSync(join(root, 'bootstrap.json'), '{}');
+  assert.equal(unfinished(), false, 'a token exists, so the store was used');
+  rmSync(join(root, 'bootstrap.json'));
+  writeFileSync(file, Buffer.alloc(16_384));
+  assert.equal(unfinished(), false, 'it is longer than the first commit makes it');
+  rmSync(file);
+  await (await openStore(join(root, 'store'), assert.fail))[Symbol.asyncDispose]();
+  assert.equal(unfinished(), false, 'it has a head');
 });

@@ -68,7 +68,7 @@ function writeOld(store: Store, workspaceId: string): void {
 
 const runId = (i: number) => `run_${String(i).padStart(26, '0')}`;
 
-test('a store of the first format gets the indexes of its lists, and its notebooks their titles', async (t) => {
+test('a store of the first format gets indexes for its lists and titles for its notebooks', async (t) => {
   const path = temporaryDirectory(t);
   const old = await openStore(path, assert.fail, FORMAT_1);
   for (const workspaceId of WORKSPACES) writeOld(old, workspaceId);

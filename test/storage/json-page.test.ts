@@ -15,18 +15,18 @@ test('a page has the first entries up to its limit, and a cursor only if there a
   assert.deepEqual(await pages('', 3), { items: [], nextCursor: null });
 });
 
-test('a page ends early only when another entry would make it too large', async () => {
+test('a page ends early only if another entry would make it too large', async () => {
   assert.deepEqual(await sizes([MAX_PAGE_BYTES - 10, 10], 5), [2, null]);
   assert.deepEqual(await sizes([MAX_PAGE_BYTES - 10, 11], 5), [1, 'e0']);
   assert.deepEqual(await sizes([10, MAX_PAGE_BYTES - 20, 10, 3], 5), [3, 'e2']);
 });
 
-test('an entry that is too large by itself gets its own page', async () => {
+test('an entry that alone is too large gets its own page', async () => {
   assert.deepEqual(await sizes([MAX_PAGE_BYTES + 1, 10], 5), [1, 'e0']);
   assert.deepEqual(await sizes([10, MAX_PAGE_BYTES + 1], 5), [1, 'e0']);
 });
 
-test('a page reads only one entry beyond its own', () => {
+test('a page reads only one entry more than it returns', () => {
   let read = 0;
   const entries = function* () {
     for (;;) yield { id: `e${read++}`, value: null };
@@ -35,7 +35,7 @@ test('a page reads only one entry beyond its own', () => {
   assert.equal(read, 4);
 });
 
-test('a page skips a bounded number of entries that are not items, and its cursor leads on', () => {
+test('a page skips a bounded number of entries that are not items, and its cursor continues after them', () => {
   let read = 0;
   const entries = function* () {
     for (;;) yield { id: `e${read++}`, value: null };

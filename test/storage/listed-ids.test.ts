@@ -22,7 +22,7 @@ async function shared(t: TestContext): Promise<Store> {
   return store;
 }
 
-test('a listed id is greater than all ids that a worker with a clock ahead has committed, in any list', async (t) => {
+test('a listed id is greater than all committed ids of a worker with a clock ahead, in any list', async (t) => {
   const store = await shared(t);
   const ahead = (ms: number) => `${firstIdAt('audit', Date.now() + ms)}${'0'.repeat(16)}`;
   const [first, second] = [ahead(HOUR_MS), ahead(2 * HOUR_MS)];
@@ -38,7 +38,7 @@ test('a listed id is greater than all ids that a worker with a clock ahead has c
   assert.ok(newListedId<string>(store, 'audit', LISTS) > made);
 });
 
-test('ids that two workers make in shared turns are listed in the order of their commits', async (t) => {
+test('ids that two workers make in shared turns are in the order of their commits', async (t) => {
   const { path } = await temporaryStore(t);
   const workers = await Promise.all(
     [1, 2].map(() => openSharedStore(path, assert.fail, async () => undefined)),

@@ -5,7 +5,7 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const RUN = { sessionId: 'nb_1', status: 'running', document: new Uint8Array() };
 
-test('a read reports when it saw something that is not on disk yet, and nothing else', async (t) => {
+test('a read reports whether it has seen anything that is not on disk yet', async (t) => {
   const { store } = await temporaryStore(t);
   const look = (id: string) => store.observe(() => store.get(runRecords, 'ws_1', id)?.status);
   store.write((tx) => tx.put(runRecords, RUN, 'ws_1', 'run_1'));
@@ -17,7 +17,7 @@ test('a read reports when it saw something that is not on disk yet, and nothing 
   assert.deepEqual(look('run_1'), { result: 'running', uncommitted: undefined });
 });
 
-test('a read inside another counts for both', async (t) => {
+test('a read inside another read counts for both', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(runRecords, RUN, 'ws_1', 'run_1'));
   const outer = store.observe(() => store.observe(() => store.get(runRecords, 'ws_1', 'run_1')).result);

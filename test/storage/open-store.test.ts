@@ -27,7 +27,7 @@ test('a store of a newer format is refused with one clear message, and the newer
   await as({ version: 3, migrations: [] }, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat'));
 });
 
-test('an older store is brought up to date step by step, in order, once', async (t) => {
+test('an older store is migrated step by step, in order, once', async (t) => {
   const { as } = stores(t);
   await as({ version: 1, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
   const { format, ran } = recordingFormat(4);
@@ -36,7 +36,7 @@ test('an older store is brought up to date step by step, in order, once', async 
   assert.deepEqual(ran, [1, 2, 3]);
 });
 
-test('a migration that was interrupted goes on where it stopped', async (t) => {
+test('an interrupted migration continues where it stopped', async (t) => {
   const { path, as } = stores(t);
   await as({ version: 1, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
   const interrupted = recordingFormat(4, 2);
@@ -52,7 +52,7 @@ test('a migration that was interrupted goes on where it stopped', async (t) => {
   );
 });
 
-test('a step that was interrupted between two commits goes on after the last one and converts no record twice', async (t) => {
+test('a step that was interrupted between two commits continues after the last one and converts no record twice', async (t) => {
   const PETS = 10_000;
   const { path, as } = stores(t);
   await as({ version: 1, migrations: [] }, (store) =>
@@ -83,7 +83,7 @@ test('a step that was interrupted between two commits goes on after the last one
   assert.equal(store.get(migrationCursor, SYSTEM), undefined);
 });
 
-test('a store that a newer release has begun to convert is refused', async (t) => {
+test('a store that a newer release has partly converted is refused', async (t) => {
   const { path, as } = stores(t);
   await as({ version: 2, migrations: [] }, async (store) => {
     store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));

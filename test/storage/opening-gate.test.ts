@@ -10,7 +10,10 @@ import { childScript } from '#test/support/store/child-script.ts';
 import { sharedThings } from '#test/support/store/shared-store-process.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
-/** Returns the locks of a store, and descriptors of its directory and its data file that have none yet. */
+/**
+ * Returns the locks of a store, and descriptors of its directory and its data file that hold no
+ * lock yet.
+ */
 async function locksOf(path: string) {
   const lock = await loadSharedFileLock();
   assert.ok(lock !== undefined);
@@ -28,7 +31,7 @@ test('no commit is given to LMDB while another process opens the store', async (
   const stored = store.durable()?.then(() => {
     isStored = true;
   });
-  // A write without a gate is committed meanwhile, though it was asked for later.
+  // A write without a gate is committed in between, although it was requested later.
   await commitWithoutGate(t, path);
   assert.equal(isStored, false);
   store.refresh();
@@ -40,12 +43,12 @@ test('no commit is given to LMDB while another process opens the store', async (
   assert.equal(isStored, true);
 });
 
-test('a process opens the store only when the commits in progress have ended, and none begins before it has', async (t) => {
+test('a process opens the store only when the commits in progress have ended, and no commit begins during the opening', async (t) => {
   const { store, path } = await temporaryStore(t);
   const { lock, directory, file } = await locksOf(path);
-  lock.share(file); // as a commit in progress does
+  lock.share(file); // this is what a commit in progress does
   const opener = childScript(t, 'shared-store-process', path, 'put', 'b');
-  // The opening process has the directory, and waits for the data file.
+  // The opening process has locked the directory, and waits for the data file.
   await until(() => {
     if (!lock.share(directory)) return true;
     lock.release(directory);
@@ -61,7 +64,7 @@ test('a process opens the store only when the commits in progress have ended, an
   assert.ok(store.has(sharedThings, 'ws_1', 'a') && store.has(sharedThings, 'ws_1', 'b'));
 });
 
-test('processes that open the store repeatedly lose no commit of others, and get their turn', async (t) => {
+test('processes that open the store repeatedly lose no commits of others, and get their turn', async (t) => {
   const { store, path } = await temporaryStore(t);
   let isOver = false;
   const opening = (async () => {

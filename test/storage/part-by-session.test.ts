@@ -73,7 +73,7 @@ function writeOld(store: Store): void {
   });
 }
 
-/** Converts like a release whose passes differ from those of the interrupted release. */
+/** Converts like a release whose passes differ from those of the release that was interrupted. */
 async function convertFromFirst(store: Store): Promise<void> {
   store.write((tx) => tx.remove(migrationCursor, SYSTEM));
   await store.durable();
@@ -119,7 +119,7 @@ function checkConverted(store: Store): void {
   assert.equal([...store.listKeys(oldRemovals, SYSTEM, [], 10)].length, 4);
 }
 
-test('lists that notebooks and conversations of an older store shared are split between them', async (t) => {
+test('lists that notebooks and conversations shared in an older store are split between them', async (t) => {
   const path = temporaryDirectory(t);
   const old = await openStore(path, assert.fail, FORMAT_4);
   writeOld(old);
@@ -133,13 +133,13 @@ test('lists that notebooks and conversations of an older store shared are split 
   assert.equal(store.get(blobUses, 'ws_1', 'nb_1', 'a'), 1, 'its cell shows it still');
 });
 
-test('a conversion that was interrupted by a crash counts no use twice', async (t) => {
+test('a conversion that a crash interrupted counts no use twice', async (t) => {
   const path = temporaryDirectory(t);
   const store = await openStore(path, assert.fail, FORMAT_4);
   t.after(() => store[Symbol.asyncDispose]());
   writeOld(store);
   await store.durable();
-  // As after a crash between two blobs: the first one has moved.
+  // The state after a crash between two blobs: the first one has moved.
   await convertFromFirst(store);
   store.write((tx) => {
     tx.put(oldBlobs, bytesOf('b'), 'ws_1', 'b');

@@ -21,7 +21,7 @@ const record = (createdAt: string): ConversationRecord => ({
   ...{ model: null, instructions: null, datasourceSlugs: [] },
 });
 
-test('conversations of a store of format 5 are listed by the time at which they were created', async (t) => {
+test('conversations of a store of format 5 are listed in the order of creation', async (t) => {
   const path = temporaryDirectory(t);
   const old = await openStore(path, assert.fail, FORMAT_5);
   old.write((tx) => {

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const PAGE_BYTES = 4096;
 
-test('a private file without room on the disk stays unchanged, and its draft is removed', {
+test('a private file is unchanged when the disk is full, and its draft is removed', {
   skip: noSmallDisk,
 }, (t) => {
   const disk = smallDisk(t, 1);

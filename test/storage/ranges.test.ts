@@ -7,7 +7,7 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 const pets = defineRecord<string>('pet', 1);
 const petsOfMany = defineRecord<string>('pet-of', 1);
 
-test('keys of two workspaces, of two kinds and of two owners never mix', async (t) => {
+test('keys of two workspaces, two kinds or two owners never mix', async (t) => {
   const { store } = await temporaryStore(t);
   const kinds = [pets, petsOfMany];
   store.write((tx) => {
@@ -74,7 +74,7 @@ test('ids of any script are listed, in the order of their bytes', async (t) => {
   assert.deepEqual([forwards, backwards], [sorted, [...sorted].reverse()]);
 });
 
-test('a list of records and a list of keys end at the same place for all characters of ids', async (t) => {
+test('a list of records and a list of keys have the same end for all characters of ids', async (t) => {
   const { store } = await temporaryStore(t);
   const ids = ['a', '\uffff', '😀', '\u{10ffff}', '\u{10ffff}z'];
   store.write((tx) => {
@@ -88,7 +88,7 @@ test('a list of records and a list of keys end at the same place for all charact
   assert.deepEqual([listed, reversed.map(({ id }) => id).reverse(), keys], [ids, ids, ids]);
 });
 
-test('two hundred ranges that are not read to their ends leave no reader of LMDB open', async (t) => {
+test('two hundred ranges that are not read to the end leave no reader of LMDB open', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     for (let i = 0; i < 100; i++) tx.put(pets, 'x', 'ws_1', `p${i}`);
@@ -102,7 +102,7 @@ test('two hundred ranges that are not read to their ends leave no reader of LMDB
   }
 });
 
-test('the ids under a prefix are those of all records, committed or not, and only of that prefix', async (t) => {
+test('the ids under a prefix include records that are not committed yet, and none of another prefix', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     for (const id of ['old', 'gone']) tx.put(petsOfMany, 'cat', 'ws_1', 'ann', id);

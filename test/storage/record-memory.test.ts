@@ -4,7 +4,7 @@ import { recordMemory, reserveMemory } from '#storage/record-memory.ts';
 
 const MIB = 1024 * 1024;
 
-test('a large record takes the memory that was reserved for it, and only once', async () => {
+test('a large record uses the memory reserved for it, and only once', async () => {
   using _reserved = await reserveMemory(4 * MIB);
   const first = recordMemory(4 * MIB);
   assert.ok(first.buffer.byteLength > 4 * MIB && first.byteLength === 4 * MIB);
@@ -13,13 +13,13 @@ test('a large record takes the memory that was reserved for it, and only once', 
   assert.equal(second.byteLength, 4 * MIB);
 });
 
-test('a record that is longer, or less than half as long, takes memory of its own', async () => {
+test('a record that is longer, or less than half as long, uses separate memory', async () => {
   using _reserved = await reserveMemory(4 * MIB);
   for (const bytes of [2 * MIB, 5 * MIB]) assert.equal(recordMemory(bytes).buffer.byteLength, bytes);
   assert.ok(recordMemory(4 * MIB).buffer.byteLength > 4 * MIB);
 });
 
-test('unused reserved memory is given back', async () => {
+test('unused reserved memory is released', async () => {
   const reserved = await reserveMemory(4 * MIB, 8 * MIB);
   const taken = recordMemory(8 * MIB).buffer;
   reserved[Symbol.dispose]();

@@ -24,7 +24,7 @@ function putElsewhere(path: string, id: string): void {
   assert.equal(status, 0, String(stderr));
 }
 
-test("a read sees another process's commits once the store is refreshed, and a range that is being read does not change", async (t) => {
+test("a read sees another process's commits once the store is refreshed, and a range in progress does not change", async (t) => {
   const { store, path } = await temporaryStore(t);
   store.write((tx) => tx.put(sharedThings, Buffer.from('a'), 'ws_1', 'a'));
   await store.durable();
@@ -52,7 +52,7 @@ test("a refresh loses none of this process's uncommitted writes", async (t) => {
   assert.equal(store.get(sharedThings, 'ws_1', 'other')?.byteLength, 10);
 });
 
-test('pages that a killed process was reading are used again once its reader is removed', async (t) => {
+test('pages that a killed process was reading are reused once its reader is removed', async (t) => {
   const { store, path } = await temporaryStore(t);
   const rewrite = async () => {
     const before = store.extent().usedBytes;
@@ -102,7 +102,7 @@ test('two workers on a full disk wait for space, and neither loses an acknowledg
     if (line !== 'stalled') acknowledged.push(line);
     return line;
   };
-  // One may have used all the space before the other has begun.
+  // One worker may have used all the space before the other has begun.
   const first = await Promise.all(workers.map(read));
   const everything = fillDisk(disk);
   await Promise.all(
@@ -111,7 +111,7 @@ test('two workers on a full disk wait for space, and neither loses an acknowledg
     }),
   );
   rmSync(everything);
-  for (const worker of workers) await read(worker); // each goes on where it has waited
+  for (const worker of workers) await read(worker); // each worker continues where it has waited
   await Promise.all(workers.map((worker) => worker.kill()));
   const again = await openStore(path, assert.fail);
   t.after(() => again[Symbol.asyncDispose]());

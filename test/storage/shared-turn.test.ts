@@ -25,7 +25,7 @@ const put = (store: Store, id: string, value: number) =>
 const decided = <T>(store: Store, decision: () => T) =>
   new Promise<T>((resolve) => store.decide(() => resolve(decision())));
 
-test('no increment is lost that several processes make in shared turns', async (t) => {
+test('increments by several processes in shared turns are never lost', async (t) => {
   const { first, path } = await twoStores(t);
   const others = [1, 2, 3].map(() => childScript(t, 'shared-store-process', path, 'count', '100'));
   for (const other of others) assert.equal(await other.line(), 'counted');
@@ -33,7 +33,7 @@ test('no increment is lost that several processes make in shared turns', async (
   assert.equal(read(first, 'n'), 300);
 });
 
-test('a process that dies in a shared turn leaves none of its writes, and others go on', async (t) => {
+test('a process that dies in a shared turn leaves none of its writes, and others continue', async (t) => {
   const { first, path } = await twoStores(t);
   process.env.FAULT_POINT = 'turn.shared:3';
   t.after(() => delete process.env.FAULT_POINT);
@@ -53,7 +53,7 @@ test('a shared turn reads the commits of other workers, without a refresh', asyn
   assert.equal(await decided(first, () => read(first, 'a')), 2);
 });
 
-test('a shared turn is one commit with the earlier writes of its process, and makes none when it only reads', async (t) => {
+test('a shared turn is one commit with the earlier writes of its process, and commits nothing when it only reads', async (t) => {
   const { first } = await twoStores(t);
   const times: number[] = [];
   first.onFlushed((ms) => times.push(ms));
@@ -66,7 +66,7 @@ test('a shared turn is one commit with the earlier writes of its process, and ma
   assert.equal(times.length, 1);
 });
 
-test('a shared turn reads and lists the earlier writes of its own process, of any turn', async (t) => {
+test('a shared turn reads and lists the earlier writes of its process, from any turn', async (t) => {
   const { first } = await twoStores(t);
   put(first, 'a', 1);
   await turnOver(); // its commit is under way
@@ -82,7 +82,7 @@ test('a shared turn reads and lists the earlier writes of its own process, of an
   assert.deepEqual(await seen, [1, 2, 3, ['a', 'b', 'c']]);
 });
 
-test('the writes of a shared turn are in one commit with those of the turn that asked for it', async (t) => {
+test('the writes of a shared turn are in one commit with those of the turn that requested it', async (t) => {
   const { first, second } = await twoStores(t);
   put(first, 'a', 1);
   const decision = decided(first, () => put(first, 'b', 2));

@@ -44,7 +44,7 @@ test('a page lets other work run between its slices, and has every item once', a
   assert.ok(turns >= 6, `${turns} turns`);
 });
 
-test('a page that is read in one slice resolves without a turn of the event loop', async (t) => {
+test('a page that is read in one slice resolves within the same turn of the event loop', async (t) => {
   t.mock.method(performance, 'now', () => 0); // however long the machine takes
   let isRead = false;
   const list = slicedListing(
@@ -76,7 +76,7 @@ test('a full page has a cursor for the next page, and the last page has none', a
   assert.deepEqual(await list('4', 5), { items: [], nextCursor: null });
 });
 
-test('slices together skip as many entries that are not items as one page may, or any number', async () => {
+test('all slices of a page together skip as many entries that are not items as one page may, or any number', async () => {
   const page = (maxPassed?: number) => {
     const list = numbers(3 * MAX_PASSED_ENTRIES);
     const only = 3 * MAX_PASSED_ENTRIES - 1;
@@ -97,7 +97,7 @@ test('slices together skip as many entries that are not items as one page may, o
   assert.deepEqual(all, { items: [3 * MAX_PASSED_ENTRIES - 1], nextCursor: null });
 });
 
-test('a page of several slices learns when everything it read is on disk, and reading stops when the client has left', async () => {
+test('a page of several slices reports when everything it read is on disk, and reading stops when the client has left', async () => {
   let commit = () => {};
   const committed = new Promise<void>((resolve) => {
     commit = resolve;

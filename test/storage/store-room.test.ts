@@ -52,7 +52,7 @@ async function open(t: TestContext, reserveMb: number) {
   return { disk, path, store, room, states, put, until, close };
 }
 
-test('free disk space is measured once a second only when the disk is not far from full', async (t) => {
+test('free disk space is measured once a second, and only when the disk is not far from full', async (t) => {
   const periods = t.mock.method(globalThis, 'setInterval');
   const lastMs = () => periods.mock.calls.at(-1)?.arguments[1];
   const { path, store } = await temporaryStore(t);
@@ -86,7 +86,7 @@ test('a full disk leaves the store its reserve, and nothing new is accepted unti
   assert.equal(store.isFull, false);
 });
 
-test('a reserve that is larger than the disk takes half of it', { skip: noSmallDisk }, async (t) => {
+test('a reserve larger than the disk takes half of the disk', { skip: noSmallDisk }, async (t) => {
   const { room, put } = await open(t, 1024 * 1024);
   const { level, freeBytes, reservedBytes } = room.look();
   assert.equal(level, 'ample');
@@ -116,7 +116,7 @@ test('a commit without room waits for space, and no later one overtakes it', {
   assert.equal(again.get(things, 'ws_1', 'small')!.byteLength, 100);
 });
 
-test('a commit that waits for space is one change, however often it tries', {
+test('a commit that waits for space is one change, however often it is tried', {
   skip: noSmallDisk,
 }, async (t) => {
   const { disk, room, states, put, until } = await open(t, 1);
@@ -133,7 +133,7 @@ test('a commit that waits for space is one change, however often it tries', {
   assert.deepEqual(changes, []);
 });
 
-test('deletions make room within the store, so writes are accepted again although the disk stays full', {
+test('deletions make room within the store, so writes are accepted again even though the disk is still full', {
   skip: noSmallDisk,
 }, async (t) => {
   const { disk, store, room, put } = await open(t, 4);

@@ -64,7 +64,7 @@ test('reads by key see uncommitted records, reads by range only committed ones',
   assert.deepEqual([read(store, 'p1', 'p2'), listed(store)], [[undefined, 'dog'], { p2: 'dog' }]);
 });
 
-test('whether there is a record is known before its commit, after it, and once it was removed', async (t) => {
+test('whether a record exists is known before its commit, after it, and after its removal', async (t) => {
   const { store } = await temporaryStore(t);
   const has = () => [store.has(pets, 'ws_1', 'p1'), store.has(pets, 'ws_1', 'p2')];
   assert.deepEqual(has(), [false, false]);
@@ -81,7 +81,7 @@ test('whether there is a record is known before its commit, after it, and once i
   assert.deepEqual(has(), [false, false]);
 });
 
-test('of several writes to one key in one turn the last one counts', async (t) => {
+test('when one turn writes a key several times, the last write counts', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     tx.put(pets, 'cat', 'ws_1', 'p1');
@@ -100,7 +100,7 @@ test('of several writes to one key in one turn the last one counts', async (t) =
   );
 });
 
-test('a key that is written again before its first commit is through keeps its newer value', async () => {
+test('a key that is written again before its first commit has ended keeps the newer value', async () => {
   const disk = slowDisk();
   const store = new Store(disk.database, assert.fail);
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
@@ -143,7 +143,7 @@ test('a turn is durable when it is committed, and not before', async (t) => {
   assert.deepEqual([listed(store), store.durable()], [{ p1: 'cat' }, undefined]);
 });
 
-test('a turn without writes does not become durable before the turn that precedes it', async (t) => {
+test('a turn without writes is not durable before the preceding turn is', async (t) => {
   const { store } = await temporaryStore(t);
   const order: string[] = [];
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
@@ -155,7 +155,7 @@ test('a turn without writes does not become durable before the turn that precede
   assert.deepEqual(order, ['written', 'p1', 'empty']);
 });
 
-test('turns become durable in their order', async (t) => {
+test('turns become durable in order', async (t) => {
   const { store } = await temporaryStore(t);
   const order: number[] = [];
   const all: Promise<unknown>[] = [];
@@ -169,7 +169,54 @@ test('turns become durable in their order', async (t) => {
   assert.deepEqual(order, [...Array(20).keys()]);
 });
 
-test('closing a store commits all earlier writes', async (t) => {
+test('a turn that expects a later write is committed with it in one transaction', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store } = await temporaryStore(t);
+  const { first, flushed } = await waitingTurn(store);
+  store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p2'));
+  await store.durable();
+  await first;
+  assert.deepEqual([flushed.length, listed(store)], [1, { p1: 'cat', p2: 'dog' }]);
+});
+
+test('a turn that expects a later write is committed without it after a while', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store } = await temporaryStore(t);
+  const { first } = await waitingTurn(store);
+  t.mock.timers.tick(5);
+  await first;
+  assert.deepEqual(listed(store), { p1: 'cat' });
+});
+
+test('a turn does not wait for a write that it contains already', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store } = await temporaryStore(t);
+  store.commitWithNextTurn(() => true);
+  store.commitWithNextTurn(() => false);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  await store.durable();
+  assert.deepEqual(listed(store), { p1: 'cat' });
+});
+
+test('replies of later turns do not wait until an expected write comes', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store } = await temporaryStore(t);
+  await waitingTurn(store);
+  await store.durable();
+  assert.deepEqual(listed(store), { p1: 'cat' });
+  await waitingTurn(store, 'p2');
+  await store.observe(() => read(store, 'p2')).uncommitted;
+  assert.deepEqual(listed(store), { p1: 'cat', p2: 'cat' });
+});
+
+test('closing a store commits a turn that expects a later write', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const stores = await temporaryStore(t);
+  await waitingTurn(stores.store);
+  assert.deepEqual(listed(await stores.reopen()), { p1: 'cat' });
+});
+
+test('closing a store commits all all earlier writes', async (t) => {
   const stores = await temporaryStore(t);
   stores.store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   void stores.store.durable()?.then(() => stores.store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p2')));
@@ -177,7 +224,7 @@ test('closing a store commits all earlier writes', async (t) => {
   assert.deepEqual(listed(store), { p1: 'cat', p2: 'dog' });
 });
 
-test('a key that LMDB could not take is refused when it is written, and harms no commit', async (t) => {
+test('a key that LMDB cannot store is refused when it is written, and harms no commit', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   const long = 'x'.repeat(1_978);
@@ -192,7 +239,7 @@ test('a key that LMDB could not take is refused when it is written, and harms no
   assert.deepEqual(listed(store), { p1: 'cat', [longest]: 'owl' });
 });
 
-test('a commit that fails is fatal once, rejects all waiting promises, and is followed by no other', async () => {
+test('a failed commit is reported as fatal once, rejects all waiting promises, and is followed by no other', async () => {
   const full = new Error('MDB_MAP_FULL');
   const fatal: Error[] = [];
   let batches = 0;
@@ -220,7 +267,7 @@ test('a commit that fails is fatal once, rejects all waiting promises, and is fo
   assert.deepEqual([fatal[0]?.cause, batches], [full, 1]);
 });
 
-test('a commit that throws at once is as fatal', async () => {
+test('a commit that throws immediately is equally fatal', async () => {
   const broken = new Error('no such database');
   const fatal: Error[] = [];
   const database = {
@@ -266,4 +313,16 @@ function slowDisk() {
   };
   const commit = () => waiting.shift()?.();
   return { database: database as unknown as RootDatabase<Buffer, Key>, commit };
+}
+
+/** Writes a record in a turn that expects a later write, and returns once that turn is over. */
+async function waitingTurn(store: Store, id = 'p1') {
+  const flushed: number[] = [];
+  store.onFlushed((ms) => flushed.push(ms));
+  store.commitWithNextTurn(() => true);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', id));
+  const first = store.durable();
+  for (let turn = 0; turn < 10; turn++) await turnOver();
+  assert.ok(!Object.hasOwn(listed(store), id));
+  return { first, flushed };
 }

@@ -20,7 +20,7 @@ function storeOfRuns() {
   return { reads, store: { listSizes } };
 }
 
-test('the records of a workspace are counted some in each turn, and the count is shown again', async () => {
+test('the records of a workspace are counted in slices, and the next view of the count shows it again', async () => {
   const { store, reads } = storeOfRuns();
   const counter = new StoredUsageCounter(store);
   const usage = await counter.of(WORKSPACE);
@@ -29,7 +29,7 @@ test('the records of a workspace are counted some in each turn, and the count is
   assert.equal(await counter.of(WORKSPACE), usage);
 });
 
-test('a long count is not waited for: the part counted so far is shown, then the whole', async () => {
+test('a view does not wait for a long count: it shows the part counted so far, and later the whole', async () => {
   let isOver = false;
   const listSizes = function* (partition: string) {
     while (!isOver) yield { key: [partition, 'run', 'run_1'] as Key, bytes: 10 };

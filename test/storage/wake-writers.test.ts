@@ -14,7 +14,7 @@ const WRITE_LOCK = 64;
 const SOMEBODY = 1;
 const HAS_WAITERS = 0x80000000;
 
-test('a writer whose wake-up was lost with another process goes on when that has ended', async (t) => {
+test('a writer whose wake-up died with another process continues when that process has ended', async (t) => {
   const { store, path } = await temporaryStore(t);
   const lock = openSync(join(path, LOCK_FILE), 'r+');
   t.after(() => closeSync(lock));
@@ -43,7 +43,7 @@ test('a writer whose wake-up was lost with another process goes on when that has
   assert.equal(store.get(sharedThings, 'ws_1', 'a')?.byteLength, 1);
 });
 
-test('waking the writers of a store that is not there does nothing', async () => {
+test('waking the writers of a missing store does nothing', async () => {
   const wakeWriters = await loadWakeWriters('/nonexistent');
   wakeWriters();
 });

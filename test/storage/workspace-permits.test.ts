@@ -8,7 +8,7 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 const WORKSPACE = 'ws_1';
 const REFUSED = new Error('refused');
 
-/** Workers that begin things, each with a store of its own on the same files. */
+/** Workers that begin pieces of work, each with a store of its own on the same files. */
 async function startWorkers(t: TestContext, size: number, max: number | { limit: number }) {
   const limits = typeof max === 'number' ? { limit: max } : max;
   const { path } = await temporaryStore(t);
@@ -68,7 +68,7 @@ async function startWorkers(t: TestContext, size: number, max: number | { limit:
   return { workers, living, seen };
 }
 
-test('of fifty simultaneous beginnings in three workers as many succeed as the limit allows, in every repetition', async (t) => {
+test('of fifty simultaneous beginnings in three workers, as many succeed as the limit allows, in every repetition', async (t) => {
   for (const limit of [1, 2, 10, 45]) {
     const { workers, seen } = await startWorkers(t, 3, limit);
     for (let round = 0; round < 5; round++) {
@@ -82,7 +82,7 @@ test('of fifty simultaneous beginnings in three workers as many succeed as the l
   }
 });
 
-test('there are never more than the limit while things begin and end in all workers', async (t) => {
+test('the limit is never exceeded while things begin and end in all workers', async (t) => {
   const limit = 20;
   const { workers, seen } = await startWorkers(t, 3, limit);
   let refused = 0;
@@ -133,7 +133,7 @@ test('the permits of a dead worker become available again', async (t) => {
   assert.deepEqual(await Promise.all([1, 2, 3, 4].map(() => second!.begin())), [true, true, true, false]);
 });
 
-test('the permits of a deleted workspace are given up without a request', async (t) => {
+test('the permits of a deleted workspace are released without a request', async (t) => {
   const { workers, seen } = await startWorkers(t, 2, 3);
   const [first, second] = workers;
   for (let n = 0; n < 3; n++) await first!.begin();
@@ -144,7 +144,7 @@ test('the permits of a deleted workspace are given up without a request', async 
   assert.equal(seen.collections, 0);
 });
 
-test('a limit that is set, lowered and raised meanwhile holds over all workers from then on, and ends nothing', async (t) => {
+test('a limit that is set, lowered or raised later applies to all workers from then on, and ends nothing', async (t) => {
   const max = { limit: 0 };
   const { workers } = await startWorkers(t, 3, max);
   const total = () => workers.reduce((sum, { things }) => sum + things, 0);

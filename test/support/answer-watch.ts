@@ -1,8 +1,10 @@
 /** A `fetch` that checks every response against the OpenAPI document of the server. */
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { EventParser } from '#src/client/event-parser.ts';
-import { type Answer, createAnswerCheck } from './openapi-check.ts';
+import { type Answer, type AnswerCheck, createAnswerCheck } from './openapi-check.ts';
 
-/** The `fetch`, and its findings. */
+/** A `fetch` that checks every answer, and the faults that it found. */
 export interface AnswerWatch {
   readonly fetch: typeof fetch;
   /** Throws when the document does not allow the response. */
@@ -15,8 +17,7 @@ export interface AnswerWatch {
 
 /** Returns a watch for the server. */
 export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
-  const document = await fetch(`${baseUrl}/api/v3/openapi.json`);
-  const check = createAnswerCheck(JSON.parse(await document.text()));
+  const check = checkOf(await documentOf(baseUrl));
   const complaints: string[] = [];
   let isOver = false;
 
@@ -51,6 +52,25 @@ export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
     isOver = true;
   };
   return { fetch: watched, check, complaints, end };
+}
+
+/** The last document, and its check: servers with the same settings have the same document, and parsing it takes long. */
+let last: { readonly document: string; readonly check: AnswerCheck } | undefined;
+
+function checkOf(document: string): AnswerCheck {
+  if (last?.document !== document) last = { document, check: createAnswerCheck(JSON.parse(document)) };
+  return last.check;
+}
+
+/**
+ * Resolves with the OpenAPI document, which is read on a connection of its own. Making the check from it takes so long on a busy
+ * machine that the server would close a kept connection meanwhile, and the next request would be sent on it.
+ */
+async function documentOf(baseUrl: string): Promise<string> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`${baseUrl}/api/v3/openapi.json`, { agent: false }, resolve).once('error', reject);
+  });
+  return text(response);
 }
 
 /** Passes bytes on, and calls `check` with each complete event as a stream of its own. */

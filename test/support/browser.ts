@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BrowserContext, chromium, type Page, type Request } from 'playwright-core';
+import { type BrowserContext, chromium, type FrameLocator, type Page, type Request } from 'playwright-core';
 import type { Owner, TestServer } from './server-fixture.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -98,7 +98,7 @@ export class TestBrowser {
     });
     const left = (request: Request) => {
       const { protocol, origin } = new URL(request.url());
-      // A request that a policy blocked never left the browser.
+      // A request that a policy has blocked never left the browser.
       const isBlocked = request.failure()?.errorText === 'csp';
       if (protocol.startsWith('http') && origin !== baseUrl && !isBlocked)
         complaints.push(`request to ${request.url()}`);
@@ -121,6 +121,11 @@ export class TestBrowser {
     await opened.page.getByRole('navigation').waitFor({ state: 'attached' });
     return opened;
   }
+}
+
+/** Returns marimo's page within the page of a notebook. */
+export function notebookIn(page: Page): FrameLocator {
+  return page.frameLocator('iframe[title="Notebook"]');
 }
 
 /** Chromium also reports refused requests as errors, and tests cause some on purpose. */

@@ -77,7 +77,9 @@ export async function startChildServer(owner: Owner, overrides: Overrides = {}):
 }
 
 async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Promise<ChildServer> {
-  const server = await startServerProcess(dataDir, { ...SETTINGS, ...pythonOfTests(), ...overrides });
+  // Tests that kill a server join nodes themselves.
+  const settings = { ...SETTINGS, TROUPE_KERNEL_NODES: 'none', ...pythonOfTests(), ...overrides };
+  const server = await startServerProcess(dataDir, settings);
   owner.after(async () => void (await server.end('SIGKILL')));
   const { fetch } = await watchAnswers(server.baseUrl);
   const { token: accessToken, workspaceId } = OWNER;

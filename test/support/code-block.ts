@@ -3,7 +3,7 @@ export function block(...lines: readonly string[]): string {
   return blockWith('', ...lines);
 }
 
-/** Returns the same with arguments for the context, such as `skip_validation=True`. */
+/** Does the same as `block`, with arguments for the context, such as `skip_validation=True`. */
 export function blockWith(options: string, ...lines: readonly string[]): string {
   const body = lines.map((line) => `    ${line}`).join('\n');
   return `import marimo._code_mode as cm\nasync with cm.get_context(${options}) as ctx:\n${body}\n`;

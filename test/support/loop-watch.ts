@@ -1,17 +1,20 @@
 /**
- * Measures how long the event loop of this process is held up, in processor time of its thread, because on a busy
- * machine the clock counts the work of others. During a measurement the loop never sleeps, so each turn handles the
- * events since the last one.
+ * Measures how long the event loop of this process is blocked, in processor time of its thread,
+ * because on a busy machine the clock would also count the work of other programs. During a
+ * measurement the loop never sleeps, so each turn handles the events since the last turn.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 
 const NS_PER_MS = 1e6;
 
 export class LoopWatch implements Disposable {
-  /** Of this thread: the first number is the processor time that it had, in nanoseconds. */
+  /**
+   * The figures of this thread. The first number is the processor time that the thread has used, in
+   * nanoseconds.
+   */
   readonly #file = openSync('/proc/thread-self/schedstat', 'r');
   readonly #buffer = Buffer.alloc(128);
-  /** Resolves with the result of `act` and the longest turn meanwhile. */
+  /** Resolves with the result of `act`, and with the longest turn during it. */
   async during<T>(act: () => Promise<T>): Promise<{ readonly result: T; readonly longestMs: number }> {
     let longestMs = 0;
     let beforeMs = this.#spentMs();

@@ -1,4 +1,5 @@
 /** A notebook that is open with a kernel, and the operations that tests use. */
+import assert from 'node:assert/strict';
 import type { Client } from '#src/client/client.ts';
 import type { Cell, Notebook, NotebookFields } from '#src/wire/notebook.ts';
 import type { CellResult, ExecutionRequest, Run } from '#src/wire/run.ts';
@@ -105,4 +106,12 @@ export function statuses(run: Run): Record<string, string> {
 /** Returns the text that a cell printed. */
 export function printed(result: CellResult): string {
   return result.console.map((entry) => ('data' in entry ? String(entry.data) : '')).join('');
+}
+
+/** Returns the cells of a session without their versions, which begin at the time of the last save. */
+export function withoutVersions(cells: NotebookSession['cells']) {
+  return cells.map(({ version, ...cell }) => {
+    assert.ok(Number.isSafeInteger(version), `cell ${cell.cellId} has the version ${version}`);
+    return cell;
+  });
 }

@@ -6,6 +6,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { OpenApiDocument } from '#src/http/openapi/document.ts';
 import { PAGE_OPERATIONS } from '#src/wire/operations/pages.ts';
+import { SIGN_IN_OPERATIONS } from '#src/wire/operations/sign-in.ts';
 
 /** A response, and its request. */
 export interface Answer {
@@ -23,25 +24,37 @@ export interface Answer {
 export type AnswerCheck = (answer: Answer) => void;
 
 /** The pages and their files, which the document leaves out. */
-const PAGES = Object.values(PAGE_OPERATIONS).map(({ path, responses }) => ({
-  path: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`),
-  responses,
-}));
+const PAGES = Object.values({ ...PAGE_OPERATIONS, ...SIGN_IN_OPERATIONS }).map(
+  ({ method, path, responses }) => ({
+    method: method.toLowerCase(),
+    path: new RegExp(`^${path.replace(/:\w+(\*?)/g, (_, open: string) => (open === '' ? '[^/]+' : '.*'))}$`),
+    responses,
+  }),
+);
+
+const PROBLEM = { $ref: 'openapi#/components/schemas/Problem' };
 
 /** Returns a check that throws with the operation and the first mismatches. */
 export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  // The document itself is checked elsewhere (document.test.ts), and code that runs a few times gains nothing from optimization.
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    validateSchema: false,
+    code: { optimize: false },
+  });
   addFormats.default(ajv);
-  ajv.addSchema(withClosedSchemas(document), 'openapi');
+  ajv.addSchema(closedComponents(document), 'openapi');
   const templates = Object.keys(document.paths).map((path) => ({ path, segments: path.split('/') }));
   const validators = new Map<string, ValidateFunction>();
 
-  const matches = (pointer: readonly string[], value: unknown, answer: Answer) => {
-    const $ref = `openapi#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
-    const validate = validators.get($ref) ?? ajv.compile({ $ref });
-    validators.set($ref, validate);
+  const matches = (name: string, schema: () => object, value: unknown, answer: Answer) => {
+    const validate = validators.get(name) ?? ajv.compile(schema());
+    validators.set(name, validate);
     if (!validate(value)) fail(answer, ajv.errorsText(validate.errors, { separator: '\n  ' }));
   };
+
+  const isProblem = (answer: Answer) => matches('Problem', () => PROBLEM, answer.body, answer);
 
   return (answer) => {
     const method = answer.method.toLowerCase();
@@ -51,18 +64,18 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
       template === undefined ? undefined : document.paths[template]?.[isHead ? 'get' : method]?.responses;
     if (template === undefined || responses === undefined) {
       if (method === 'options' && answer.status === 204) return;
-      const page = PAGES.find(({ path }) => path.test(answer.path.split('?', 1)[0]!));
-      if (page !== undefined && (isHead || method === 'get')) {
+      const asked = isHead ? 'get' : method;
+      const page = PAGES.find((one) => one.method === asked && one.path.test(answer.path.split('?', 1)[0]!));
+      if (page !== undefined) {
         if (answer.status in page.responses) return;
-        if (!isHead) matches(['components', 'schemas', 'Problem'], answer.body, answer);
+        if (!isHead) isProblem(answer);
         return;
       }
       const expected = template === undefined ? 404 : 405;
       if (answer.status !== expected) fail(answer, `no such operation, so it should be ${expected}`);
-      if (!isHead) matches(['components', 'schemas', 'Problem'], answer.body, answer);
+      if (!isHead) isProblem(answer);
       return;
     }
-    const pointer = ['paths', template, isHead ? 'get' : method, 'responses', String(answer.status)];
     const response = memberOf(responses, String(answer.status));
     if (response === undefined) fail(answer, 'the status is not declared');
     const mediaType = answer.contentType.split(';', 1)[0]!.trim();
@@ -75,10 +88,13 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     const media = memberOf(content, range);
     if (media === undefined) fail(answer, `the media type ${mediaType || '(none)'} is not declared`);
     if (isHead) return;
-    const schema = [...pointer, 'content', range, 'schema'];
-    if (mediaType === 'text/event-stream')
-      for (const event of eventsOf(String(answer.body))) matches(schema, event, answer);
-    else if (range !== '*/*' && mediaType.endsWith('json')) matches(schema, answer.body, answer);
+    const isStream = mediaType === 'text/event-stream';
+    const bodies = isStream ? eventsOf(String(answer.body)) : [answer.body];
+    if (isStream || (range !== '*/*' && mediaType.endsWith('json'))) {
+      const name = `${method} ${template} ${answer.status} ${range}`;
+      const schema = () => closedReference(memberOf(media, 'schema'));
+      for (const body of bodies) matches(name, schema, body, answer);
+    }
     if (mediaType !== 'application/problem+json') return;
     const code = memberOf(answer.body, 'code');
     const codes = memberOf(response, 'x-error-codes');
@@ -92,10 +108,19 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
  * some, but this version must declare every member that it sends.
  */
 export function withClosedSchemas(document: OpenApiDocument): OpenApiDocument {
+  return { ...document, paths: closeAll(document.paths), ...closedComponents(document) };
+}
+
+function closedComponents(document: OpenApiDocument): Pick<OpenApiDocument, 'components'> {
   const schemas = Object.entries(document.components.schemas ?? {});
   const { Problem: open, ...rest } = Object.fromEntries(schemas);
-  const components = { ...document.components, schemas: { ...closeAll(rest), Problem: open } };
-  return { ...document, paths: closeAll(document.paths), components };
+  return { components: { ...document.components, schemas: { ...closeAll(rest), Problem: open } } };
+}
+
+/** Returns a schema of the document, closed, as one that stands alone and refers to the document's components. */
+function closedReference(schema: unknown): object {
+  const text = JSON.stringify(closeAll(schema)).replaceAll('"$ref":"#/', '"$ref":"openapi#/');
+  return JSON.parse(text) as object;
 }
 
 function closeAll<T>(value: T): T {

@@ -17,7 +17,7 @@ export function processFact(pid: number): ProcessFact | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const end = text.lastIndexOf(')');
     const [state, parent, ...rest] = text.slice(end + 2).split(' ');
-    // A zombie has ended; its parent has only not collected it yet.
+    // A zombie has ended; only its parent has not collected it yet.
     if (state === 'Z' || state === 'X') return undefined;
     const name = text.slice(text.indexOf('(') + 1, end);
     return { pid, parent: Number(parent), name, startedAt: rest[17] ?? '' };
@@ -81,7 +81,8 @@ export async function eventually<T>(
 }
 
 /**
- * Resolves as `wait` does. Rejects after two minutes with `state`, long before the runner ends the file with its name alone.
+ * Resolves as `wait` does. Rejects after two minutes with `state`, long before the runner would end
+ * the file and report only its name.
  */
 export async function bounded<T>(what: string, wait: Promise<T>, state: () => string): Promise<T> {
   const limit = new AbortController();
@@ -107,7 +108,7 @@ export async function gone(processes: readonly ProcessFact[], withinMs = 10_000)
 /** Returns the kernel host of a server: its guardian, the zygote that forks the kernels, and its next generation if it is there. */
 export function kernelHostOf(serverPid: number): { guardian: number; zygote: number; preload?: number } {
   const all = descendants(serverPid);
-  // The server has other children, but none of them has children of its own.
+  // The server has other children, but these have no children of their own.
   const zygote = all.find(
     ({ parent }) => parent !== serverPid && all.some((p) => p.pid === parent && p.parent === serverPid),
   );
@@ -143,8 +144,8 @@ function workerNumber(pid: number): number | undefined {
 }
 
 /**
- * Returns the children of both generations of the zygote that are kernels, or the init process of one. Kernels have their
- * name once confined.
+ * Returns the children of both generations of the zygote that are kernels, or the init process of a
+ * kernel. Kernels have their name once they are confined.
  */
 export function kernelsOf(serverPid: number): ProcessFact[] {
   const all = descendants(serverPid);
@@ -156,4 +157,15 @@ export function kernelsOf(serverPid: number): ProcessFact[] {
       one.pid !== preload &&
       (isKernel(one) || all.some((other) => other.parent === one.pid && isKernel(other))),
   );
+}
+
+/** Does `work` while the kernel host of a server is stopped, so that no kernel starts. */
+export async function withoutKernels<T>(serverPid: number, work: () => Promise<T>): Promise<T> {
+  const { zygote } = kernelHostOf(serverPid);
+  process.kill(zygote, 'SIGSTOP');
+  try {
+    return await work();
+  } finally {
+    process.kill(zygote, 'SIGCONT');
+  }
 }

@@ -65,16 +65,16 @@ function inputSeries(line: string): { readonly series: string; readonly values: 
   return { series: `${name}{${all.join(',')}}`, values: `${value}+0x${WATCHED_MIN}` };
 }
 
-/** An alert as Prometheus tells it. */
+/** An alert as Prometheus reports it. */
 export interface Alert {
   readonly state: 'pending' | 'firing';
   readonly labels: Readonly<Record<string, string>>;
 }
 
 export interface Prometheus {
-  /** Resolves with an answer of its API. */
+  /** Resolves with an answer of Prometheus' API. */
   read<T>(path: string): Promise<T>;
-  /** Resolves with the alert once it is there. */
+  /** Resolves with the alert once it fires. */
   alert(name: string): Promise<Alert>;
 }
 

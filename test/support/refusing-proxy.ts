@@ -12,7 +12,7 @@ export type Refusal =
 
 export interface RefusingProxy {
   readonly baseUrl: string;
-  /** Refusals that are still to come, by the method of the requests that get them. */
+  /** Refusals that are yet to come, by the method of the requests that get them. */
   readonly refusals: { readonly POST: Refusal[]; readonly GET: Refusal[] };
   /** Resets every connection whose request was passed on. */
   cut(): void;

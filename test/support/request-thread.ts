@@ -1,4 +1,7 @@
-/** Sends requests from another thread, so that the event loop of this one is the server's alone. */
+/**
+ * Sends requests from another thread, so that the event loop of this one does only the server's
+ * work.
+ */
 import { once } from 'node:events';
 import { parentPort, Worker } from 'node:worker_threads';
 
@@ -24,7 +27,10 @@ const MAX_TEXT_BYTES = 64 * 1024;
 export class RequestThread implements AsyncDisposable {
   readonly #worker = new Worker(new URL(import.meta.url));
 
-  /** Resolves once the whole answer was read. One at a time. The body moves to the other thread, and is empty here then. */
+  /**
+   * Resolves once the whole answer was read. Only one request at a time is possible. The body moves
+   * to the other thread, so here it is empty afterwards.
+   */
   async send(request: ThreadRequest): Promise<ThreadAnswer> {
     const { body } = request;
     const answer = once(this.#worker, 'message') as Promise<[ThreadAnswer]>;

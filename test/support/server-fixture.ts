@@ -1,7 +1,8 @@
 /**
- * The whole server, on a free port and with a new data directory: in this process, or, with TROUPE_TEST_WORKERS, as so many
- * workers below a process of their own. Every response that passes through the
- * fixture is checked against the OpenAPI document. A logged error fails the test during which it was logged.
+ * The whole server, on a free port and with a new data directory. It runs in this process or, with
+ * TROUPE_TEST_WORKERS, as that many workers below a separate process. Every response that passes
+ * through the fixture is checked against the OpenAPI document. A logged error fails the test during
+ * which it was logged.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
@@ -57,16 +58,28 @@ export const OWNER: Caller = { token: 'token-of-the-owner', workspaceId: 'ws_hom
 /** Settings that differ from `SETTINGS`. */
 export type Overrides = Readonly<Record<string, string>>;
 
+/** Whether the kernels of tests run on a node: another process of this machine, connected by TLS. */
+export const ON_NODES = process.env.TROUPE_TEST_NODES === '1';
+
+/** The settings of a server whose kernels run on nodes of this machine. */
+export const NODES: Overrides = {
+  TROUPE_KERNEL_NODES: 'join',
+  TROUPE_NODES_HOST: '127.0.0.1',
+  TROUPE_NODES_PORT: '0',
+};
+
 /** The settings of a test server. */
 export const SETTINGS: Overrides = {
   TROUPE_HOST: '127.0.0.1',
   TROUPE_PORT: '0',
   TROUPE_PRELOAD: 'false',
+  TROUPE_WARM_UP: 'false',
   TROUPE_PACKAGES: 'false',
   TROUPE_HEARTBEAT_S: '0.5',
   TROUPE_BOOTSTRAP_TOKEN: OWNER.token,
   TROUPE_BOOTSTRAP_WORKSPACE: OWNER.workspaceId,
   TROUPE_WORKERS: process.env.TROUPE_TEST_WORKERS ?? '1',
+  ...(ON_NODES && NODES),
 };
 
 /** Whether the servers of tests have several workers. */
@@ -101,6 +114,7 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
   const clientOf = ({ token, workspaceId }: Caller) =>
     createClient({ baseUrl, accessToken: token, workspaceId, fetch: watch.fetch });
   const client = clientOf(OWNER);
+  if (settings.TROUPE_KERNEL_NODES === 'join' && ON_NODES) await joinOwnNode(owner, client, settings);
   return {
     pid,
     baseUrl,
@@ -121,6 +135,18 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
       return startOn(dataDir, owner, overrides);
     },
   };
+}
+
+/** Joins a node with the settings for kernels that the server has. */
+async function joinOwnNode(owner: Owner, client: Client, settings: Overrides): Promise<void> {
+  const { joinNode } = await import('./kernel-node.ts'); // which imports this file
+  const ofKernels = Object.entries(settings).filter(([name]) => /^TROUPE_(KERNEL_|PRELOAD)/.test(name));
+  const network = settings.TROUPE_KERNEL_NETWORK ?? 'host';
+  await joinNode(owner, { client }, 'node', {
+    ...Object.fromEntries(ofKernels),
+    TROUPE_KERNEL_NODES: 'none',
+    TROUPE_NODE_KERNEL_NETWORK: network,
+  });
 }
 
 interface Running {

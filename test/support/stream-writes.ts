@@ -35,7 +35,7 @@ export class StreamWrites {
     return this.#writes;
   }
 
-  /** Resolves when a write contains `part`, of those after the first `from`. */
+  /** Resolves when a write after the first `from` writes contains `part`. */
   async until(part: string, from = 0): Promise<void> {
     while (!this.#writes.slice(from).some((write) => write.includes(part))) await once(this.#socket, 'data');
   }

@@ -4,11 +4,11 @@ import type { Cluster, Topic, WorkersChange } from '#src/cluster/cluster.ts';
 export interface TestWorker extends Cluster {
   /** The questions of other workers, in order. */
   readonly asked: Topic[];
-  /** Keeps back the answers to a question until `answer` is called. */
+  /** Holds back the answers to a question until `answer` is called. */
   holdAnswer(topic: Topic): { answer(): void };
   /** Gives the worker all workspaces, as when the others have died. */
   takeAll(): void;
-  /** Ends the worker: the others are notified, and it answers nothing any more. */
+  /** Ends the worker. The others are notified, and it answers nothing any more. */
   die(): void;
   /** Starts the worker, which others then know, after it had died. */
   start(): void;

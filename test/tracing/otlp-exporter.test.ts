@@ -44,7 +44,7 @@ test('spans arrive as OTLP, the last ones when the exporter closes', async (t) =
   assert.ok(BigInt(asked?.endTimeUnixNano ?? 0) >= BigInt(asked?.startTimeUnixNano ?? 1));
 });
 
-test('a queue that is full discards and counts, and never grows', async () => {
+test('a full queue discards and counts spans, and never grows', async () => {
   const dropped: string[] = [];
   let bodies = 0;
   let release = () => {};
@@ -71,7 +71,7 @@ test('a queue that is full discards and counts, and never grows', async () => {
   await exporter[Symbol.asyncDispose]();
 });
 
-test('with a receiver that refuses or is gone only spans are lost, and they are counted', async (t) => {
+test('when the receiver refuses or is gone, only spans are lost, and they are counted', async (t) => {
   const receiver = await startOtlpReceiver(t);
   receiver.status = 503;
   const dropped: unknown[] = [];
@@ -93,7 +93,7 @@ test('with a receiver that refuses or is gone only spans are lost, and they are 
   assert.deepEqual(changes, [false, false]);
 });
 
-test('a receiver that never replies delays the end of a server only for a moment', async (t) => {
+test('a receiver that never replies delays the end of a server only briefly', async (t) => {
   const hanging = createServer(() => {}).listen(0, '127.0.0.1');
   await once(hanging, 'listening');
   t.after(() => hanging.close().closeAllConnections());
@@ -119,7 +119,7 @@ test('a receiver that never replies delays the end of a server only for a moment
   assert.equal(dropped, 513);
 });
 
-test('without a trace of the client the sampling share decides, and no trace begins at zero', () => {
+test('without a trace from the client the sampling share decides, and with zero no trace begins', () => {
   const tracer = new Tracer({ add: () => assert.fail('nothing is recorded') }, 0);
   assert.equal(tracer.start('root'), undefined);
   const passed = tracer.start('child', { parent: { ...PARENT, isSampled: false } });

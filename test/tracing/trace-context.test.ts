@@ -5,7 +5,7 @@ import { childOf, parseTraceparent, traceparentOf } from '#src/tracing/trace-con
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 
-test('a well-formed traceparent is read, and passed on with the same trace and flag', () => {
+test('a well-formed traceparent is read, and passed on with the same trace id and flag', () => {
   const context = parseTraceparent(`00-${TRACE}-${SPAN}-01`);
   assert.deepEqual(context, { traceId: TRACE, spanId: SPAN, isSampled: true });
   assert.equal(parseTraceparent(`00-${TRACE}-${SPAN}-00`)?.isSampled, false);

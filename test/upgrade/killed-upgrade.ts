@@ -1,4 +1,7 @@
-/** Starts a server on an old store and kills it while it converts the store, again and again, until a start is left in peace. */
+/**
+ * Starts a server on an old store and kills it while it converts the store. Repeats that until one
+ * start is not killed.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +23,9 @@ export interface KilledUpgradeOptions {
   readonly say?: (line: string) => void;
 }
 
-/** Resolves with the lines of progress of the start that was left in peace, once everything is checked. */
+/**
+ * Resolves with the lines of progress of the start that was not killed, once everything is checked.
+ */
 export async function killedUpgrade(options: KilledUpgradeOptions): Promise<readonly LogLine[]> {
   const { dataDir, runs, kills, say = () => {} } = options;
   const s = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
@@ -88,7 +93,7 @@ function startConverting({ dataDir, env }: KilledUpgradeOptions): Converting {
   };
 }
 
-/** Resolves once so many records more are committed than before, or the next step has begun. */
+/** Resolves once this many more records are committed, or the next step has begun. */
 async function furtherThan(
   before: { readonly format: number; readonly done: number },
   more: number,

@@ -1,4 +1,7 @@
-/** `npm run upgrade`: converts a large store of the first format, which is killed several times meanwhile. */
+/**
+ * `npm run upgrade`: converts a large store of the first format, and kills the conversion several
+ * times.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -17,7 +17,7 @@ const oldBlobs = defineRecord<Uint8Array>('blob', 1);
 const oldUses = defineRecord<number>('blob-uses', 1);
 const oldAssets = defineRecord<object>('asset', 2);
 const SESSIONS = 50;
-/** One run in so many has an asset, and one asset in two has the bytes of the asset before. */
+/** One in this many runs has an asset, and every second asset has the bytes of the previous one. */
 const RUNS_FOR_AN_ASSET = 10;
 const BATCH = 5000;
 
@@ -68,7 +68,10 @@ export async function setFormat(dataDir: string, version: number): Promise<void>
   await store[Symbol.asyncDispose]();
 }
 
-/** Returns a text that grows as the conversion of a store gets on, which a server may be doing at this moment. */
+/**
+ * Returns a text that becomes longer as the conversion of a store progresses. A server may be
+ * converting it at this moment.
+ */
 export async function placeOfConversion(
   dataDir: string,
 ): Promise<{ readonly format: number; readonly done: number }> {

@@ -1,21 +1,19 @@
-/**
- * The places of the pieces of an answer's text in the vendors' protocols. Other protocols are left to the AI SDK alone.
- */
+/** Where the events of the vendors' protocols carry pieces of an answer's text. Other protocols are left to the AI SDK. */
 import type { ProviderName } from './model-id.ts';
 
 export type PieceKind = 'text' | 'reasoning';
 
 export interface Piece {
   readonly kind: PieceKind;
-  /** Consecutive pieces with the same place are joined to one. */
+  /** Consecutive pieces with the same place are joined. */
   readonly place: string;
   readonly text: string;
 }
 
 export interface DeltaFormat {
-  /** Returns the piece of an event that carries one and nothing else that matters. */
+  /** Returns the piece of an event that carries nothing else of importance; otherwise undefined. */
   read(event: Fields): Piece | undefined;
-  /** Returns the event with another text in place of the piece. */
+  /** Returns the event with the piece replaced by another text. */
   write(event: Fields, text: string): Fields;
 }
 
@@ -45,7 +43,7 @@ const chatCompletions: DeltaFormat = {
   },
 };
 
-/** Returns the one member that is not empty; undefined when none is or several are. */
+/** Returns the only member that is not empty; undefined when none or several are not. */
 function keyOfPiece(delta: Fields): string | undefined {
   let found: string | undefined;
   for (const key in delta) {

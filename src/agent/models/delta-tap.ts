@@ -1,7 +1,7 @@
 /**
- * Reads the event stream of an answer on its way to the AI SDK. Pieces of text are passed on as they come, and joined for
- * the SDK, whose layers of streams cost some hundred microseconds for each event: it gets a few for a whole answer.
- * Everything else passes unchanged, in its order.
+ * Reads the event stream of an answer on its way to the AI SDK. Pieces of text are reported as they arrive. For the SDK, whose
+ * layers of streams cost some hundred microseconds for each event, they are joined into a few events for the whole answer.
+ * Everything else passes unchanged and in order.
  */
 import type { DeltaFormat, Fields, Piece } from './delta-format.ts';
 
@@ -9,7 +9,7 @@ import type { DeltaFormat, Fields, Piece } from './delta-format.ts';
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
 /** A boundary that ends in a new piece begins at most this many characters before the piece. */
 const OVERLAP = 3;
-/** How much text is held back at most, so that code that counts the answer's length can still stop it. */
+/** The most text that is held back, so that code that counts the answer's length can still stop it. */
 const MAX_HELD_CHARS = 16 * 1024;
 /** The longest event that is read. A longer one passes unread. */
 const MAX_UNREAD_CHARS = 4 * 1024 * 1024;
@@ -27,10 +27,10 @@ export class DeltaTap {
   readonly #format: DeltaFormat;
   readonly #tell: (piece: Piece) => void;
   readonly #decoder = new TextDecoder();
-  /** The pieces that have arrived of an event that has not ended yet. */
+  /** The received pieces of an event that is not complete yet. */
   #unread: string[] = [];
   #unreadChars = 0;
-  /** The last characters of these pieces, in which a boundary may have begun. */
+  /** The last characters of these pieces; they may be the beginning of a boundary. */
   #tail = '';
   #held: Held | undefined;
 
@@ -106,7 +106,7 @@ export class DeltaTap {
   }
 }
 
-/** Returns the object that is the last line of an event; undefined when it is something else. */
+/** Returns the object in the last line of an event; undefined when that is no JSON object. */
 function dataOf(event: string, from: number): Fields | undefined {
   if (event.indexOf('\n', from) >= 0) return undefined;
   try {

@@ -1,4 +1,7 @@
-/** One question to a model: streams its text and resolves with its whole answer. No retries, no tools run here. */
+/**
+ * One question to a model: streams its text and resolves with its whole answer. It makes no retries
+ * and runs no tools.
+ */
 import type {
   LanguageModelV3Message,
   LanguageModelV3StreamPart,
@@ -47,7 +50,7 @@ export interface ModelAnswer {
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 }
 
-/** The most that an answer may have. A call whose answer has more fails with `model_answer_too_long`. */
+/** The limits of an answer. A call whose answer exceeds one fails with `model_answer_too_long`. */
 export interface AnswerLimits {
   /** The most characters of text, reasoning and arguments of calls together. */
   readonly chars: number;
@@ -60,7 +63,7 @@ export interface AnswerLimits {
   readonly bytes: number;
 }
 
-/** No useful answer has more. An endless answer is stopped here. */
+/** Above the size of every useful answer; they stop an endless one. */
 export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, bytes: 64 * 1024 * 1024 };
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
@@ -131,10 +134,10 @@ function declared(tools: readonly ToolDeclaration[]) {
   }));
 }
 
-/** Passes on every piece of an answer once: when it is tapped or when the SDK delivers it, whichever is first. */
+/** Passes on every piece of an answer once: at the tap or at the SDK, whichever delivers it first. */
 class DeltaDeduplicator {
   readonly #tell: Readonly<Record<PieceKind, (text: string) => void>>;
-  /** Characters that were passed on at once and that the SDK will deliver again. */
+  /** The number of characters that the tap has passed on and the SDK has not delivered yet. */
   readonly #ahead: Record<PieceKind, number> = { text: 0, reasoning: 0 };
 
   constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>) {
@@ -166,8 +169,8 @@ async function collect(
 ): Promise<ModelAnswer> {
   const blocks: Block[] = [];
   /**
-   * How many characters of a call's arguments were counted as they arrived, by the call's id. Some servers send them
-   * only with the whole call.
+   * How many characters of a call's arguments were counted as they arrived, by the call's id. Some servers send the arguments only
+   * with the whole call.
    */
   const inputChars = new Map<string, number>();
   const open = new Map<string, Block & { part: { type: 'text' | 'reasoning'; text: string } }>();
@@ -236,7 +239,7 @@ async function collect(
         const input = inputOf(part.input);
         countInput(sentId, Math.max(0, part.input.length - (inputChars.get(sentId) ?? 0)));
         add({
-          // Unreadable input is kept as text for the person; the model gets a message that names the error.
+          // Unreadable arguments are kept as text for the person; the model gets a message that names the error.
           part: { type: 'tool-call', callId, name, input: input === undefined ? part.input : input },
           provider: providerData(providerMetadata),
         });
@@ -279,7 +282,7 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** Returns the tokens that were used. Figures that a provider does not report count as none. */
+/** Returns the tokens that were used. A figure that the provider does not report counts as zero. */
 function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): TokenUsage {
   return {
     inputTokens: inputTokens.total ?? 0,
@@ -289,10 +292,7 @@ function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): TokenUsag
   };
 }
 
-/**
- * A timeout that every sign of life starts again: `onSilence` is called when `heard` was not called for `silenceMs`. It
- * starts when it is made and ends with `dispose`.
- */
+/** Calls `onSilence` when `heard` was not called for `silenceMs`. Runs from its construction to `dispose`. */
 class IdleTimeout implements Disposable {
   readonly #timer: NodeJS.Timeout;
 

@@ -19,11 +19,11 @@ export class ModelFailure extends Error {
 
 export interface AskedModel {
   readonly id: string;
-  /** Removed from every text of the provider that is repeated. */
+  /** Secrets that are removed from every quoted text of the provider. */
   readonly secrets: readonly string[];
 }
 
-/** A run does not wait longer than this before another attempt, even if the provider asks for more. */
+/** The longest pause before another attempt, even if the provider asks for more. */
 export const MAX_HINT_MS = 60_000;
 const REPEATED = 300;
 const CONTEXT_WORDS =
@@ -43,7 +43,7 @@ export function modelFailureOf(error: unknown, model: AskedModel): ModelFailure 
   return new ModelFailure('model_failed', 'The model’s server reported a failure.', undefined);
 }
 
-/** Recognises the error by its name: several copies of the SDK's classes are loaded, and none before the first prompt. */
+/** Recognises the error by its name: several copies of the SDK's classes may be loaded, and none is before the first prompt. */
 function isApiCallError(error: unknown): error is APICallError {
   return error instanceof Error && error.name === 'AI_APICallError';
 }
@@ -108,7 +108,7 @@ function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
-/** Returns the provider's own message, without the text that was sent to it. */
+/** Returns the provider's own message, without the text that it was sent. */
 function words({ message, responseBody = '' }: APICallError, secrets: readonly string[]): string {
   let text = message;
   try {
@@ -117,7 +117,7 @@ function words({ message, responseBody = '' }: APICallError, secrets: readonly s
     const own: unknown = { message: undefined, ...Object(inner) }.message;
     if (typeof own === 'string') text = own;
   } catch {
-    // not JSON: the message stands
+    // The body is not JSON, so the message of the error is used.
   }
   for (const secret of secrets) if (secret.length > 3) text = text.replaceAll(secret, '[secret]');
   return text.length > REPEATED ? `${text.slice(0, REPEATED)}…` : text;

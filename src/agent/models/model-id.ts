@@ -15,7 +15,7 @@ export interface ModelId {
   readonly name: string;
 }
 
-/** Reads `provider/model`. Throws `unknown_model`, which shows the form of a model id. */
+/** Parses `provider/model`. Throws `unknown_model`, which shows the form of a model id. */
 export function parseModelId(text: string): ModelId {
   const slash = text.indexOf('/');
   const provider = PROVIDERS.find((known) => known === text.slice(0, slash));

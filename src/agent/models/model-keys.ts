@@ -29,7 +29,7 @@ export class ModelKeys {
     return this.#store.get(modelKeyRecords, workspaceId, provider) !== undefined;
   }
 
-  /** Returns the key, which may only be used in a request to the provider, never in an answer. */
+  /** Returns the key. It may only be used in a request to the provider, never in an answer. */
   open(workspaceId: string, provider: KeyedProvider): string | undefined {
     return this.has(workspaceId, provider) ? this.#vault.open(workspaceId, nameOf(provider)) : undefined;
   }
@@ -55,7 +55,7 @@ export class ModelKeys {
   }
 }
 
-/** Returns a name that is never a datasource's: their slugs contain no colon. */
+/** Returns a name that no datasource can have, because their slugs contain no colon. */
 function nameOf(provider: KeyedProvider): string {
   return `model-key:${provider}`;
 }

@@ -8,8 +8,8 @@ const DEADLINE_MS = 60_000;
 const LIMITS: AnswerLimits = { chars: 64 * 1024, blocks: 100, bytes: 8 * 1024 * 1024 };
 
 /**
- * Asks a model for one word. Throws the errors of `Models.choose`; a model that does not answer, or has not ended after
- * `deadlineMs`, is a result. Rejects with the signal's reason when it aborts.
+ * Asks a model for one word. Resolves with the result, also when the model does not answer within `deadlineMs`. Throws the errors
+ * of `Models.choose`; rejects with the signal's reason when it aborts.
  */
 export async function testModel(
   models: Models,
@@ -35,7 +35,7 @@ export async function testModel(
       messages: [{ role: 'user', content: [{ type: 'text', text: 'Are you ready?' }] }],
       tools: [],
       maxOutputTokens: 64,
-      silenceMs: deadlineMs * 2, // the deadline comes first
+      silenceMs: deadlineMs * 2, // so long that the deadline passes first
       limits: LIMITS,
       signal: AbortSignal.any([signal, late]),
       onText: () => {},

@@ -1,22 +1,22 @@
 /**
- * Sends the requests of one question to a model's server, as a `fetch` for the AI SDK. Bytes come straight from the
- * connection: a stream of the platform's would cost more than all that is done with them.
+ * Sends the requests of one question to a model's server, as a `fetch` for the AI SDK. Bytes come straight from the connection,
+ * because a stream of the platform would cost more than all the work on them.
  */
 import type { Dispatcher } from 'undici';
 
 export interface ModelWireOptions {
   readonly dispatcher: Dispatcher;
-  /** Called with the bytes of every piece of an answer, before anything else is done with it. */
+  /** Called with the size of every received piece of an answer, before the piece is used. */
   readonly onBytes: (count: number) => void;
   /** The value of the header that carries the trace context. */
   readonly traceparent?: string | undefined;
-  /** Takes bytes of an event stream. Returns those that the SDK is to get. */
+  /** Takes bytes of an event stream. Returns the bytes for the SDK. */
   readonly tap: { push(bytes: Uint8Array): string; end(): string };
 }
 
 let shared: Promise<Dispatcher> | undefined;
 
-/** The HTTP agent for all servers that have an address. Callers have time limits of their own. */
+/** The HTTP agent for all servers with an address. Its callers set their own time limits. */
 export function sharedDispatcher(): Promise<Dispatcher> {
   shared ??= import('undici').then(
     ({ Agent }) => new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: 30_000 } }),
@@ -39,7 +39,7 @@ export function fetchThrough(options: ModelWireOptions): typeof fetch {
     });
 }
 
-/** The most bytes of an answer that is not an event stream: a refusal, in words. */
+/** The most bytes of a response that is not an event stream: an error message. */
 const MAX_PLAIN_BYTES = 1024 * 1024;
 const BODILESS = new Set([204, 205, 304]);
 
@@ -126,7 +126,10 @@ class WireRequest implements Dispatcher.DispatchHandlers {
     if (text !== '') this.#open()?.enqueue(Buffer.from(text));
   }
 
-  /** Gives the SDK the answer with its first bytes: its streams take memory, and most of an answer does not need them. */
+  /**
+   * Gives the SDK the response with its first bytes and not before: its streams take memory, and most of an answer does not need
+   * them.
+   */
   #open(): ReadableStreamDefaultController<Uint8Array> | undefined {
     if (this.#body !== undefined || this.#head === undefined) return this.#body;
     const stream = new ReadableStream<Uint8Array>({
@@ -153,7 +156,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   }
 }
 
-/** Returns the headers with each byte of a value as one character, as `fetch` does (RFC 9110, section 5.5). */
+/** Returns the headers, with each byte of a value as one character, as `fetch` does (RFC 9110, section 5.5). */
 function headersOf(raw: readonly Buffer[]): Headers {
   const headers = new Headers();
   for (let i = 0; i + 1 < raw.length; i += 2) {

@@ -1,4 +1,4 @@
-/** Which models a workspace can use: from the server's settings, from keys of its own, from a file on disk. */
+/** The models that a workspace can use: from the server's settings, from the workspace's own keys, or from a file on disk. */
 import type { Dispatcher } from 'undici';
 import { AppError } from '#src/core/errors.ts';
 import type { Secret } from '#src/core/secret.ts';
@@ -33,12 +33,9 @@ export interface ModelSettings {
 export interface LocalModel {
   /** The model's name after `local/`. */
   readonly name: string;
-  /** Returns advice for making the model usable; undefined when it is usable. */
+  /** Returns advice on making the model usable; undefined when it is usable. */
   lacks(): string | undefined;
-  /**
-   * Resolves once the model can be asked; starts the processes that it needs. Rejects with a line that gives the reason when it
-   * cannot.
-   */
+  /** Resolves once the model can be asked; starts the processes that it needs. Rejects with a one-line reason. */
   connect(): Promise<{ readonly apiKey: string; readonly dispatcher: Dispatcher }>;
 }
 
@@ -83,7 +80,7 @@ export class Models {
     this.#options = options;
   }
 
-  /** Returns the model of a conversation that names none; null when there is none. */
+  /** Returns the model for conversations that name none; null when there is none. */
   get defaultModel(): string | null {
     const { settings, local } = this.#options;
     return settings.defaultModel ?? (local === undefined ? null : `local/${local.name}`);

@@ -9,7 +9,7 @@ export interface ModelTarget {
   readonly name: string;
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
-  /** The dispatcher of the connections to its server; the shared one when absent. */
+  /** The dispatcher of the connections to the model's server; absent: the shared one. */
   readonly dispatcher?: Dispatcher;
 }
 
@@ -22,7 +22,7 @@ export const PROVIDER_OPTIONS: SharedV3ProviderOptions = {
 type Send = typeof fetch;
 
 const MAX_MODELS = 100;
-/** The sender of a call's requests, by the signal that the call was given: a model serves many calls at once. */
+/** The sender of a call's requests, by the call's signal, because one model serves many calls at once. */
 const sends = new WeakMap<AbortSignal, Send>();
 /** Language models by their target, kept because making one takes more time and memory than a call. */
 const models = new Map<string, Promise<LanguageModelV3>>();

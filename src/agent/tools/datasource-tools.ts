@@ -36,11 +36,11 @@ export interface DescribeRequest extends TracedRequest {
 export interface QueryAnswer {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: readonly (readonly string[])[];
-  /** Whether rows were left out: there were more than `maxRows`, or more than are read for one result. */
+  /** Whether rows were left out, because there were more than `maxRows` or more than one result may have. */
   readonly isCut: boolean;
 }
 
-/** Why a datasource gave nothing, in words that may leave the machine. */
+/** Why a datasource gave nothing, in words that a provider may see. */
 export interface Refused {
   readonly refused: string;
 }
@@ -53,15 +53,15 @@ export interface QueryRequest extends TracedRequest {
 }
 
 /**
- * Operations of agents on datasources, with the rights of the caller whose prompt it is. Each throws `not_found` for a
- * datasource that the caller may not read; when `signal` aborts, they stop their work.
+ * The datasources for agents, with the rights of the user whose prompt the agent answers. Each operation throws `not_found` for a
+ * datasource that the user may not read, and stops when `signal` aborts.
  */
 export interface DatasourceQueries {
-  /** Returns those of `slugs` that the caller may read. */
+  /** Returns the slugs that the caller may read. */
   list(caller: Principal, slugs: readonly string[]): Promise<readonly DatasourceSummary[]>;
-  /** Tables and columns, at most some minutes old; read again with `refresh`. */
+  /** Resolves with tables and columns, at most some minutes old; `refresh` reads them again. */
   describe(caller: Principal, slug: string, request: DescribeRequest): Promise<Described | Refused>;
-  /** Returns whether there is this datasource and the user may not read it, by their role and grants as they are now. */
+  /** Returns whether the datasource exists and the user's present role and grants do not permit reading it. */
   isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean;
   /** Reads only, where the database can enforce it. */
   query(caller: Principal, slug: string, request: QueryRequest): Promise<QueryAnswer | Refused>;
@@ -70,9 +70,9 @@ export interface DatasourceQueries {
 /** The datasources that a tool call may use. */
 export interface UsableDatasources {
   readonly caller: Principal;
-  /** Resolves with the slugs that may be used, whether or not the caller may read them now. */
+  /** Resolves with the slugs that may be used, whether or not the caller can read them now. */
   slugs(): Promise<readonly string[]>;
-  /** Returns why this datasource may not be used, for the model; undefined when it may. */
+  /** Returns for the model why this datasource may not be used; undefined when it may. */
   refusal(slug: string): string | undefined;
 }
 
@@ -157,7 +157,7 @@ export function datasourceTools<Call extends ToolCall>({
         if (refused !== undefined) return failed(refused);
         const { signal, trace } = call;
         const request = { sql, maxRows, shorten: valueText, signal, trace };
-        // A database may take its time to stop; the conversation does not wait for it.
+        // A database may be slow to stop; the conversation does not wait for it.
         const answer = await untilAborted(queries.query(caller, asked, request), signal);
         if ('refused' in answer) return failed(answer.refused);
         return completed(rowsText(answer, maxRows), rowsData(answer));

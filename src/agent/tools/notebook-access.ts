@@ -11,6 +11,8 @@ export interface NotebookCell {
   readonly cellId: string;
   readonly name: string;
   readonly code: string;
+  /** Names this state of its code, name and settings, for tools whose edits say which state they replace. */
+  readonly version?: number;
   readonly status: string;
   readonly output: NotebookOutput | null;
   readonly console: readonly NotebookOutput[];
@@ -40,9 +42,9 @@ export interface PromptCall extends ToolCall {
 }
 
 export interface CellsResult {
-  /** The run that records the execution, when it has one of its own. */
+  /** The run that records the execution, if it has its own run. */
   readonly runId?: string;
-  /** Whether the cells still run: the call has taken as long as it may, and the run goes on. */
+  /** Whether the cells still run: the time limit of the call is over, but the run continues. */
   readonly isRunning?: boolean;
   readonly failure: { readonly code: string; readonly message: string } | null;
   /** The cells that ran or were to run, in their order. */
@@ -55,14 +57,14 @@ export interface CellsResult {
 }
 
 /**
- * Open notebooks, by the ids of their sessions. All throw `AppError`: `not_found`, and refusals of the session's state.
- * Work waits a while for a kernel that is starting or busy; when its signal aborts, it is interrupted, and the promise
- * settles once the kernel has stopped.
+ * Open notebooks, by the ids of their sessions. All methods throw `AppError`: `not_found`, and refusals of the session's state.
+ * Work waits a while for a kernel that is starting or busy. When its signal aborts, work is interrupted, and its promise settles
+ * once the kernel has stopped.
  */
 export interface Notebooks {
   /**
-   * Wakes a session that sleeps, when it is in this environment, and waits up to 30 s for its kernel, so that an agent can be
-   * bound to it. Returns undefined when there is nothing to wait for: `checkBinding` decides whether the agent can be bound.
+   * Wakes the session if it sleeps in this environment, and waits up to 30 s for its kernel, so that an agent can be bound to it.
+   * Returns undefined when there is nothing to wait for. Whether the agent can be bound is decided by `checkBinding`.
    */
   prepareBinding(
     workspaceId: WorkspaceId,
@@ -71,8 +73,8 @@ export interface Notebooks {
     signalOf: () => AbortSignal,
   ): Promise<void> | undefined;
   /**
-   * Parses a large notebook that is not in memory, in slices, so that the synchronous methods need no time for it. Returns undefined when
-   * there is nothing to wait for.
+   * Parses a large notebook in slices if it is not in memory, so that the synchronous methods are fast afterwards. Returns
+   * undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined;
   /** Returns whether the session takes edits. */
@@ -86,14 +88,19 @@ export interface Notebooks {
     workspaceId: WorkspaceId,
     sessionId: string,
     code: string,
-    call: PromptCall,
+    call: NotebookCall,
   ): Promise<PythonResult>;
   runCells(
     workspaceId: WorkspaceId,
     sessionId: string,
     cellIds: readonly string[],
-    call: PromptCall,
+    call: NotebookCall,
   ): Promise<CellsResult>;
+}
+
+/** A tool call on a notebook, and the user whose prompt it answers. */
+interface NotebookCall extends PromptCall {
+  readonly by: string;
 }
 
 /** One open notebook, as one tool call uses it. Each method rejects with the refusal of the notebook's session. */

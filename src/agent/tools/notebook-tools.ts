@@ -22,11 +22,11 @@ import {
 export interface NotebookToolsOptions<Call extends ToolCall> {
   /** Returns the notebook that a call is about. */
   readonly notebookOf: (call: Call) => OpenNotebook;
-  /** Whether the model may edit the notebook and run code of its own; otherwise it can only run cells. */
+  /** Whether the model may edit the notebook and run new code; otherwise it can only run cells. */
   readonly isEditable: boolean;
-  /** Further members of the input of every tool, such as the one that names the notebook. */
+  /** Further input members of every tool, such as the notebook's id. */
   readonly target?: TProperties;
-  /** Further members of the input of the tools that run code, such as how long it may take. */
+  /** Further input members of the tools that run code, such as a time limit. */
   readonly limits?: TProperties;
 }
 
@@ -36,7 +36,7 @@ const LISTED_CODE = 800;
 const LISTED_OUTPUT = 400;
 const READ_OUTPUT = 4_000;
 
-/** Returns tools that read and run a notebook, and change it through code mode. */
+/** Returns the tools that read and run a notebook, and change it through code mode. */
 export function notebookTools<Call extends ToolCall>({
   notebookOf,
   isEditable,
@@ -170,7 +170,7 @@ function pythonOutcome({
   };
 }
 
-/** Returns the outcome of cells that ran: their outputs, and how their execution ended. */
+/** Returns the outcome of a run of cells: their outputs, and how the run ended. */
 export async function cellsOutcome({
   failure,
   cells,
@@ -221,7 +221,7 @@ async function cellsText(
   return (await mapInSlices(cells, (cell) => cellText(cell, codeLimit, outputLimit))).join('\n\n');
 }
 
-/** Maps the elements, and lets others use the event loop in between: the HTML of one cell takes some milliseconds. */
+/** Maps the elements in slices: the HTML of one cell takes some milliseconds, and others must get the event loop in between. */
 function mapInSlices<T, R>(elements: readonly T[], map: (element: T) => R): Promise<R[]> {
   return inSlices(
     (function* () {
@@ -236,7 +236,9 @@ function mapInSlices<T, R>(elements: readonly T[], map: (element: T) => R): Prom
 }
 
 function cellText(cell: NotebookCell, codeLimit: number, outputLimit: number): string {
-  const title = `## ${cell.cellId}${cell.name === '' ? '' : ` (${cell.name})`}: ${cell.status}`;
+  const { cellId, name, status } = cell;
+  const version = shownVersion(cell, codeLimit);
+  const title = `## ${cellId}${name === '' ? '' : ` (${name})`}: ${status}${version === undefined ? '' : `, version ${version}`}`;
   return [
     title,
     '```python',
@@ -252,10 +254,12 @@ function cellText(cell: NotebookCell, codeLimit: number, outputLimit: number): s
 /** Returns a cell as data, with the same limits as its text. */
 function cellData(cell: NotebookCell, codeLimit: number, outputLimit: number) {
   const { cellId, name, status, code, output, console } = cell;
+  const version = shownVersion(cell, codeLimit);
   return {
     cellId,
     name,
     status,
+    ...(version === undefined ? {} : { version }),
     code: cut(code, codeLimit),
     printed: cut(printedText(console), outputLimit),
     result: cut(outputsText([output]).text, outputLimit),
@@ -263,7 +267,12 @@ function cellData(cell: NotebookCell, codeLimit: number, outputLimit: number) {
   };
 }
 
-/** Returns the last table among the outputs, as data; nothing when there is none. */
+/** Returns the version of a cell whose whole code is shown: a model that has read a part of it may not replace the rest. */
+function shownVersion({ code, version }: NotebookCell, codeLimit: number): number | undefined {
+  return code.length > codeLimit ? undefined : version;
+}
+
+/** Returns the last table among the outputs as data; undefined when there is none. */
 function tableOf(outputs: readonly NotebookOutput[]) {
   const table = outputs.findLast((output) => output.table !== undefined)?.table;
   return table === undefined ? {} : { table };

@@ -5,7 +5,7 @@ import { htmlText } from '#src/outputs/html-text.ts';
 import { representationFor, type ShownValue } from '#src/outputs/representation.ts';
 import type { ToolImage } from './tool.ts';
 
-/** Loads the HTML parser with the first HTML: it is thirty files, which a start need not wait for. */
+/** Loads the HTML parser for the first HTML: it has thirty files, which the start need not wait for. */
 const require = createRequire(import.meta.url);
 
 export interface ShownOutput {
@@ -13,9 +13,9 @@ export interface ShownOutput {
   readonly images: readonly ToolImage[];
 }
 
-/** How much of an output's HTML is read. Parsing as much as this blocks the event loop for some ten milliseconds. */
+/** The most HTML of an output that is read. Parsing this much blocks the event loop for some ten milliseconds. */
 export const MAX_HTML_CHARS = 256 * 1024;
-/** The most characters into which a table is converted. A model gets fewer of them. */
+/** The most characters of a table that is converted; a model gets fewer. */
 const MAX_TABLE_CHARS = 64 * 1024;
 const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
 /** The pictures that models see. */
@@ -28,7 +28,7 @@ const HTML = new Set(['text/html', 'text/markdown', 'application/vnd.marimo+trac
 
 /** Returns the text of an output, and the pictures in it. */
 export function shownOutput(value: ShownValue): ShownOutput {
-  // The server's text has no pictures, so HTML that has some is read.
+  // The server's text has no pictures, so HTML with pictures is read instead.
   const { text, ...rest } = value;
   const shown = representationFor(hasPictures(value) ? rest : value, 'model');
   if (shown.kind === 'table') return plain(tableText(gridOf(shown.table)));

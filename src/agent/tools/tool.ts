@@ -1,4 +1,4 @@
-/** The tools of a model: names with a schema each. Wrong input and failures are results that the model reads. */
+/** The tools of a model, each with a name and a schema. Wrong input and failures are results that the model reads. */
 import type { Static, TObject } from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
@@ -16,7 +16,7 @@ export interface ToolOutcome {
   readonly images?: readonly ToolImage[];
   /** The cells that the call created, changed or deleted, or was asked to run. */
   readonly touchedCells?: readonly string[];
-  /** The same as data, for clients that show a model nothing else. A refusal has none. */
+  /** The same outcome as data, for clients that give a model nothing else. A refusal has none. */
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
@@ -28,7 +28,7 @@ export interface ToolCall {
   readonly trace: TraceContext | undefined;
 }
 
-/** A tool; `Call` is what it needs to know of each call. */
+/** A tool; `Call` is the data that it needs of each call. */
 export interface Tool<Call extends ToolCall = ToolCall> {
   readonly name: string;
   readonly description: string;
@@ -73,7 +73,7 @@ export function defineTool<Schema extends TObject, Call extends ToolCall>(
         return call.signal.aborted ? { ...outcome, status: 'cancelled' } : outcome;
       } catch (error) {
         if (call.signal.aborted) return cancelled();
-        // The model reads refusals; any other error is a bug, whose text the model must not get.
+        // The model reads refusals. Any other error is a bug, and its text must not reach the model.
         if (error instanceof AppError) return failed(`${error.code}: ${error.message}`);
         throw error;
       }

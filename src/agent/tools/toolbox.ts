@@ -41,7 +41,7 @@ export class Toolbox<Call extends ToolCall = ToolCall> {
 
   #inLine<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#line.then(work);
-    this.#line = turn.catch(() => {}); // the caller of `#inLine` handles the error; the next call must run all the same
+    this.#line = turn.catch(() => {}); // the caller of `#inLine` handles the error; the next call must run despite it
     return turn;
   }
 }

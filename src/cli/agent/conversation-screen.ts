@@ -44,12 +44,12 @@ export class ConversationScreen {
     } else if (event.type === 'tool-call') {
       const { callId, name, input } = event.data;
       this.#names.set(callId, name);
-      this.#note(`▸ ${name} ${oneLine(JSON.stringify(input) ?? '')}`);
+      this.note(`▸ ${name} ${oneLine(JSON.stringify(input) ?? '')}`);
     } else if (event.type === 'tool-result' && event.data.status !== 'completed') {
       const { callId, output, status } = event.data;
-      this.#note(`  ${this.#names.get(callId) ?? callId} ${status}: ${oneLine(String(output))}`);
+      this.note(`  ${this.#names.get(callId) ?? callId} ${status}: ${oneLine(String(output))}`);
     } else if (event.type === 'session.status' && event.data.reason !== undefined) {
-      this.#note(`  waiting for the model: ${event.data.reason}`);
+      this.note(`  waiting for the model: ${event.data.reason}`);
     }
   }
 
@@ -73,7 +73,8 @@ export class ConversationScreen {
     this.#isInLine = !clean.endsWith('\n');
   }
 
-  #note(text: string): void {
+  /** Shows a line about the work, which is not part of the answer. */
+  note(text: string): void {
     this.#endLine();
     this.#terminal.err(`${this.#style.dim(text)}\n`);
   }

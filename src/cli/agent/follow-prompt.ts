@@ -2,7 +2,8 @@ import type { Client } from '#src/client/client.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure } from '../exit-code.ts';
-import { isOver } from '../run/follow-run.ts';
+import { isOver, namingRun } from '../run/follow-run.ts';
+import type { ServerReturn } from '../run/server-return.ts';
 
 /** A prompt to submit, and where its events go. */
 export interface FollowedPrompt {
@@ -10,25 +11,50 @@ export interface FollowedPrompt {
   readonly sessionId: string;
   /** Submits the prompt and returns its run. Called once the stream is open, so that no event is missed. */
   readonly submit: () => Promise<string>;
-  /** Called with every event of the run, and with status events of the session while the run lasts. */
+  /**
+   * Called with every event of the run, and with status events of the session while the run lasts. A server that was restarted sends
+   * the entries of the run again, which are left out.
+   */
   readonly take: (event: AgentStreamEvent) => void;
+  /** Waits for a server that stops while the prompt is followed. */
+  readonly server: ServerReturn;
   readonly signal: AbortSignal;
 }
 
-/** Submits a prompt and follows it until its run has ended. Returns the run. */
+/**
+ * Submits a prompt and follows it until its run has ended. Returns the run. If the server stops, waits for its return; when it does not
+ * return, the failure names the run.
+ */
 export async function followPrompt(options: FollowedPrompt): Promise<Run> {
-  const { client, sessionId, submit, take, signal } = options;
+  const { client, sessionId, submit, take, server, signal } = options;
   let runId: string | undefined;
-  for await (const event of client.agentSessions.follow(sessionId, { signal })) {
-    if (event.type === 'session.replayed') {
-      if (runId === undefined) runId = await submit();
-      // If the run ended while the connection was lost, the stream does not repeat its end.
-      else if (isOver(await client.runs.get(runId, { signal }))) break;
-    } else if (runId !== undefined && (event.runId === runId || event.type === 'session.status')) {
-      take(event);
-      if (event.type === 'run-status' && event.data.status !== 'running') break;
+  const entries = new Set<string>();
+  const isNew = (event: AgentStreamEvent) => {
+    if (event.type !== 'agent-entry') return true;
+    const isKnown = entries.has(event.data.id);
+    entries.add(event.data.id);
+    return !isKnown;
+  };
+  const read = (id: string) => server.attempt(() => client.runs.get(id, { signal }), signal);
+  const follow = async () => {
+    const onUnreachable = () => server.away();
+    for await (const event of client.agentSessions.follow(sessionId, { signal, onUnreachable })) {
+      server.back();
+      if (event.type === 'session.replayed') {
+        if (runId === undefined) runId = await submit();
+        // If the run ended while the connection was lost, the stream does not repeat its end.
+        else if (isOver(await read(runId))) break;
+      } else if (runId !== undefined && (event.runId === runId || event.type === 'session.status')) {
+        if (isNew(event)) take(event);
+        if (event.type === 'run-status' && event.data.status !== 'running') break;
+      }
     }
+    if (runId === undefined) throw new CommandFailure(`The conversation ${sessionId} is closed.`);
+    return await read(runId);
+  };
+  try {
+    return await server.through(follow);
+  } catch (error) {
+    throw namingRun(error, runId);
   }
-  if (runId === undefined) throw new CommandFailure(`The conversation ${sessionId} is closed.`);
-  return client.runs.get(runId, { signal });
 }

@@ -38,10 +38,10 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
     .command('list', { isDefault: true })
     .description('list the live actors of the workspace')
     .option('--kind <kind>', 'only of this kind: environment, notebook-session, agent-session or run')
-    .option('--state <path>', 'only in this state or one within it, such as live.busy')
+    .option('--state <path>', 'only actors in this state or in a state within it, such as live.busy')
     .option(
       '--find <text>',
-      'only those whose id, or that of an actor they have to do with, contains the text',
+      'only actors whose id contains the text, or whose related actors have such an id',
     )
     .option('--ended', 'also those that ended lately')
     .option('--limit <count>', 'at most this many', positive, DEFAULT_LIMIT)
@@ -94,7 +94,7 @@ interface ListOptions extends Omit<ActorFilters, 'q'> {
   readonly limit: number;
 }
 
-/** Resolves with the first actors of the list, and with how many workers did not answer for a page of it. */
+/** Resolves with the first actors of the list, and with the number of workers that did not answer for one of its pages. */
 async function firstActors(
   client: Pick<Client, 'actors'>,
   filters: ActorFilters,
@@ -115,7 +115,7 @@ async function firstActors(
 function positive(text: string): number {
   const count = Number(text);
   if (!Number.isSafeInteger(count) || count < 1)
-    throw new InvalidArgumentError('It must be a number from 1 on.');
+    throw new InvalidArgumentError('It must be a number of at least 1.');
   return count;
 }
 

@@ -1,4 +1,5 @@
 import type { Client } from '#src/client/client.ts';
+import { newKey } from '#src/client/connection.ts';
 import type { AgentSessionSummary } from '#src/wire/agent.ts';
 import { ConversationScreen, conversationText } from '../agent/conversation-screen.ts';
 import { followPrompt } from '../agent/follow-prompt.ts';
@@ -8,6 +9,7 @@ import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
 import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
+import { ServerReturn } from '../run/server-return.ts';
 import { timeoutOption } from '../run/timeout-option.ts';
 import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
 
@@ -211,17 +213,22 @@ async function ask(
 ): Promise<ExitCode> {
   using interruption = new Interruption(input);
   const screen = new ConversationScreen(terminal);
+  const server = new ServerReturn({ say: (line) => (json ? undefined : screen.note(line)) });
+  const { leave: signal } = interruption;
+  const idempotencyKey = newKey(); // if the server stops and its answer is lost, repeating the prompt must not make a second run
   const run = await followPrompt({
     client,
     sessionId,
-    signal: interruption.leave,
+    server,
+    signal,
     submit: async () => {
       interruption.stop.throwIfAborted();
-      const { leave: signal } = interruption;
-      const { runId } = await client.agentSessions.prompt(sessionId, text, { timeoutS, signal });
+      const options = { timeoutS, signal, idempotencyKey };
+      const sent = () => client.agentSessions.prompt(sessionId, text, options);
+      const { runId } = await server.attempt(sent, signal);
       interruption.instead = () => {
         terminal.err('\ncancelling; press Ctrl-C again to leave at once\n');
-        client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // the run may have ended
+        client.runs.cancel(runId, { signal }).catch(() => {}); // the run may have ended
       };
       if (interruption.stop.aborted) interruption.instead(); // Ctrl-C was pressed during the submission
       return runId;

@@ -33,7 +33,10 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
     .command('audit')
     .description('who did what in the workspace; for its owners')
     .option('--user <id>', 'only actions of this user')
-    .option('--action <prefix>', 'only actions that begin so, such as member or datasource.query')
+    .option(
+      '--action <prefix>',
+      'only actions whose name begins with this, such as member or datasource.query',
+    )
     .option('--target <id>', 'only actions on this id or slug')
     .option('--since <time>', 'only actions after this time, such as 2026-01-31T12:00:00Z')
     .option('--newest', 'the newest first')
@@ -70,10 +73,7 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
 
 const ASK_EVERY_MS = 1_000;
 
-/**
- * Yields the entries that are added, for ever; with `createdAfter` those since then as well. While the server restarts, it is asked
- * again.
- */
+/** Yields new entries for ever; with `createdAfter`, also those since that time. Asks again while the server restarts. */
 async function* addedEntries(
   client: Pick<Client, 'audit'>,
   filters: AuditFilters,
@@ -87,7 +87,7 @@ async function* addedEntries(
       throw error;
     });
     yield* page?.items ?? [];
-    // A cursor is the id of an entry; a page that needed a long search may have none.
+    // A cursor is the id of an entry; a page that needed a long search may be empty.
     after = page?.nextCursor ?? page?.items.at(-1)?.id ?? after;
     if (page?.nextCursor == null) await pause(ASK_EVERY_MS);
   }

@@ -13,7 +13,10 @@ interface RepairFlags {
   readonly from?: string;
 }
 
-/** `troupe backup`, `troupe restore`, `troupe verify`, `troupe migrate` and `troupe compact`: they work on the data directory, on the server's machine. */
+/**
+ * `troupe backup`, `troupe restore`, `troupe verify`, `troupe migrate` and `troupe compact`. They work on the data directory, so
+ * they run on the server's machine.
+ */
 export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const dataDirOf = () => loadConfig(env, { cwd }).config.dataDir;
   // Imported on demand, because they load the store, which no other command needs.
@@ -23,7 +26,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .description(
       'back up the store and the files of workspaces, also while the server runs; the keyring is not in it and is backed up apart',
     )
-    .argument('<directory>', 'where the backup is to be; it must not exist')
+    .argument('<directory>', 'the folder to make for the backup; it must not exist yet')
     .option('--compact', 'leave out the free pages of the store: the backup is smaller, and takes longer')
     .action(async (directory: string, options: { compact?: true }, command) => {
       process.umask(0o077);

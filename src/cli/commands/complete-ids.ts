@@ -7,7 +7,7 @@ const NEWEST = { limit: 100, order: 'desc' } as const;
 
 type ListIds = (client: Client, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** By the name of an argument: lists the ids that it can be, the newest first. */
+/** Lists the possible ids for an argument, by the argument's name, the newest first. */
 export const ID_KINDS: Readonly<Record<string, ListIds>> = {
   notebook: async (client, signal) =>
     (await client.notebooks.list({ ...NEWEST, signal })).items.map(({ id }) => id),
@@ -25,7 +25,7 @@ export const ID_KINDS: Readonly<Record<string, ListIds>> = {
     (await client.agentSessions.list({ ...NEWEST, signal })).items.map(({ sessionId }) => sessionId),
 };
 
-/** Shells expand completions, commands in them included, so only harmless ids are printed. */
+/** Shells expand completions, including commands in them, so only harmless ids are printed. */
 const PLAIN_ID = /^\w[\w.-]*$/;
 
 /** The command that the completion scripts call. */

@@ -51,7 +51,7 @@ export const debug: CommandGroup = (program, context) => {
   examples(bundle, ['troupe debug bundle', 'troupe debug bundle -o report.json']);
 };
 
-/** Collects everything. A part that cannot be read is replaced by the reason. */
+/** Collects everything. The reason of a failure replaces a part that cannot be read. */
 async function collect(context: CliContext, connect: () => Client, workspaceId: string | undefined) {
   const { env, cwd } = context;
   const part = async <T>(read: () => T | Promise<T>): Promise<T | { readonly unavailable: string }> => {
@@ -81,7 +81,7 @@ async function collect(context: CliContext, connect: () => Client, workspaceId: 
   };
 }
 
-/** Returns the first actors of the workspace, also those that ended lately. */
+/** Returns the first actors of the workspace, including those that ended lately. */
 async function actorsOf(client: Client): Promise<Actor[]> {
   const actors: Actor[] = [];
   for await (const actor of client.eachActor({ ended: true, limit: 100 })) {
@@ -95,11 +95,11 @@ function lineOf(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    return line; // a line that is not JSON is shown as it is
+    return line; // a line that is not JSON is shown unchanged
   }
 }
 
-/** Returns every secret that is known here, so that it is hidden wherever it may have got to. */
+/** Returns every secret that is known here, so that it can be hidden wherever it occurs. */
 function secretsOf(env: CliContext['env'], cwd: string): readonly Secret[] {
   const secrets: Secret[] = [];
   try {
@@ -107,7 +107,7 @@ function secretsOf(env: CliContext['env'], cwd: string): readonly Secret[] {
     for (const value of Object.values(config)) if (value instanceof Secret) secrets.push(value);
     secrets.push(resolveAccess({ env, cwd, needsWorkspace: false }).accessToken);
   } catch {
-    // Without settings or credentials there is nothing of theirs to hide.
+    // Without settings or credentials there are no further secrets to hide.
   }
   return secrets;
 }

@@ -77,7 +77,7 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
     .description('store files and folders under the paths that they have here')
     .argument(
       '<path...>',
-      'files and folders below this directory, or others with their place: ../x.csv=x.csv',
+      'files and folders below this directory; others with their path in the workspace, such as ../x.csv=x.csv',
     )
     .option('--as <path>', 'place in the workspace of a single file or folder')
     .action(async (paths: readonly string[], options: { as?: string }, command) => {

@@ -5,7 +5,7 @@ import { examples } from '../examples.ts';
 import { SNIPPETS } from '../snippets.ts';
 import { styleOf } from '../style.ts';
 
-/** `troupe init`: a first program for this server, to standard output, so that it can be written to a file. */
+/** `troupe init`: prints a first program for this server, to be redirected into a file. */
 export const init: CommandGroup = (program, { terminal, env, cwd }) => {
   const command = program
     .command('init')

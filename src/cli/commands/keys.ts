@@ -49,7 +49,7 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
     .command('delete')
     .description('delete a key that seals nothing any more; backups that need it cannot be opened afterwards')
     .argument('<key>', 'id of the key')
-    .requiredOption('--yes', 'confirm that it is to be deleted')
+    .requiredOption('--yes', 'confirm the deletion')
     .action(async (id: string, _, command) => {
       await connect(command).keys.delete(id);
       if (wantsJson(command)) printJson(terminal, { id, deleted: true });

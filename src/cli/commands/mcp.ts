@@ -4,7 +4,7 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { McpBridge } from '../mcp-bridge.ts';
 
-/** How long answers are waited for after the end of the input. */
+/** How long to wait for answers after the end of the input. */
 const GRACE_MS = 2_000;
 
 /** `troupe mcp`: the server's tools for programs that start an MCP server as a process. */
@@ -25,7 +25,7 @@ export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
         const carried = bridge.carry(line).finally(() => open.delete(carried));
         open.add(carried);
       }
-      // A program that has left gets nothing more, but one that has only closed its input still reads the answers.
+      // A program that has exited reads no answers, but one that has only closed its input does.
       const answered = Promise.all(open);
       await Promise.race([answered, pause(GRACE_MS, undefined, { ref: false })]);
       bridge.end();

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { Client } from '#src/client/client.ts';
 import type { NotebookSecret } from '#src/wire/notebook.ts';
 import type { CliContext } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
-import { notebookOfFile } from '../run/push-notebook.ts';
+import { checkDatasources } from '../run/notebook-datasources.ts';
+import { idOfNotebook, syncContextOf } from '../run/notebook-sync.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const NAMED_TEXTS: readonly Column<readonly [string, string]>[] = [
@@ -18,14 +18,16 @@ const SECRETS: readonly Column<NotebookSecret>[] = [
   { title: 'set at', of: ({ updatedAt }) => updatedAt },
 ];
 
-const NOTEBOOK = 'id of the notebook, or the file with its title';
+const SLUGS: readonly Column<string>[] = [{ title: 'slug', of: (slug) => slug }];
 
-/** Named texts of a notebook, and the words in which the commands speak of them. */
+export const NOTEBOOK = 'id of the notebook, or the file that belongs to it';
+
+/** Named texts of a notebook, and the command line's words for them. */
 interface NamedTexts {
   /** The member of the notebook. */
   readonly member: 'variables' | 'metadata';
   readonly description: string;
-  /** The form of one of them, such as `key=value`. */
+  /** The form of one text, such as `key=value`. */
   readonly form: string;
   readonly pairOf: (text: string) => readonly [name: string, value: string];
   readonly setting: string;
@@ -55,12 +57,14 @@ export const metadata = (parent: Command, context: CliContext): void =>
     examples: { set: 'project=sales ticket=7', deleted: 'ticket' },
   });
 
-/** Adds the commands that list, set and delete them. */
+/** Adds the commands that list, set and delete named texts of a notebook. */
 function addNamedTexts(
   parent: Command,
-  { terminal, cwd, connect, wantsJson }: CliContext,
+  context: CliContext,
   { member, description, form, pairOf, setting, examples: rest }: NamedTexts,
 ): void {
+  const { terminal, connect, wantsJson } = context;
+  const idOf = (name: string, command: Command) => idOfNotebook(syncContextOf(context, command), name);
   const group = parent.command(member).description(description);
   const list = group
     .command('list')
@@ -68,7 +72,7 @@ function addNamedTexts(
     .argument('<notebook>', NOTEBOOK)
     .action(async (name: string, _, command) => {
       const client = connect(command);
-      const { [member]: found = {} } = await client.notebooks.get(await idOf(client, name, cwd));
+      const { [member]: found = {} } = await client.notebooks.get(await idOf(name, command));
       if (wantsJson(command)) printJson(terminal, found);
       else printList(terminal, Object.entries(found), NAMED_TEXTS, false);
     });
@@ -80,7 +84,7 @@ function addNamedTexts(
     changed: (before: Readonly<Record<string, string>>) => Record<string, string>,
   ) => {
     const client = connect(command);
-    const before = await client.notebooks.get(await idOf(client, name, cwd));
+    const before = await client.notebooks.get(await idOf(name, command));
     const { id, [member]: after = {} } = await client.notebooks.update(before.id, {
       expectedUpdatedAt: before.updatedAt,
       [member]: changed(before[member] ?? {}),
@@ -122,8 +126,68 @@ function metadataPairOf(text: string): [key: string, value: string] {
   return [key, value];
 }
 
+/** `troupe notebooks datasources`: the databases that a notebook may use. */
+export function datasources(parent: Command, context: CliContext): void {
+  const { terminal, connect, wantsJson } = context;
+  const idOf = (name: string, command: Command) => idOfNotebook(syncContextOf(context, command), name);
+  const group = parent
+    .command('datasources')
+    .description('datasources that a notebook may use, by their slugs');
+  const list = group
+    .command('list')
+    .description('list the datasources of the notebook')
+    .argument('<notebook>', NOTEBOOK)
+    .action(async (name: string, _, command) => {
+      const { datasourceSlugs } = await connect(command).notebooks.get(await idOf(name, command));
+      printList(terminal, datasourceSlugs, SLUGS, wantsJson(command));
+    });
+  examples(list, ['troupe notebooks datasources list report.py']);
+
+  const change = async (
+    command: Command,
+    name: string,
+    changed: (before: readonly string[]) => readonly string[],
+  ) => {
+    const client = connect(command);
+    const before = await client.notebooks.get(await idOf(name, command));
+    const { id, datasourceSlugs } = await client.notebooks.update(before.id, {
+      expectedUpdatedAt: before.updatedAt,
+      datasourceSlugs: changed(before.datasourceSlugs),
+    });
+    if (wantsJson(command)) printJson(terminal, datasourceSlugs);
+    else terminal.err(`${id}: ${datasourceSlugs.join(', ') || 'no datasources'}\n`);
+  };
+  const add = group
+    .command('add')
+    .description('let the notebook use datasources; refused while a session is open on it')
+    .argument('<notebook>', NOTEBOOK)
+    .argument('<slug...>', 'slugs of datasources that you may read')
+    .action(async (name: string, slugs: readonly string[], _, command) => {
+      await checkDatasources(connect(command), slugs);
+      await change(command, name, (before) => [...new Set([...before, ...slugs])]);
+    });
+  examples(add, ['troupe notebooks datasources add report.py sales']);
+
+  const remove = group
+    .command('remove')
+    .description('take datasources from the notebook; the datasources themselves stay')
+    .argument('<notebook>', NOTEBOOK)
+    .argument('<slug...>', 'slugs of datasources')
+    .action((name: string, slugs: readonly string[], _, command) =>
+      change(command, name, (before) => {
+        const missing = slugs.filter((slug) => !before.includes(slug));
+        if (missing.length > 0)
+          throw new CommandFailure(`The notebook has no datasources ${missing.join(', ')}.`);
+        return before.filter((slug) => !slugs.includes(slug));
+      }),
+    );
+  examples(remove, ['troupe notebooks datasources remove report.py sales']);
+}
+
 /** `troupe notebooks secrets`: environment variables whose values go in and never come out. */
-export function secrets(parent: Command, { terminal, cwd, input, connect, wantsJson }: CliContext): void {
+export function secrets(parent: Command, context: CliContext): void {
+  const { terminal, input, connect, wantsJson } = context;
+  const idOf = (name: string, command: Command) => idOfNotebook(syncContextOf(context, command), name);
   const group = parent
     .command('secrets')
     .description("secret environment variables of a notebook's kernel, which are never shown");
@@ -133,7 +197,7 @@ export function secrets(parent: Command, { terminal, cwd, input, connect, wantsJ
     .argument('<notebook>', NOTEBOOK)
     .action(async (name: string, _, command) => {
       const client = connect(command);
-      const found = await client.notebooks.secrets(await idOf(client, name, cwd));
+      const found = await client.notebooks.secrets(await idOf(name, command));
       printList(terminal, found, SECRETS, wantsJson(command));
     });
   examples(list, ['troupe notebooks secrets list report.py']);
@@ -145,7 +209,7 @@ export function secrets(parent: Command, { terminal, cwd, input, connect, wantsJ
     .argument('<name>', 'name of the variable')
     .action(async (notebook: string, name: string, _, command) => {
       const client = connect(command);
-      const id = await idOf(client, notebook, cwd);
+      const id = await idOf(notebook, command);
       if (input.isTerminal) terminal.err('Type the secret, Enter, and Ctrl-D.\n');
       // The secret is not an argument, because other users can read the arguments of a process.
       const value = (await input.read()).replace(/\r?\n$/, '');
@@ -163,18 +227,12 @@ export function secrets(parent: Command, { terminal, cwd, input, connect, wantsJ
     .argument('<name>', 'name of the variable')
     .action(async (notebook: string, name: string, _, command) => {
       const client = connect(command);
-      const id = await idOf(client, notebook, cwd);
+      const id = await idOf(notebook, command);
       await client.notebooks.deleteSecret(id, name);
       if (wantsJson(command)) printJson(terminal, { id, name, deleted: true });
       else terminal.err(`The secret ${name} of ${id} is deleted.\n`);
     });
   examples(deleting, ['troupe notebooks secrets delete report.py WAREHOUSE_TOKEN']);
-}
-
-/** Returns the id of the notebook with this id, or with the title of this file. */
-async function idOf(client: Client, name: string, cwd: string): Promise<string> {
-  if (/^nb_\w+$/.test(name)) return name;
-  return (await notebookOfFile(client, name, cwd, undefined)).id;
 }
 
 function assignmentOf(text: string): [string, string] {

@@ -8,12 +8,20 @@ import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readJsonInput } from '../json-input.ts';
 import { metadataFilterOption, metadataOption } from '../metadata-option.ts';
-import { formatOf, readNotebookFile } from '../run/notebook-file.ts';
-import { notebookOfFile, pushNotebook } from '../run/push-notebook.ts';
+import { importWarnings, installOption, readNotebookFile } from '../run/notebook-file.ts';
+import { idOfNotebook, pullFile, pushFile, syncContextOf } from '../run/notebook-sync.ts';
+import { titleOfFile } from '../run/notebook-title.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
-import { metadata as metadataCommands, secrets, variables } from './notebook-settings.ts';
+import {
+  datasources,
+  metadata as metadataCommands,
+  NOTEBOOK,
+  secrets,
+  variables,
+} from './notebook-settings.ts';
+import { versions } from './notebook-versions.ts';
 
 const COLUMNS: readonly Column<NotebookSummary>[] = [
   { title: 'id', of: ({ id }) => id },
@@ -30,6 +38,18 @@ interface ListOptions {
 
 interface MetadataOptions {
   readonly metadata?: Readonly<Record<string, string>>;
+}
+
+interface PushCommandOptions {
+  readonly notebook?: string;
+  readonly expected?: string;
+  readonly force?: boolean;
+  readonly install?: boolean;
+}
+
+interface ImportOptions {
+  readonly format?: NotebookFileFormat;
+  readonly install?: boolean;
 }
 
 type ExportFormat = NotebookFileFormat | 'html';
@@ -84,14 +104,16 @@ export const notebooks: CommandGroup = (program, context) => {
   const show = group
     .command('show')
     .description('show a notebook and the code of its cells')
-    .argument('<notebook>', 'id of the notebook')
-    .action(async (id: string, _, command) => {
+    .argument('<notebook>', NOTEBOOK)
+    .action(async (name: string, _, command) => {
+      const id = await idOfNotebook(syncContextOf(context, command), name);
       const notebook = await connect(command).notebooks.get(id);
       if (wantsJson(command)) printJson(terminal, notebook);
       else terminal.out(notebookText(notebook, styleOf(terminal.color)));
     });
   examples(show, [
     'troupe notebooks show nb_01…',
+    'troupe notebooks show report.py',
     "troupe notebooks show nb_01… --json | jq '.serialization.cells'",
   ]);
 
@@ -106,11 +128,16 @@ export const notebooks: CommandGroup = (program, context) => {
         'md',
       ]),
     )
-    .action(async (files: readonly string[], options: { format?: NotebookFileFormat }, command) => {
+    .addOption(installOption())
+    .action(async (files: readonly string[], options: ImportOptions, command) => {
       const client = connect(command);
       const made = [];
       for (const file of files) {
-        const notebook = await client.notebooks.import(await fileFrom(file, options.format, context));
+        const read = await fileFrom(file, options.format, context);
+        const title = file === '-' ? {} : { title: titleOfFile(file, read) };
+        const install = options.install === true ? { install: true } : {};
+        const notebook = await client.notebooks.import({ ...read, ...title, ...install });
+        for (const text of importWarnings(file, notebook)) terminal.err(`${text}\n`);
         made.push(notebook);
         if (!wantsJson(command)) terminal.out(`${notebook.id}\n`);
       }
@@ -124,56 +151,80 @@ export const notebooks: CommandGroup = (program, context) => {
 
   const push = group
     .command('push')
-    .description('bring a file to the notebook with its title, or to a new one if there is none')
+    .description(
+      'push a file to its notebook, or to a new one if there is none. The push is refused with the differences when the\n' +
+        'notebook has changes that the file does not have.',
+    )
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
     .option('--notebook <notebook>', 'id of the notebook to change, with any title')
-    .option('--expected <updatedAt>', 'refuse the change if the notebook was changed after this time')
-    .action(async (file: string, options: { notebook?: string; expected?: string }, command) => {
-      const { notebook, isNew } = await pushNotebook(connect(command), file, readNotebookFile(file, cwd), {
-        notebookId: options.notebook,
-        expectedUpdatedAt: options.expected,
-      });
-      if (wantsJson(command)) printJson(terminal, { ...notebook, isNew });
+    .option('--expected <updatedAt>', 'refuse the change only if the notebook was changed after this time')
+    .addOption(installOption())
+    .option('--force', 'replace the notebook, also when it has changes that the file does not have')
+    .action(async (file: string, options: PushCommandOptions, command) => {
+      const { notebook, outcome } = await pushFile(
+        syncContextOf(context, command),
+        file,
+        { ...readNotebookFile(file, cwd), ...(options.install === true ? { install: true } : {}) },
+        {
+          notebookId: options.notebook,
+          expectedUpdatedAt: options.expected,
+          force: options.force === true,
+        },
+      );
+      if (wantsJson(command)) printJson(terminal, { ...notebook, isNew: outcome === 'created' });
       else {
         terminal.out(`${notebook.id}\n`);
-        terminal.err(`${isNew ? 'created' : 'updated'} at ${notebook.updatedAt}\n`);
+        terminal.err(outcome === 'same' ? 'nothing has changed\n' : `${outcome} at ${notebook.updatedAt}\n`);
       }
     });
   examples(push, [
     'troupe notebooks push analysis.py',
     'troupe notebooks push analysis.py --notebook nb_01…',
+    'troupe notebooks push analysis.py --force',
   ]);
 
   const pull = group
     .command('pull')
-    .description('fetch the notebook that has the title of a file into that file')
+    .description(
+      'pull the notebook of a file into the file. The pull is refused with the differences when the file has changes\n' +
+        'that the notebook does not have.',
+    )
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
     .option('--notebook <notebook>', 'id of the notebook, with any title')
-    .action(async (file: string, options: { notebook?: string }, command) => {
-      const client = connect(command);
-      const notebook = await notebookOfFile(client, file, cwd, options.notebook);
-      const { bytes } = await client.notebooks.export(notebook.id, formatOf(file));
-      writeFileSync(resolve(cwd, file), bytes);
-      if (wantsJson(command)) printJson(terminal, { ...notebook, path: resolve(cwd, file) });
-      else terminal.err(`${file}: ${notebook.id}, updated at ${notebook.updatedAt}\n`);
+    .option('--theirs', 'replace the file, also when it has changes that the notebook does not have')
+    .action(async (file: string, options: { notebook?: string; theirs?: boolean }, command) => {
+      const { notebook, isNew } = await pullFile(syncContextOf(context, command), file, {
+        notebookId: options.notebook,
+        theirs: options.theirs === true,
+      });
+      if (wantsJson(command)) printJson(terminal, { ...notebook, path: resolve(cwd, file), isNew });
+      else if (isNew) terminal.err(`${file}: ${notebook.id}, updated at ${notebook.updatedAt}\n`);
+      else terminal.err(`${file}: ${notebook.id} has nothing new\n`);
     });
-  examples(pull, ['troupe notebooks pull analysis.py', 'troupe notebooks pull copy.py --notebook nb_01…']);
+  examples(pull, [
+    'troupe notebooks pull analysis.py',
+    'troupe notebooks pull copy.py --notebook nb_01…',
+    'troupe notebooks pull analysis.py --theirs',
+  ]);
 
+  versions(group, context);
   variables(group, context);
   metadataCommands(group, context);
   secrets(group, context);
+  datasources(group, context);
 
   const exporting = group
     .command('export')
     .description('write a notebook to a file, with the outputs of its cells if the format can hold them')
-    .argument('<notebook>', 'id of the notebook')
+    .argument('<notebook>', NOTEBOOK)
     .addOption(
       new Option('--format <format>', 'format of the file (default: by its extension, else py)').choices(
         EXPORT_FORMATS,
       ),
     )
     .option('-o, --output <file>', 'file to write (default: standard output)')
-    .action(async (id: string, options: { format?: ExportFormat; output?: string }, command) => {
+    .action(async (name: string, options: { format?: ExportFormat; output?: string }, command) => {
+      const id = await idOfNotebook(syncContextOf(context, command), name);
       const format = options.format ?? formatByName(options.output) ?? 'py';
       const { bytes } = await connect(command).notebooks.export(id, format);
       if (options.output === undefined) {
@@ -190,11 +241,14 @@ export const notebooks: CommandGroup = (program, context) => {
   examples(exporting, [
     'troupe notebooks export nb_01… > analysis.py',
     'troupe notebooks export nb_01… -o report.html',
+    'troupe notebooks export training.py -o training.ipynb',
   ]);
 
   const deleting = group
     .command('delete')
-    .description('delete notebooks; their runs stay readable')
+    .description(
+      'delete notebooks for ever, with their runs, outputs, versions and conversations; files stay',
+    )
     .argument('<notebook...>', 'ids of the notebooks')
     .action(async (ids: readonly string[], _, command) => {
       const client = connect(command);

@@ -7,7 +7,8 @@ import { metadataOption } from '../metadata-option.ts';
 import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
-import { type FrontEnd, frontEndOption } from '../run/report.ts';
+import { installOption } from '../run/notebook-file.ts';
+import { type FrontEnd, frontEndOption, hideCodeOption } from '../run/report.ts';
 import { runNotebook } from '../run/run-notebook.ts';
 import { timeoutOption } from '../run/timeout-option.ts';
 import { printJson } from '../terminal.ts';
@@ -21,6 +22,7 @@ interface RunOptions {
   readonly timeout?: number;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly keep?: boolean;
+  readonly detach?: boolean;
   readonly rm?: boolean;
   readonly outputDir?: string;
   readonly with: readonly string[];
@@ -28,17 +30,28 @@ interface RunOptions {
   readonly fetch: readonly string[];
   readonly output: readonly string[];
   readonly frontEnd?: FrontEnd;
+  readonly hideCode?: boolean;
+  readonly datasource: readonly string[];
+  readonly force?: boolean;
+  readonly install?: boolean;
+  readonly theirs?: boolean;
 }
 
 /** `troupe run`: runs a notebook and shows its progress. */
-export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env, connect, wantsJson }) => {
+export const run: CommandGroup = (
+  program,
+  { terminal, input, cwd, passedOn, env, connect, baseUrl, links, wantsJson },
+) => {
   const command = program
     .command('run')
     .summary('run a notebook or a notebook file, and show its progress and outputs')
     .description(
-      'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second one leaves at once.\n' +
-        'A file becomes the notebook with its title, which is its name unless it brings one: a new notebook, or the one that\n' +
-        'was made before. With --rm it is a new one that goes again. The exit code tells how the run ended.',
+      'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second one leaves at once. Ctrl-\\ leaves the\n' +
+        'run running, as --detach does. If the server stops meanwhile, the command waits up to a minute for its return.\n' +
+        'A file becomes a notebook with its title, which is its name unless it brings one: a new notebook, or the one to which\n' +
+        'it was brought before. If that has changes which the file does not have, nothing runs. While a session is open on it,\n' +
+        'that one is used if it has the same code and arguments, and otherwise a copy that goes again; with --rm it is a new\n' +
+        'notebook that goes again. The exit code tells how the run ended.',
     )
     .argument('[file]', 'notebook file (.py, .ipynb, .md), or id of a notebook')
     .argument('[arguments...]', 'after --: arguments of the notebook, as marimo passes them on')
@@ -63,6 +76,25 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
     .addOption(timeoutOption())
     .addOption(metadataOption('run'))
     .option('--keep', 'leave the session and its environment open')
+    .option(
+      '--detach',
+      'print the id of the run and return while it goes on; its session ends by itself after it',
+    )
+    .option(
+      '--force',
+      'replace the notebook of the file, also when it has changes that the file does not have',
+    )
+    .option(
+      '--theirs',
+      "run the file's notebook in its present state on the server, without pushing the file",
+    )
+    .option(
+      '--datasource <slug>',
+      'let the notebook use this datasource from now on; may be repeated',
+      append,
+      [],
+    )
+    .addOption(installOption())
     .option('--rm', 'delete the imported notebook at the end, with its run')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
     .option(
@@ -85,6 +117,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
       [],
     )
     .addOption(frontEndOption())
+    .addOption(hideCodeOption())
     .action(
       async (_file: string | undefined, _arguments: readonly string[], options: RunOptions, cmd: Command) => {
         const [file, another] = cmd.args.slice(0, cmd.args.length - passedOn.length);
@@ -93,11 +126,13 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
             `One notebook at a time: arguments of the notebook follow --, which ${another} does not.`,
             EXIT.usage,
           );
+        refuseWithDetach(options);
         const interruption = new Interruption(input);
         try {
           const finished = await runNotebook({
             client: connect(cmd),
             terminal,
+            input,
             cwd,
             interruption,
             quiet: wantsJson(cmd),
@@ -110,16 +145,26 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
             timeoutS: options.timeout,
             metadata: options.metadata,
             keep: options.keep === true,
+            detach: options.detach === true,
             remove: options.rm === true,
+            links: links(cmd),
+            datasources: options.datasource,
+            install: options.install === true,
+            force: options.force === true,
+            theirs: options.theirs === true,
             outputDir: options.outputDir,
             take: options.with,
             takeImports: options.withImports === true,
             fetch: options.fetch,
             reports: options.output,
+            baseUrl: baseUrl(cmd),
             searchPath: env.PATH,
             frontEnd: options.frontEnd,
+            hideCode: options.hideCode,
           });
           if (wantsJson(cmd)) printJson(terminal, finished);
+          else if (options.detach === true) terminal.out(`${finished.run.id}\n`);
+          if (options.detach === true) return;
           const ended = exitCodeOfRun(finished.run);
           const isLacking = finished.missing.length > 0 || finished.failures.length > 0;
           const exitCode = ended === EXIT.ok && isLacking ? EXIT.failed : ended;
@@ -136,9 +181,28 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
     'troupe run --rm --output-dir plots report.ipynb',
     'troupe run --notebook nb_01… --cells load,plot --cache-mode no-cache',
     'troupe run analysis.py --with data/ --with-imports --fetch out.csv -o report.html',
+    'troupe run report.py --datasource sales',
     'troupe run analysis.py --json | jq .run.status',
+    'troupe runs tail $(troupe run training.py --detach)',
   ]);
 };
+
+/** Throws `CommandFailure` for options that need the end of a run for which nobody waits. */
+function refuseWithDetach({ detach, rm, output, fetch, outputDir }: RunOptions): void {
+  if (detach !== true) return;
+  const asked = {
+    '--rm': rm === true,
+    '--output': output.length > 0,
+    '--fetch': fetch.length > 0,
+    '--output-dir': outputDir !== undefined,
+  };
+  const [option] = Object.entries(asked).find(([, isAsked]) => isAsked) ?? [];
+  if (option !== undefined)
+    throw new CommandFailure(
+      `${option} needs the end of the run, for which --detach does not wait.`,
+      EXIT.usage,
+    );
+}
 
 function append(value: string, before: readonly string[]): string[] {
   return [...before, value];

@@ -1,4 +1,6 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
+import { ApiError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
 import { RUN_STATUSES } from '#src/client/runs.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import type { Run, RunStatus } from '#src/wire/run.ts';
@@ -10,7 +12,9 @@ import { metadataFilterOption } from '../metadata-option.ts';
 import { exitCodeOfRun, followRun, isOver } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
 import { LiveLine } from '../run/live-line.ts';
+import type { RunScreen } from '../run/run-screen.ts';
 import { outputDirectory, runScreen } from '../run/run-show.ts';
+import { ServerReturn } from '../run/server-return.ts';
 import { durationText } from '../show/duration.ts';
 import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
 
@@ -19,6 +23,7 @@ const COLUMNS: readonly Column<Run>[] = [
   { title: 'status', of: ({ status, stale }) => (stale === true ? 'lost' : status) },
   { title: 'created', of: ({ createdAt }) => createdAt },
   { title: 'took', of: tookText },
+  { title: 'by', of: ({ createdBy }) => createdBy ?? null },
   { title: 'error', of: ({ error }) => error?.message.split('\n')[0] ?? null },
 ];
 
@@ -93,6 +98,7 @@ export const runs: CommandGroup = (program, context) => {
         runId: () => runId,
         sessionId: () => run.sessionId,
       });
+      await nameCells(client, run, screen);
       await screen.finish(run);
     });
   examples(show, ['troupe runs show run_01…', 'troupe runs show run_01… --output-dir plots']);
@@ -142,6 +148,9 @@ export const runs: CommandGroup = (program, context) => {
       const directory = outputDirectory(cwd, options.outputDir, runId);
       const line = new LiveLine(terminal, () => screen.activity);
       let sessionId = '';
+      const server = new ServerReturn({
+        say: (text) => (json ? undefined : line.terminal.err(`${text}\n`)),
+      });
       const { screen } = runScreen({
         terminal: line.terminal,
         client,
@@ -154,6 +163,7 @@ export const runs: CommandGroup = (program, context) => {
         const signal = interruption.stop;
         const first = await client.runs.get(runId, { signal });
         sessionId = first.sessionId;
+        if (isOver(first) && !json) await nameCells(client, first, screen);
         const run = isOver(first)
           ? first
           : await followRun({
@@ -164,6 +174,7 @@ export const runs: CommandGroup = (program, context) => {
                 if (!json) await screen.take(event, runId);
                 else if (event.runId === runId) printJsonLine(terminal, event);
               },
+              server,
               signal,
             });
         if (json) printJsonLine(terminal, { type: 'run', sessionId: run.sessionId, runId, data: run });
@@ -177,6 +188,16 @@ export const runs: CommandGroup = (program, context) => {
     });
   examples(tail, ['troupe runs tail run_01…', 'troupe runs tail run_01… --json']);
 };
+
+/** Lets cells be shown by their names. A notebook that is gone, or that the caller may not read, leaves their ids. */
+async function nameCells(client: Client, run: Run, screen: RunScreen): Promise<void> {
+  if (run.kind !== 'notebook') return;
+  const notebook = await client.notebooks.get(run.sessionId).catch((error: unknown) => {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  });
+  if (notebook !== undefined) screen.nameCells(notebook);
+}
 
 function tookText({ startedAt, finishedAt }: Run): string | null {
   if (startedAt === null || finishedAt === null) return null;
@@ -194,5 +215,5 @@ async function* firstOf<T>(items: AsyncIterable<T>, count: number): AsyncGenerat
 
 function countOf(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number from 1 on.');
+  throw new InvalidArgumentError('It must be a whole number of at least 1.');
 }

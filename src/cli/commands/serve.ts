@@ -7,7 +7,7 @@ interface SetUp {
   setUp(): Promise<void>;
 }
 
-/** Those of its messages. */
+/** The functions of set-up that print its messages. */
 interface SetUpConsole {
   reporting(work: () => Promise<void>): Promise<void>;
 }

@@ -84,7 +84,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Returns the time in RFC 3339: `text` itself, or the time that far from now. */
+/** Returns the time in RFC 3339: `text` itself, or the time in that many days or hours from now. */
 export function parseExpiry(text: string): string {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const ms = UNIT_MS[unit];

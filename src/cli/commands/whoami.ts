@@ -11,7 +11,7 @@ const COLUMNS: readonly Column<OwnAccount['workspaces'][number]>[] = [
   { title: 'role', of: ({ role }) => role },
 ];
 
-/** `troupe whoami`: the user of the token, and the workspaces that it opens. */
+/** `troupe whoami`: the user of the token, and the workspaces that the token can enter. */
 export const whoami: CommandGroup = (program, context) => {
   const command = program
     .command('whoami')

@@ -4,6 +4,7 @@ import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { sizeText } from '../show/size-text.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<Workspace>[] = [
@@ -29,7 +30,7 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
     .command('delete')
     .description('delete a workspace with everything in it but its files, for ever')
     .argument('<workspace>', 'id of the workspace')
-    .requiredOption('--yes', 'confirm that it is to be deleted')
+    .requiredOption('--yes', 'confirm the deletion')
     .action(async (id: string, _, command) => {
       await connect(command).workspaces.delete(id);
       if (wantsJson(command)) printJson(terminal, { id, deleted: true });
@@ -70,7 +71,7 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
   examples(usage, ['troupe workspace usage', 'troupe workspace usage --workspace ws_01… --json']);
 };
 
-/** Returns the limits that are set for the workspace with these changes: `NAME=VALUE`, or `NAME=default` for the server's. */
+/** Returns the limits of the workspace after these changes: `NAME=VALUE`, or `NAME=default` for the server's limit. */
 function changedLimits(now: WorkspaceLimits, changes: readonly string[]): NewWorkspaceLimits {
   const limits = new Map(
     LIMITS.filter((name) => now.set.includes(name)).map((name) => [name, now[name] ?? 0]),
@@ -152,11 +153,4 @@ function rowsOf({ files, stored }: WorkspaceUsage): UsageRow[] {
     { of: '  audit', bytes: stored.audit },
     { of: '  other', bytes: stored.other },
   ];
-}
-
-/** Returns a size for people, in binary units. */
-function sizeText(bytes: number): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
-  return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
 }

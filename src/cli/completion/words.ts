@@ -7,7 +7,7 @@ export interface CommandWords {
   /** Subcommands and values of arguments. */
   readonly words: readonly string[];
   readonly options: readonly string[];
-  /** The kind of ids that can follow, which completion requests from the server; `null` when none can. */
+  /** The kind of ids that can follow, which completion requests from the server; `null` when no id can. */
   readonly ids: string | null;
   readonly files: boolean;
 }

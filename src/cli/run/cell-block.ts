@@ -1,4 +1,4 @@
-/** The output of one cell for people: a heading once it prints, its console as it arrives, its output and its end. */
+/** The output of one cell for people: a heading before its first text, its console as it arrives, its output and its end. */
 import type { ShownValue } from '#src/outputs/representation.ts';
 import type { CellResult } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
@@ -21,7 +21,7 @@ const MARKS: Readonly<Record<CellEnd, string>> = {
 export interface CellHeading {
   readonly name: string;
   readonly firstLine: string;
-  /** The cell's number among those to run, such as `2/7`; empty when it is not one of them. */
+  /** The cell's position among the cells to run, such as `2/7`; empty when it is not one of them. */
   readonly place: string;
 }
 
@@ -41,7 +41,7 @@ export class CellBlock {
     this.#heading = heading;
   }
 
-  /** Prints the text that the cell printed, to the same stream. */
+  /** Prints text of the cell, to the stream to which the cell printed it. */
   console({ channel, ...value }: ShownValue & { readonly channel?: string }): void {
     const isText = value.mimetype === 'text/plain' && typeof value.data === 'string';
     const text = isText ? String(value.data) : outputText(value, this.#options);
@@ -56,7 +56,7 @@ export class CellBlock {
   /** Prints the end of the block. A cell without any output takes one line. */
   end(end: CellEnd, output: ShownValue | null, durationMs: number | null): void {
     const { style } = this.#options;
-    // A traceback already ends with the error; for a cell that did not run, the note is enough.
+    // A traceback already ends with the error, and for a cell that did not run the note is enough.
     const hidesOutput = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';
     const text = output === null || hidesOutput ? '' : outputText(output, this.#options);
     const duration = durationMs === null ? '' : durationText(durationMs);
@@ -68,7 +68,7 @@ export class CellBlock {
       if (text !== '') this.#write('out', `${text}\n\n`);
       return;
     }
-    // A colour that the cell left on would colour our own line after it.
+    // A colour that the cell did not reset would colour our next line.
     if (this.#hasSequences && this.#options.color) this.#terminal.out('\u001b[0m');
     if (this.#isLineOpen) this.#write('out', '\n');
     if (text !== '') this.#write('out', `${text}\n`);

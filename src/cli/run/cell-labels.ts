@@ -11,7 +11,7 @@ const MAX_LINE_LENGTH = 60;
 export class CellLabels {
   readonly #labels = new Map<string, Label>();
 
-  /** Learns the cells that the session has registered. */
+  /** Adds the cells that the session has registered. */
   add(cells: readonly Pick<RegisteredCell, 'cellId' | 'name' | 'code'>[]): void {
     for (const { cellId, name, code } of cells) {
       this.#labels.set(cellId, { name: isNamed(name) ? name : cellId, firstLine: firstLineOf(code) });
@@ -29,7 +29,7 @@ export class CellLabels {
   }
 }
 
-/** Returns whether the cell has a name: marimo calls a cell without one `_`. */
+/** Returns whether the cell has a name: `_` is marimo's name for none. */
 function isNamed(name: string | null): name is string {
   return name !== null && name !== '' && name !== '_';
 }

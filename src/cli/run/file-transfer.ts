@@ -1,4 +1,4 @@
-/** Copies of single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
+/** Copies single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** A file that was copied here. */
 export interface FetchedFile {
-  /** In the workspace. */
+  /** The path in the workspace. */
   readonly path: string;
   /** The path on this machine. */
   readonly file: string;
@@ -57,7 +57,7 @@ export async function* filesIn(folder: string): AsyncGenerator<string, void, und
   }
 }
 
-/** Copies a file to `target`, which appears, or is replaced, once all of it is here. */
+/** Copies a file to `target`. The target appears, or is replaced, once the copy is complete. */
 export async function fetchFile(
   client: Client,
   { path, updatedAt }: Pick<FileEntry, 'path' | 'updatedAt'>,
@@ -66,7 +66,7 @@ export async function fetchFile(
 ): Promise<FetchedFile> {
   const { body } = await client.files.open(path, options);
   makeFolder(dirname(target));
-  // Its name does not contain that of the file, which may be as long as a name can be.
+  // The name of the partial file does not contain the file's name, which may be as long as a name can be.
   const part = join(dirname(target), `.troupe-${randomUUID()}.part`);
   try {
     const file = createWriteStream(part);
@@ -80,8 +80,8 @@ export async function fetchFile(
 }
 
 /**
- * Throws unless the path lies in the requested folder of the workspace and stays below the local folder in which it is
- * put: the server must not choose a place on this machine.
+ * Throws unless the path lies in the requested folder of the workspace and stays below the local target folder: the server must not
+ * choose a place on this machine.
  */
 export function checkFetched(path: string, folder: string): void {
   const isPlain = path

@@ -2,6 +2,7 @@ import type { Client } from '#src/client/client.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
+import { isServerAway, type ServerReturn } from './server-return.ts';
 
 /** A run to follow, and where its events go. */
 export interface FollowedRun {
@@ -10,24 +11,49 @@ export interface FollowedRun {
   /** A submitted run, or a function that submits one. It is called once the stream is open, so that no event is missed. */
   readonly run: string | (() => Promise<string>);
   readonly take: (event: NotebookStreamEvent, runId: string | undefined) => Promise<void>;
+  /** Waits for a server that stops while the run is followed. */
+  readonly server: ServerReturn;
   readonly signal: AbortSignal;
 }
 
-/** Passes every event of the session to `take` until the run has ended. Returns the run. */
-export async function followRun({ client, sessionId, run, take, signal }: FollowedRun): Promise<Run> {
+/**
+ * Passes every event of the session to `take` until the run has ended. Returns the run. If the server stops, waits for its return;
+ * when it does not return, the failure names the run.
+ */
+export async function followRun({ client, sessionId, run, take, server, signal }: FollowedRun): Promise<Run> {
   let runId = typeof run === 'string' ? run : undefined;
-  for await (const event of client.notebookSessions.follow(sessionId, { signal })) {
-    await take(event, runId);
-    if (event.type === 'session.replayed') {
-      if (runId === undefined && typeof run !== 'string') runId = await run();
-      // If the run ended before this, or while the connection was lost, the stream does not repeat its end.
-      else if (runId !== undefined && isOver(await client.runs.get(runId, { signal }))) break;
+  const read = (id: string) => server.attempt(() => client.runs.get(id, { signal }), signal);
+  const follow = async () => {
+    const onUnreachable = () => server.away();
+    for await (const event of client.notebookSessions.follow(sessionId, { signal, onUnreachable })) {
+      server.back();
+      await take(event, runId);
+      if (event.type === 'session.replayed') {
+        if (runId === undefined && typeof run !== 'string') runId = await run();
+        // If the run ended before this, or while the connection was lost, the stream does not repeat its end.
+        else if (runId !== undefined && isOver(await read(runId))) break;
+      }
+      if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running') break;
     }
-    if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running') break;
+    if (runId === undefined)
+      throw new CommandFailure(`The session ${sessionId} was closed before the run began.`);
+    return await read(runId);
+  };
+  try {
+    return await server.through(follow);
+  } catch (error) {
+    throw namingRun(error, runId);
   }
-  if (runId === undefined)
-    throw new CommandFailure(`The session ${sessionId} was closed before the run began.`);
-  return client.runs.get(runId, { signal });
+}
+
+/** Returns the failure of a command that follows a run. If the server did not return, it says how to learn the end of the run. */
+export function namingRun(error: unknown, runId: string | undefined): unknown {
+  if (runId === undefined || !isServerAway(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new CommandFailure(
+    `${message} Once the server is back, troupe runs show ${runId} tells how the run ended.`,
+    EXIT.unreachable,
+  );
 }
 
 /** Returns whether nothing more will happen in the run. */

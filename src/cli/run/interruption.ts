@@ -7,15 +7,24 @@ import type { Input } from '../input.ts';
 
 /** The interruptions of one command. */
 export class Interruption implements Disposable {
-  /** Called at the first Ctrl-C instead of aborting `stop`, while it is set. */
+  /** While set, called at the first Ctrl-C instead of aborting `stop`. */
   instead: (() => void) | undefined;
   readonly #stop = new AbortController();
   readonly #leave = new AbortController();
   readonly #subscription: Disposable;
+  #detaching: Disposable | undefined;
   #count = 0;
 
   constructor(input: Input) {
     this.#subscription = input.onInterrupt(() => this.#interrupt());
+  }
+
+  /** From now on Ctrl-\ calls `detach` and then ends the command at once, without clean-up. */
+  detachOnQuit(input: Input, detach: () => void): void {
+    this.#detaching = input.onQuit?.(() => {
+      detach();
+      this.#leaveNow();
+    });
   }
 
   /** Aborts work that can be given up. */
@@ -30,6 +39,7 @@ export class Interruption implements Disposable {
 
   [Symbol.dispose](): void {
     this.#subscription[Symbol.dispose]();
+    this.#detaching?.[Symbol.dispose]();
   }
 
   #interrupt(): void {
@@ -38,7 +48,12 @@ export class Interruption implements Disposable {
       this.instead();
       return;
     }
+    if (this.#count > 1) this.#leaveNow();
+    else this.#stop.abort(new CommandEnd(EXIT.cancelled));
+  }
+
+  #leaveNow(): void {
     this.#stop.abort(new CommandEnd(EXIT.cancelled));
-    if (this.#count > 1) this.#leave.abort(new CommandEnd(EXIT.cancelled));
+    this.#leave.abort(new CommandEnd(EXIT.cancelled));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A status line at the bottom of a terminal. It is redrawn until it is disposed of, and then removed. Everything
- * printed meanwhile must go through `terminal`. On a terminal that cannot redraw, nothing is shown.
+ * A status line at the bottom of a terminal. It is redrawn until it is disposed of, and then removed. Until then everything must be
+ * printed through `terminal`. On a terminal that cannot redraw, nothing is shown.
  */
 import { safeLine } from '../safe-text.ts';
 import { cutTo } from '../show/width.ts';
@@ -22,7 +22,7 @@ export class LiveLine implements Disposable {
   #isLineOpen = false;
   #frame = 0;
 
-  /** `say` is called for each redraw; when it returns an empty text, the line is hidden. */
+  /** `say` returns the line for each redraw; an empty text hides the line. */
   constructor(screen: Terminal, say: () => string) {
     this.#screen = screen;
     this.#say = say;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 const IMPORT = /(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
 
 /**
- * Returns the modules and packages in `directory` that `code` imports, and the ones that those import: paths from
- * `directory`, sorted. Statements are found by their form, so an import within a text counts as well.
+ * Returns the modules and packages in `directory` that `code` imports, directly or through others: paths from `directory`, sorted.
+ * Statements are found by their form, so an import inside a string counts as well.
  */
 export function localImports(code: string, directory: string): string[] {
   const found = new Set<string>();
@@ -32,7 +32,7 @@ function topOf(name: string): string {
   return /^\w*/.exec(name)?.[0] ?? '';
 }
 
-/** As Python prefers it: a package, a module, then a folder of modules without `__init__.py`. */
+/** In Python's order: a package, a module, then a folder of modules without `__init__.py`. */
 function pathOf(name: string, directory: string): string | undefined {
   if (name === '') return undefined;
   const folder = join(directory, name);

@@ -1,4 +1,4 @@
-/** Files as command lines name them: paths, folders and patterns, on this machine and in the workspace. */
+/** Files as command lines name them, on this machine and in the workspace: paths, folders and patterns. */
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ApiError } from '#src/client/api-error.ts';
@@ -10,8 +10,8 @@ import { checkFetched, type FetchedFile, fetchFile, filesIn, sendPath } from './
 import { folderOfGlob, globMatcher, isGlob } from './glob.ts';
 
 /**
- * Stores the files that an argument names: `data/`, `mylib.py`, `data/*.csv`, or with their place in the workspace
- * `../data=data`. Throws `CommandFailure` when there are none, or they lie outside of `cwd` and have no place.
+ * Stores the files that an argument names: `data/`, `mylib.py`, `data/*.csv`, or with a target in the workspace `../data=data`.
+ * Throws `CommandFailure` when there are none, or they lie outside of `cwd` and have no target.
  */
 export async function sendNamed(
   client: Client,
@@ -34,7 +34,7 @@ export async function sendNamed(
   return stored;
 }
 
-/** Stores a file or folder under its path from `cwd`, or at `place`: a slash at its end means in that folder. */
+/** Stores a file or folder under its path from `cwd`, or at `place`; a trailing slash means in that folder. */
 export async function sendAs(
   client: Client,
   cwd: string,
@@ -68,7 +68,7 @@ export async function filesNamed(
   const found: FileEntry[] = [];
   try {
     if (!path.endsWith('/')) {
-      // The path itself is the first of all names that begin with it.
+      // The path itself sorts before all paths that begin with it.
       const [first] = (await client.files.list({ prefix: path, limit: 1, ...options })).items;
       if (first?.path === path) return [first];
       if (first?.path === `${path}/`) return await filesNamed(client, first.path, options);

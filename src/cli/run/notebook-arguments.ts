@@ -1,7 +1,7 @@
 /** Command-line arguments of notebooks: `-p month=3`, and everything after `--`. */
 import { InvalidArgumentError, Option } from 'commander';
 
-/** The option `-p`, which may be repeated. Its value is the list of arguments so far. */
+/** Returns the repeatable option `-p`. Its value is the list of arguments so far. */
 export function parameterOption(): Option {
   return new Option(
     '-p, --parameter <name=value>',

@@ -1,12 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
-import type { NotebookFileFormat } from '#src/wire/notebook.ts';
+import { Option } from 'commander';
+import type { ImportedNotebook, NotebookFileFormat } from '#src/wire/notebook.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** The content of a notebook file, and its format. */
 export interface NotebookFile {
   readonly format: NotebookFileFormat;
   readonly content: string;
+  /** Whether the import turns `pip install` lines of cells into dependencies. */
+  readonly install?: boolean;
+}
+
+/** Returns the option for the packages of a Jupyter notebook. */
+export function installOption(): Option {
+  return new Option(
+    '--install',
+    'make the packages that cells of an .ipynb install with pip dependencies of the notebook (default: warn)',
+  );
+}
+
+/** Returns the warnings of an import, as they are shown. */
+export function importWarnings(name: string, { warnings = [] }: ImportedNotebook): string[] {
+  return warnings.map(({ code, message }) => {
+    const advice = code === 'packages_not_installed' ? ' (--install)' : '';
+    return `warning: ${name}: ${message}${advice}`;
+  });
 }
 
 /** A smaller notebook is sent as it is. */
@@ -44,7 +63,7 @@ export function readTextFile(name: string, cwd: string): string {
   }
 }
 
-/** Returns a Jupyter notebook without the outputs that are stored in it, which are not imported and can be large. */
+/** Returns a Jupyter notebook without its stored outputs, which are not imported and can be large. */
 function withoutOutputs(content: string): string {
   if (content.length < MIN_OUTPUTS_CHARS) return content;
   try {
@@ -52,7 +71,7 @@ function withoutOutputs(content: string): string {
       JSON.parse(content, (key, value) => (key === 'outputs' && Array.isArray(value) ? [] : value)),
     );
   } catch {
-    return content; // the server says where it is broken
+    return content; // the server reports where it is broken
   }
 }
 

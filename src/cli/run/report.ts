@@ -7,12 +7,15 @@ import { makeFolder } from '#src/core/make-folder.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
-import { staticPage } from '../show/static-page.ts';
-import { findBrowser, printPdf } from './pdf.ts';
+import { PLOT_OF_BOKEH, type StaticPage, staticPage } from '../show/static-page.ts';
+import { readBokehScripts } from './bokeh-scripts.ts';
+import { type CellPictures, drawCells } from './cell-pictures.ts';
+import { findBrowser } from './confined-browser.ts';
+import { printPdf, requireBrowser } from './pdf.ts';
 
 const FRONT_ENDS = ['none', 'server', 'cdn'] as const;
 
-/** The place of an HTML file's front end: in none, a static page, or loaded from the server or a public CDN. */
+/** The front end of an HTML file: none (a static page), or one loaded from the server or a public CDN. */
 export type FrontEnd = (typeof FRONT_ENDS)[number];
 
 const FORMATS = { '.html': 'html', '.pdf': 'pdf', '.ipynb': 'ipynb', '.md': 'md', '.py': 'py' } as const;
@@ -21,16 +24,24 @@ const FORMATS = { '.html': 'html', '.pdf': 'pdf', '.ipynb': 'ipynb', '.md': 'md'
 export interface WrittenReport {
   readonly path: string;
   readonly bytes: number;
+  /** Outputs whose text alone is in the file: the cell and the kind of output. */
+  readonly missing?: readonly string[];
+  /** Why no output that needs scripts could be drawn. */
+  readonly why?: string;
 }
 
 /** The report to write, and its source. */
 export interface ReportRequest {
   readonly client: Client;
+  /** The address of the server. */
+  readonly baseUrl: string;
   readonly cwd: string;
   /** The folders in which programs are searched. */
   readonly searchPath: string | undefined;
   readonly report: string;
   readonly frontEnd: FrontEnd | undefined;
+  /** Whether a static page or a PDF has outputs only. */
+  readonly hideCode?: boolean | undefined;
   readonly notebook: Notebook;
   readonly run: Run;
   readonly signal: AbortSignal;
@@ -44,12 +55,17 @@ export function frontEndOption(): Option {
   ).choices(FRONT_ENDS);
 }
 
+/** Returns the option that writes reports without code. */
+export function hideCodeOption(): Option {
+  return new Option('--hide-code', 'of .html and .pdf files: outputs only, without the code of cells');
+}
+
 /**
- * Makes the folder of a report. Throws `CommandFailure` for an unknown format, one that this machine cannot make, and a file that
- * cannot be written: the user must learn that before a run that may take hours.
+ * Makes the folder of a report. Throws `CommandFailure` for a format that is unknown or that this machine cannot make, and for a
+ * file that cannot be written: the user must see that before a run that may take hours.
  */
 export function checkReport(name: string, cwd: string, searchPath: string | undefined): void {
-  if (formatOf(name) === 'pdf') findBrowser(searchPath);
+  if (formatOf(name) === 'pdf') requireBrowser(searchPath);
   const path = resolve(cwd, name);
   try {
     makeFolder(dirname(path));
@@ -64,21 +80,43 @@ export function checkReport(name: string, cwd: string, searchPath: string | unde
 
 /** Writes the notebook as the run has left it. Resolves with the path and the size of the file. */
 export async function writeReport(request: ReportRequest): Promise<WrittenReport> {
-  const { client, cwd, report, frontEnd = 'none', notebook, run, signal } = request;
+  const { client, cwd, report, frontEnd = 'none', notebook, signal } = request;
   const format = formatOf(report);
   const path = resolve(cwd, report);
-  let bytes: Uint8Array;
   if (format === 'pdf' || (format === 'html' && frontEnd === 'none')) {
-    const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId, { signal })).bytes;
-    const page = await staticPage(notebook, run, asset);
-    bytes =
-      format === 'pdf' ? await printPdf(findBrowser(request.searchPath), page, signal) : Buffer.from(page);
-  } else {
-    const options = format === 'html' && frontEnd !== 'none' ? { frontEnd, signal } : { signal };
-    bytes = (await client.notebooks.export(notebook.id, format, options)).bytes;
+    const { html, missing, fault } = await pageWithPictures(request);
+    const bytes =
+      format === 'pdf' ? await printPdf(requireBrowser(request.searchPath), html, signal) : Buffer.from(html);
+    writeFileSync(path, bytes);
+    const lost = missing.map(({ label }) => label);
+    const about = lost.length === 0 ? {} : { missing: lost, ...(fault === undefined ? {} : { why: fault }) };
+    return { path: report, bytes: bytes.byteLength, ...about };
   }
+  const options = format === 'html' && frontEnd !== 'none' ? { frontEnd, signal } : { signal };
+  const { bytes } = await client.notebooks.export(notebook.id, format, options);
   writeFileSync(path, bytes);
   return { path: report, bytes: bytes.byteLength };
+}
+
+/** Resolves with the static page, and the reason when outputs that need scripts could not be drawn. */
+async function pageWithPictures(request: ReportRequest): Promise<StaticPage & Pick<CellPictures, 'fault'>> {
+  const { client, baseUrl, notebook, run, hideCode: hidesCode, searchPath, signal } = request;
+  const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId, { signal })).bytes;
+  const plain = await staticPage(notebook, run, { asset, hidesCode });
+  if (plain.missing.length === 0) return plain;
+  const browser = findBrowser(searchPath);
+  if (browser === undefined)
+    return { ...plain, fault: 'charts are drawn by Chromium, Chrome or Edge, which is not installed here' };
+  const exported = await client.notebooks.export(notebook.id, 'html', { frontEnd: 'server', signal });
+  const html = Buffer.from(exported.bytes).toString('utf8');
+  const cellIds = [...new Set(plain.missing.map(({ cellId }) => cellId))];
+  const bokeh = await readBokehScripts({ client, notebookId: notebook.id, html, signal });
+  const { scripts } = bokeh;
+  const { pictures, fault } = await drawCells({ browser, html, baseUrl, cellIds, scripts, signal });
+  const page = await staticPage(notebook, run, { asset, hidesCode, pictures });
+  const lacksPlots = page.missing.some(({ label }) => label.endsWith(PLOT_OF_BOKEH));
+  const why = fault ?? (lacksPlots ? bokeh.fault : undefined);
+  return why === undefined ? page : { ...page, fault: why };
 }
 
 function formatOf(name: string): (typeof FORMATS)[keyof typeof FORMATS] {

@@ -16,7 +16,7 @@ export interface RunFiles {
   readonly cwd: string;
   /** The path of the notebook, if it is a file. */
   readonly file: string | undefined;
-  /** Files to store in the workspace before the run: paths and patterns, also with their place after `=`. */
+  /** Files to store in the workspace before the run: paths and patterns, optionally with `=` and a target. */
   readonly take: readonly string[];
   /** Whether to upload the modules next to the notebook that it imports. */
   readonly takeImports: boolean;
@@ -32,7 +32,7 @@ export async function takeAlong(
   signal: AbortSignal,
 ): Promise<void> {
   const tell = (named: string, stored: readonly FileEntry[]) =>
-    terminal.err(`stored ${named}${sizeText(stored)}\n`);
+    terminal.err(`stored ${named}${storedText(stored)}\n`);
   for (const named of take) tell(named, await sendNamed(client, cwd, named, { signal }));
   if (!takeImports) return;
   const folder = file === undefined ? cwd : dirname(resolve(cwd, file));
@@ -41,7 +41,7 @@ export async function takeAlong(
   for (const path of localImports(code, folder)) tell(path, await sendModule(client, folder, path, signal));
 }
 
-/** Stores a module, or a package without its hidden files: nobody imports them, and a `.env` among them may hold credentials. */
+/** Stores a module, or a package without its hidden files: nobody imports those, and a `.env` among them may hold credentials. */
 async function sendModule(
   client: Client,
   folder: string,
@@ -90,7 +90,7 @@ export async function bringBack(
   return { files, missing };
 }
 
-function sizeText(stored: readonly FileEntry[]): string {
+function storedText(stored: readonly FileEntry[]): string {
   const bytes = stored.reduce((sum, { size }) => sum + (size ?? 0), 0);
   return ` (${stored.length === 1 ? '' : `${stored.length} files, `}${bytes} bytes)`;
 }

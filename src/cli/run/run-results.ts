@@ -10,10 +10,14 @@ import { bringBack, type RunFiles } from './run-files.ts';
 export interface ResultOptions extends RunFiles {
   /** Files to write the executed notebook to. */
   readonly reports: readonly string[];
+  /** The address of the server. */
+  readonly baseUrl: string;
   /** The folders in which programs are searched, as in `PATH`. */
   readonly searchPath: string | undefined;
   /** The place of an HTML file's front end. */
   readonly frontEnd: FrontEnd | undefined;
+  /** Whether reports have outputs only. */
+  readonly hideCode?: boolean | undefined;
 }
 
 /** The written files. */
@@ -33,8 +37,8 @@ interface Terminals {
 }
 
 /**
- * Writes the reports and brings the files back. A failure is reported and does not stop the rest, since the run may have taken
- * hours. Throws only when `signal` aborts.
+ * Writes the reports and fetches the files. A failure is reported and does not stop the rest, since the run may have taken hours.
+ * Throws only when `signal` aborts.
  */
 export async function writeResults(
   options: ResultOptions,
@@ -62,6 +66,10 @@ export async function writeResults(
     if (written === undefined) continue;
     shown.err(`wrote ${written.path} (${written.bytes} bytes)\n`);
     reports.push(written);
+    if (written.missing !== undefined)
+      warnings.err(
+        `troupe: ${written.path} has only the text of ${written.missing.join(', ')}: ${written.why ?? "marimo's front end draws no picture of it"}. An .html file with --front-end server shows it by scripts.\n`,
+      );
   }
   const { files: fetched = [], missing = [] } =
     (await attempt(() => bringBack(options, run, shown, signal))) ?? {};

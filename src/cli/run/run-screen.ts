@@ -7,6 +7,7 @@ import { ApiError } from '#src/client/api-error.ts';
 import { valueOfAsset } from '#src/outputs/asset-value.ts';
 import type { ShownValue } from '#src/outputs/representation.ts';
 import type { NotebookEvents, NotebookStreamEvent } from '#src/wire/events.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { CellResult, Run } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
@@ -15,8 +16,9 @@ import type { Style } from '../style.ts';
 import type { Terminal } from '../terminal.ts';
 import { CellBlock, type CellEnd } from './cell-block.ts';
 import { CellLabels } from './cell-labels.ts';
+import { isServerAway } from './server-return.ts';
 
-/** Loads outputs that are not in the event, and stores outputs that are not text. */
+/** Loads outputs that are not in an event, and stores outputs that are not text. */
 export interface OutputPorts {
   show(cellId: string, label: string): ShowOptions;
   /** Reads an asset of the run. */
@@ -58,6 +60,17 @@ export class RunScreen {
     this.#ports = ports;
   }
 
+  /** Names the cells as the notebook has them now. For a run that has ended, no event does that. */
+  nameCells({ serialization }: Notebook): void {
+    this.#labels.add(
+      serialization.cells.map(({ cell_id: cellId, code, options: { name } }) => ({
+        cellId,
+        code,
+        name: typeof name === 'string' ? name : null,
+      })),
+    );
+  }
+
   /** Returns the present step, for the status line. */
   get activity(): string {
     const [first] = this.#running;
@@ -79,7 +92,7 @@ export class RunScreen {
     else if (event.type === 'cell-op') await this.#takeCell(event.data);
   }
 
-  /** Shows the current state of a run that is followed from the middle, or again after a reconnect. */
+  /** Shows the current state of a run that is followed from the middle, or after a reconnect. */
   async #adopt(event: NotebookStreamEvent): Promise<void> {
     if (event.type === 'session.replayed') this.#adopted.clear();
     else if (event.type === 'console-output') {
@@ -153,7 +166,7 @@ export class RunScreen {
 
   #block(cellId: string): CellBlock {
     const [name, firstLine] = [this.#labels.name(cellId), this.#labels.firstLine(cellId)];
-    // A cell that runs again, because its state was set, has no place of its own.
+    // A cell that runs again, because its state was set, has no position among the planned cells.
     const isPlanned = this.#planned.has(cellId) && !this.#shown.has(cellId);
     const place = isPlanned ? `${this.#shown.size + 1}/${this.#planned.size}` : '';
     return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
@@ -164,12 +177,15 @@ export class RunScreen {
     return this.#whole(output, this.#ports.asset);
   }
 
-  /** Returns an output of an event with its value; undefined when the notebook shows another one by now. */
+  /**
+   * Returns an output of an event with its value; undefined when the notebook already shows another one, or the server does not
+   * answer. The run has the output as well.
+   */
   async #live(output: Output | null): Promise<(ShownValue & { channel?: string }) | null | undefined> {
     try {
       return await this.#whole(output, this.#ports.liveAsset);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
+      if ((error instanceof ApiError && error.status === 404) || isServerAway(error)) return undefined;
       throw error;
     }
   }

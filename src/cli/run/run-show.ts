@@ -11,7 +11,7 @@ export interface RunShowOptions {
   readonly terminal: Terminal;
   readonly client: Client;
   readonly cwd: string;
-  /** The directory for images. When `undefined`, images are only mentioned. */
+  /** The directory for images; undefined: images are only mentioned. */
   readonly directory: string | undefined;
   /** Returns the run whose outputs are shown. Called when the first output arrives. */
   readonly runId: () => string;
@@ -42,7 +42,7 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
       showOptions(terminal, (file) => {
         const what = describe(file.mimetype);
         if (directory === undefined) return `[${what}, ${file.bytes.length} bytes; --output-dir saves it]`;
-        // The server chooses the id, and must not choose a place here with it.
+        // The server chooses the run's id, and must not choose a place on this machine with it.
         files ??= new OutputFiles(directory.replace('{run}', runId().replace(/\W/g, '_')), cwd);
         return `${what} saved: ${style.cyan(files.keep(cellId, label, file))}`;
       }),

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, Option } from 'commander';
 
-/** Returns the option `--timeout`, the deadline of what a command asks for. */
+/** Returns the option `--timeout`, the deadline of the requested work. */
 export function timeoutOption(): Option {
   const description = 'interrupt it after so many seconds; it has then failed (default: no deadline)';
   return new Option('--timeout <seconds>', description).argParser(secondsOf);
 }
 
-/** Returns a number of seconds from 1 on. Throws `InvalidArgumentError` for another text. */
+/** Returns a number of seconds, at least 1. Throws `InvalidArgumentError` for another text. */
 export function secondsOf(text: string): number {
   if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of seconds, at least 1.');

@@ -12,13 +12,17 @@ function detailOf(event: NotebookStreamEvent): string {
       return `${event.sessionId} ${event.data.status}, ${event.data.cells.length} cells`;
     case 'session.status':
       return [event.data.status, event.data.reason].filter(Boolean).join(', ');
-    case 'session.closed':
+    case 'session.closed': {
+      const { reason, closedBy } = event.data;
+      return closedBy === undefined ? reason : `${reason} by ${closedBy}`;
+    }
     case 'session.resync-required':
       return event.data.reason;
     case 'run-status': {
-      const { runId, status, stale, error } = event.data;
+      const { runId, status, stale, error, createdBy } = event.data;
+      const by = createdBy === undefined ? '' : ` by ${createdBy}`;
       const lost = stale === true ? ', lost when the server stopped' : '';
-      return `${runId} ${status}${lost}${error == null ? '' : `: ${error.message}`}`;
+      return `${runId}${by} ${status}${lost}${error == null ? '' : `: ${error.message}`}`;
     }
     case 'session.startup':
       return event.data.text;

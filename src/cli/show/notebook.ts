@@ -3,14 +3,14 @@ import type { Style } from '../style.ts';
 
 /** Returns a saved notebook as text: its properties, and the code of its cells. */
 export function notebookText(notebook: Notebook, style: Style): string {
-  const { id, createdAt, updatedAt, serialization, datasourceSlugs, variables } = notebook;
+  const { id, createdAt, updatedBy, updatedAt, serialization, datasourceSlugs, variables } = notebook;
   const facts = [
     ['notebook', id],
     ['created', createdAt],
-    ['updated', updatedAt],
+    ['updated', updatedBy === undefined ? updatedAt : `${updatedAt} by ${updatedBy}`],
     ['cells', `${serialization.cells.length}${serialization.valid ? '' : ', not all of which parse'}`],
     ...(datasourceSlugs.length > 0 ? [['datasources', datasourceSlugs.join(', ')]] : []),
-    // Their values may be secrets.
+    // Only the names are shown, because the values may be secrets.
     ...(Object.keys(variables).length > 0 ? [['variables', Object.keys(variables).join(', ')]] : []),
   ];
   const cells = serialization.cells.map(({ cell_id, code, options }) => {

@@ -74,7 +74,7 @@ function pageText(html: string, options: ShowOptions): string {
   return words === '' && /<script/i.test(html) ? page(html) : words;
 }
 
-/** Returns the text of the output that shows most in a terminal, of a cell that has several. */
+/** Returns the text of one of a cell's outputs: the one that is most informative in a terminal. */
 export function bestText(values: readonly ShownValue[], options: ShowOptions): string {
   const best = preferred(values, 'terminal');
   return best === undefined ? '' : outputText(best, options);

@@ -22,21 +22,30 @@ const UNWRAPPED = new Set(['html', 'head', 'body']);
 /** Elements in each other beyond which nothing is read, since each takes some of the stack. */
 const MAX_DEPTH = 200;
 
-/** Returns the HTML without the dangerous parts, with every element closed. */
-export function safeHtml(html: string): string {
-  return keptOf(parseDocument(html).children, 0)
+/**
+ * Returns the HTML without the dangerous parts, with every element closed. `formula` returns the MathML of a formula; without it,
+ * formulas are text.
+ */
+export function safeHtml(html: string, formula?: (content: string) => string): string {
+  return safeNodes(parseDocument(html).children, 0, formula)
     .map((node) => DomUtils.getOuterHTML(node, { encodeEntities: 'utf8', selfClosingTags: false }))
     .join('');
 }
 
-function keptOf(nodes: readonly Node[], depth: number): Node[] {
+function safeNodes(
+  nodes: readonly Node[],
+  depth: number,
+  formula: ((content: string) => string) | undefined,
+): Node[] {
   if (depth > MAX_DEPTH) return [];
   return nodes.flatMap((node): Node[] => {
     if (DomUtils.isText(node)) return [node];
-    // Comments, too: one that is not closed hides the rest of the page.
+    // Comments are removed, too, because a comment that is not closed hides the rest of the page.
     if (!DomUtils.isTag(node) || LEFT_OUT.has(node.name)) return [];
     if (node.name === 'iframe') return framed(node);
-    const children = keptOf(node.children, depth + 1);
+    if (node.name === 'marimo-tex' && formula !== undefined)
+      return safeNodes(parseDocument(formula(DomUtils.textContent(node))).children, depth + 1, undefined);
+    const children = safeNodes(node.children, depth + 1, formula);
     if (UNWRAPPED.has(node.name) || !/^[a-z][\w-]*$/.test(node.name)) return children;
     node.children = children;
     for (const [name, value] of Object.entries(node.attribs))

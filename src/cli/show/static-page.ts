@@ -7,42 +7,80 @@ import { errorsText } from '#src/outputs/error-text.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { Run } from '#src/wire/run.ts';
+import { formulaOf } from './formulas.ts';
+import { finalText } from './printed-text.ts';
 import { safeHtml } from './safe-html.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2024;background:#fff}
 pre{overflow-x:auto;padding:.6rem .8rem;border-radius:6px;background:#f4f5f6;font:13px/1.5 ui-monospace,monospace;white-space:pre-wrap}
 pre.stderr,pre.error{background:#fdecea}section{margin:1.5rem 0;break-inside:avoid}details pre{margin-top:.3rem}
 summary{color:#60646c;cursor:pointer;font-size:.85rem}img,svg{max-width:100%}table{border-collapse:collapse;font-size:.9rem}
-td,th{border:1px solid #d9d9e0;padding:.2rem .6rem;text-align:left}footer{color:#60646c;font-size:.85rem}`;
+math{font-size:1.1em}td,th{border:1px solid #d9d9e0;padding:.2rem .6rem;text-align:left}footer{color:#60646c;font-size:.85rem}`;
 
 const POLICY =
   "default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; form-action 'none'";
 
-/** Returns the page. `asset` resolves with the bytes of an output that is kept apart. */
+/** A page, and the parts of the notebook that it does not have. */
+export interface StaticPage {
+  readonly html: string;
+  /** Outputs that need scripts, of which only the text is on the page. */
+  readonly missing: readonly MissingOutput[];
+}
+
+export interface MissingOutput {
+  readonly cellId: string;
+  /** The cell and the kind of output in words, such as `sales: a chart of plotly`. */
+  readonly label: string;
+}
+
+/** How a page is made. */
+export interface PageOptions {
+  /** Resolves with the bytes of an output that is kept apart. */
+  readonly asset: (assetId: string) => Promise<Uint8Array>;
+  /** Whether the page has outputs only. */
+  readonly hidesCode?: boolean | undefined;
+  /** Pictures of outputs that need scripts, by the ids of their cells. */
+  readonly pictures?: ReadonlyMap<string, Picture> | undefined;
+}
+
+/** A picture of an output that needs scripts. */
+export interface Picture {
+  readonly png: Uint8Array;
+  /** Words in the picture that the text of the output lacks. */
+  readonly description?: string;
+}
+
+/** Returns the page. */
 export async function staticPage(
   notebook: Notebook,
   run: Run,
-  asset: (assetId: string) => Promise<Uint8Array>,
-): Promise<string> {
+  { asset, hidesCode = false, pictures }: PageOptions,
+): Promise<StaticPage> {
   const results = new Map(
     (run.output?.parts ?? []).flatMap((part) => (part.type === 'cell-result' ? [[part.cellId, part]] : [])),
   );
   const sections: string[] = [];
+  const missing: MissingOutput[] = [];
   for (const { cell_id, code, options } of notebook.serialization.cells) {
     const result = results.get(cell_id);
     const isHidden = options.hide_code === true || /^\s*mo\.md\(/.test(code);
     const shown: string[] = [];
-    for (const output of [...(result?.outputs ?? []), ...(result?.console ?? [])])
-      shown.push(await outputHtml(output, asset));
-    if (code.trim() === '' && shown.length === 0) continue;
+    const lost = new Set<string>();
+    const place = { asset, lost, picture: pictures?.get(cell_id) };
+    for (const output of result?.outputs ?? []) shown.push(await outputHtml(output, place));
+    for (const output of joined(result?.console ?? []))
+      shown.push(await outputHtml(output, { asset, lost, picture: undefined }));
+    const name = typeof options.name === 'string' ? options.name : cell_id;
+    for (const kind of lost) missing.push({ cellId: cell_id, label: `${name}: ${kind}` });
+    const isEmpty = shown.every((one) => one === '');
+    if (isEmpty && (hidesCode || code.trim() === '')) continue;
     const source = `<pre><code>${escaped(code)}</code></pre>`;
-    sections.push(
-      `<section>${isHidden ? `<details><summary>code</summary>${source}</details>` : source}${shown.join('\n')}</section>`,
-    );
+    const folded = isHidden ? `<details><summary>code</summary>${source}</details>` : source;
+    sections.push(`<section>${hidesCode ? '' : folded}${shown.join('\n')}</section>`);
   }
   const title = notebook.title ?? notebook.id;
   const error = run.error === null ? '' : `<pre class="error">${escaped(run.error.message)}</pre>`;
-  return `<!doctype html>
+  const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -58,9 +96,62 @@ ${error}${sections.join('\n')}
 </body>
 </html>
 `;
+  return { html, missing };
 }
 
-async function outputHtml(output: Output, asset: (assetId: string) => Promise<Uint8Array>): Promise<string> {
+/** Joins consecutive texts of one channel, so that a progress bar finds the line that it overwrites. */
+function joined(console: readonly Output[]): Output[] {
+  const joint: Output[] = [];
+  for (const output of console) {
+    const last = joint.at(-1);
+    const isText = output.mimetype === 'text/plain' && typeof output.data === 'string';
+    if (
+      isText &&
+      last?.mimetype === 'text/plain' &&
+      last.channel === output.channel &&
+      typeof last.data === 'string'
+    )
+      joint.splice(-1, 1, { ...last, data: `${last.data}${output.data}` });
+    else joint.push(output);
+  }
+  return joint.map((one) => (typeof one.data === 'string' ? { ...one, data: finalText(one.data) } : one));
+}
+
+/** Plots of bokeh, for people. */
+export const PLOT_OF_BOKEH = 'a plot of bokeh';
+
+/** Elements of marimo and of others that draw by scripts, and their names for people. */
+const DRAWN_BY_SCRIPTS: readonly (readonly [RegExp, string])[] = [
+  [/<marimo-plotly|plotly\.js|Plotly\.newPlot/i, 'a chart of plotly'],
+  [/<marimo-vega|vega-?lite|vegaEmbed/i, 'a chart of altair'],
+  [/<marimo-anywidget/i, 'a widget'],
+  [/bokeh/i, PLOT_OF_BOKEH],
+  [/<marimo-mpl-interactive/i, 'an interactive figure'],
+  [/(?:<|&lt;)script/i, 'a part that needs scripts'],
+];
+
+/** Returns the part of an output that only scripts can show, also within a frame; undefined when the output needs no scripts. */
+function drawnByScripts(mimetype: string, content: unknown): string | undefined {
+  if (/^application\/vnd\.vega/.test(mimetype)) return 'a chart of altair';
+  if (
+    mimetype !== 'text/html' ||
+    typeof content !== 'string' ||
+    !/(?:<|&lt;)(?:script|marimo-)/i.test(content)
+  )
+    return undefined;
+  return DRAWN_BY_SCRIPTS.find(([pattern]) => pattern.test(content))?.[1];
+}
+
+/** The place of an output in the page. */
+interface OutputPlace {
+  readonly asset: PageOptions['asset'];
+  /** Gets the kind of an output that cannot be shown. */
+  readonly lost: Set<string>;
+  /** The picture to show in place of an output that needs scripts. */
+  readonly picture: Picture | undefined;
+}
+
+async function outputHtml(output: Output, { asset, lost, picture }: OutputPlace): Promise<string> {
   const { channel, mimetype, text, table, assetId } = output;
   if (table !== undefined) return tableHtml(table);
   const bytes = assetId === undefined ? undefined : await asset(assetId);
@@ -69,9 +160,16 @@ async function outputHtml(output: Output, asset: (assetId: string) => Promise<Ui
   const content = bytes === undefined ? data : Buffer.from(bytes).toString('utf8');
   if (mimetype === 'application/vnd.marimo+error')
     return `<pre class="error">${escaped(errorsText(content, text))}</pre>`;
+  const drawing = drawnByScripts(mimetype, content);
+  if (drawing !== undefined && picture !== undefined) {
+    const words = [picture.description, text].filter((one) => one !== undefined).join('\n');
+    return imageHtml('image/png', picture.png, words);
+  }
+  if (drawing !== undefined) lost.add(drawing);
   const isMarkup = mimetype === 'text/html' || mimetype === 'text/markdown';
-  // Elements of marimo's own show nothing without its front end: their text does.
-  if (isMarkup && typeof content === 'string' && !/<marimo-(?!tex)/.test(content)) return safeHtml(content);
+  // Elements of marimo itself show nothing without its front end, so their text is shown.
+  if (isMarkup && typeof content === 'string' && !/<marimo-(?!tex)/.test(content))
+    return safeHtml(content, formulaOf);
   const plain =
     mimetype === 'text/plain' && typeof content === 'string' ? content : (text ?? textOf(content));
   return plain.trim() === ''

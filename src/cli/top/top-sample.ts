@@ -31,7 +31,7 @@ export function topSample(before: ServerState, now: ServerState): TopSample {
   const known = new Map(before.kernels.map((kernel) => [kernel.pid, kernel.cpuSeconds]));
   const kernels = now.kernels.map((kernel) => ({
     ...kernel,
-    // A kernel that began since then has used all of its time since then.
+    // A kernel that is not in the earlier sample began after it, so all its processor time counts.
     cpuShare: share(kernel.cpuSeconds, known.get(kernel.pid) ?? 0),
   }));
   kernels.sort((a, b) => b.cpuShare - a.cpuShare || b.memoryBytes - a.memoryBytes);

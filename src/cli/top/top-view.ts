@@ -80,8 +80,9 @@ function kernelTable({ kernels }: TopSample, columns: number, room: number): str
   return lines;
 }
 
-function cellsOf({ cpuShare, memoryBytes, pid, sessionId, workspaceId }: TopKernel): string[] {
-  return [percent(cpuShare), sizeText(memoryBytes), String(pid), sessionId, workspaceId];
+function cellsOf({ cpuShare, memoryBytes, node, pid, sessionId, workspaceId }: TopKernel): string[] {
+  const process = node === null ? String(pid) : `${node}:${pid}`;
+  return [percent(cpuShare), sizeText(memoryBytes), process, sessionId, workspaceId];
 }
 
 function percent(share: number): string {

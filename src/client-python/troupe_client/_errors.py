@@ -64,8 +64,8 @@ class ConnectionFailed(TroupeError, ConnectionError):
 
 class CodeInterrupted(ConnectionFailed):
     """
-    The connection ended before a code call did. The server interrupts code whose caller has left, so part of it may have
-    run, and the call is not repeated.
+    The connection ended before a code call, or the call of a function, did. The server interrupts code whose caller has left,
+    so part of it may have run, and the call is not repeated.
     """
 
     def __init__(self, url: str, cause: object) -> None:

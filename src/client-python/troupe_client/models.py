@@ -29,7 +29,7 @@ class ActorLeftData(Struct):
     presence: Annotated[
         Literal['ended', 'failed', 'stored', 'deleted'],
         Meta(
-            description='Whether it ended, failed by an error of the server, is only in the store, or was deleted.'
+            description='Whether the actor ended, failed because of an error of the server, is only in the store, or was deleted.'
         ),
     ]
 
@@ -42,7 +42,7 @@ class ActorLeftEvent(Struct, tag_field='type', tag='actor.left'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -52,7 +52,7 @@ class ActorLeftEvent(Struct, tag_field='type', tag='actor.left'):
 
 class ActorLink(Struct):
     """
-    Another actor that this one has to do with.
+    Another actor that is related to this one.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class ActorMovedData(Struct):
     to: Annotated[
         str,
         Meta(
-            description='The state after; the same one when only its context has changed.'
+            description='The state after the event; unchanged when only the context of the actor has changed.'
         ),
     ]
     since: Annotated[str, Meta(description='When it last changed its state.')]
@@ -81,7 +81,7 @@ class ActorMovedData(Struct):
     events: Annotated[
         list[str],
         Meta(
-            description='The types of the events that it took, the last 16 when there were more; none when it came into memory.'
+            description='The types of the events that the actor took, at most the last 16; empty when it came into memory.'
         ),
     ]
 
@@ -94,7 +94,7 @@ class ActorMovedEvent(Struct, tag_field='type', tag='actor.moved'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -116,7 +116,10 @@ class ActorRefusedData(Struct):
     event: Annotated[str, Meta(description='The type of the event.')]
     code: Annotated[str, Meta(description='The code of the error.')]
     count: Annotated[
-        int, Meta(description='How often it was refused since the last event about it.')
+        int,
+        Meta(
+            description='How often the command was refused since the last event about it.'
+        ),
     ]
     title: str
     advice: str | None
@@ -130,7 +133,7 @@ class ActorRefusedEvent(Struct, tag_field='type', tag='actor.refused'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -160,7 +163,7 @@ class ActorsCountsData(Struct):
     moved: Annotated[
         list[str],
         Meta(
-            description='The kinds of which an actor has moved or left since the last counts.'
+            description='The kinds whose actors have moved or left since the last counts.'
         ),
     ]
 
@@ -173,7 +176,7 @@ class ActorsCountsEvent(Struct, tag_field='type', tag='actors.counts'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -193,7 +196,7 @@ class ActorsReplayedEvent(Struct, tag_field='type', tag='actors.replayed'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -213,7 +216,7 @@ class ActorsResyncRequiredEvent(Struct, tag_field='type', tag='actors.resync-req
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -278,9 +281,7 @@ class AgentSessionGrantList(Struct):
 class AgentSessionStatusData(Struct):
     status: Literal['ready', 'busy', 'closed']
     reason: (
-        Annotated[
-            str, Meta(description='A code in snake_case, when there is more to say.')
-        ]
+        Annotated[str, Meta(description='A code in snake_case that gives more detail.')]
         | UnsetType
     ) = UNSET
 
@@ -295,7 +296,7 @@ class AgentSessionStatusEvent(Struct, tag_field='type', tag='session.status'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -309,7 +310,7 @@ class AgentSessionSummary(Struct):
     )
     environment_id: str | None = field(name='environmentId')
     notebook_session_id: str | None = field(name='notebookSessionId')
-    owner_id: Annotated[str, Meta(description='The user it belongs to: the one in `createdBy` until it is handed over.')] = field(
+    owner_id: Annotated[str, Meta(description='The user who owns the conversation: its creator (`createdBy`), until it is handed over.')] = field(
         name='ownerId'
     )
     created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
@@ -325,6 +326,15 @@ class AgentSessionSummary(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    closed_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='closedBy', default=UNSET)
 
 
 class AssistantMessage(Struct, tag_field='type', tag='assistant-message'):
@@ -342,7 +352,7 @@ class AuditedQuery(Struct):
     statements: Annotated[
         int,
         Meta(
-            description='How many similar statements the entry stands for, within about one second.'
+            description='The number of similar statements, within about one second, that the entry summarises.'
         ),
     ]
     rows: Annotated[int, Meta(description='How many rows they returned in total.')]
@@ -395,7 +405,7 @@ class BigqueryConnection(Struct, tag_field='kind', tag='bigquery'):
         Annotated[
             str,
             Meta(
-                description='Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.'
+                description='Base URL of the service, if it is not the usual one. It has a scheme, a host and a port, and nothing else.'
             ),
         ]
         | UnsetType
@@ -411,12 +421,34 @@ class BigqueryConnection(Struct, tag_field='kind', tag='bigquery'):
     ) = UNSET
 
 
+class BrowserPage(Struct):
+    url: Annotated[
+        str,
+        Meta(
+            description='The path of the page. It can be opened in a browser once, within a minute. The browser that opens it acts in your name.'
+        ),
+    ]
+    access: Literal['edit', 'interact', 'view']
+    expires_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='expiresAt'
+    )
+
+
+class CallFunction(Struct):
+    namespace: Annotated[
+        str, Meta(description='The id of the element to which the function belongs.')
+    ]
+    function_name: str = field(name='functionName')
+    args: Annotated[dict[str, Any], Meta(description='The arguments by their names.')]
+    timeout_s: int | None | UnsetType = field(name='timeoutS', default=UNSET)
+
+
 class CancellationAccepted(Struct):
     run_id: str = field(name='runId')
     status: Annotated[
         Literal['cancelling'],
         Meta(
-            description='Not a status of the run: the run reads `running` until it has ended.'
+            description='This is not a status of the run, which is `running` until it has ended.'
         ),
     ]
 
@@ -455,6 +487,7 @@ class CellExecution(Struct):
     cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
         name='cellId'
     )
+    version: int | None | UnsetType = UNSET
     code: str | None | UnsetType = UNSET
     config: CellConfig | None | UnsetType = UNSET
 
@@ -463,6 +496,7 @@ class CellExecutionOutput(Struct):
     cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
         name='cellId'
     )
+    version: int | None | UnsetType = UNSET
     code: str | None | UnsetType = UNSET
     config: CellConfigOutput | None | UnsetType = UNSET
 
@@ -472,6 +506,17 @@ class CellSettings(Struct):
     hide_code: bool = field(name='hideCode')
     column: int | None
     expand_output: bool = field(name='expandOutput')
+
+
+class CellSettingsChange(Struct):
+    """
+    Omitted settings are not changed.
+    """
+
+    disabled: bool | UnsetType = UNSET
+    hide_code: bool | UnsetType = field(name='hideCode', default=UNSET)
+    column: int | None | UnsetType = UNSET
+    expand_output: bool | UnsetType = field(name='expandOutput', default=UNSET)
 
 
 class CellsDeletedData(Struct):
@@ -488,7 +533,7 @@ class CellsDeletedEvent(Struct, tag_field='type', tag='cells-deleted'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -496,13 +541,31 @@ class CellsDeletedEvent(Struct, tag_field='type', tag='cells-deleted'):
     id: str = ''
 
 
+class ChangedCell(Struct):
+    cell_id: str = field(name='cellId')
+    version: int | None
+
+
+class ChangedCells(Struct):
+    session_id: str = field(name='sessionId')
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    cells: Annotated[
+        list[ChangedCell],
+        Meta(
+            description='For each change of the request, in its order, the cell that it made or changed. `version` is its version after the whole request; null when the cell was deleted.'
+        ),
+    ]
+
+
 class Chart(Struct):
     machine: str
-    version: Annotated[str, Meta(description='Changes with the chart.')]
+    version: Annotated[str, Meta(description='A text that changes with the chart.')]
     root: Annotated[
         dict[str, Any],
         Meta(
-            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by event), `runs` (the work while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are like this one.'
+            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by event), `runs` (the work while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, with the same members.'
         ),
     ]
 
@@ -556,7 +619,7 @@ class CodeRequest(Struct):
         Annotated[
             bool,
             Meta(
-                description='Whether the names that the code makes stay for later calls with `keep`, which may define them again. They end with the kernel. A cell that later defines the same name replaces the value. Default: false.'
+                description='Whether the names that the code defines are kept for later calls with `keep`, which may redefine them. They end with the kernel. A cell that later defines the same name replaces the value. Default: false.'
             ),
         ]
         | UnsetType
@@ -565,12 +628,35 @@ class CodeRequest(Struct):
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
     ) = field(name='timeoutS', default=UNSET)
     tool_call_id: str | None | UnsetType = UNSET
+
+
+class CompleteCode(Struct):
+    code: Annotated[str, Meta(description='The code of the cell up to the cursor.')]
+    cell_id: str | None | UnsetType = field(name='cellId', default=UNSET)
+
+
+class Completion(Struct):
+    name: str
+    type: Annotated[
+        str, Meta(description='Such as `function`, `module` or `instance`.')
+    ]
+    info: str | None
+
+
+class Completions(Struct):
+    prefix_length: Annotated[int, Meta(description='How many characters before the cursor an option replaces.')] = field(
+        name='prefixLength'
+    )
+    options: list[Completion]
+    is_incomplete: Annotated[bool, Meta(description='Whether there may be more: the kernel took too long, or there are too many options.')] = field(
+        name='isIncomplete'
+    )
 
 
 class ConsoleOutputData(Struct):
@@ -589,12 +675,26 @@ class ConsoleOutputEvent(Struct, tag_field='type', tag='console-output'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
     ) = UNSET
     id: str = ''
+
+
+class CreateCell(Struct, tag_field='type', tag='create-cell'):
+    """
+    Adds a cell: at the end, or where `before` or `after` says. Without `cellId` the server chooses an id.
+    """
+
+    type: ClassVar[Literal['create-cell']] = 'create-cell'
+    code: Annotated[str, Meta(description='Python.')]
+    cell_id: str | None | UnsetType = field(name='cellId', default=UNSET)
+    name: str | None | UnsetType = UNSET
+    config: CellSettingsChange | None | UnsetType = UNSET
+    before: str | None | UnsetType = UNSET
+    after: str | None | UnsetType = UNSET
 
 
 class DatabricksConnection(Struct, tag_field='kind', tag='databricks'):
@@ -655,15 +755,32 @@ class DatasourceWarning(Struct):
     code: Annotated[
         Literal['account_may_write', 'account_rights_unknown'],
         Meta(
-            description='`account_may_write`: the database says that the account may change something. `account_rights_unknown`: the database cannot say it, or was not asked.'
+            description='`account_may_write`: according to the database, the account may change something. `account_rights_unknown`: the database cannot tell, or was not asked.'
         ),
     ]
     message: str
 
 
+class DeleteCell(Struct, tag_field='type', tag='delete-cell'):
+    """
+    Deletes a cell, and its variables from the kernel.
+    """
+
+    type: ClassVar[Literal['delete-cell']] = 'delete-cell'
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    version: int | None | UnsetType = UNSET
+
+
 class DeletedDatasource(Struct):
     slug: str
     deleted: bool
+
+
+class DependentCell(Struct):
+    cell_id: str = field(name='cellId')
+    status: Literal['success', 'error', 'stopped', 'cancelled', 'interrupted', 'disabled']
 
 
 class DuckdbConnection(Struct, tag_field='kind', tag='duckdb'):
@@ -684,7 +801,7 @@ class Environment(Struct):
     environment_id: str = field(name='environmentId')
     status: Literal['open', 'closed']
     notebook_session_id: str | None = field(name='notebookSessionId')
-    agent_session_ids: Annotated[list[str], Meta(description='The conversations that are open in it and that you can read. Others also keep it from being closed.')] = field(
+    agent_session_ids: Annotated[list[str], Meta(description='The open conversations in the environment that you can read. The environment cannot be closed while any conversation is open, including those that you cannot read.')] = field(
         name='agentSessionIds'
     )
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -711,7 +828,7 @@ class EnvironmentPage(Struct):
 ErrorCode: TypeAlias = Annotated[
     str,
     Meta(
-        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor is not one of this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: There is something else than a file at this path\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
+        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor is not one of this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: There is something else than a file at this path\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
     ),
 ]
 
@@ -738,7 +855,7 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -747,16 +864,19 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    expected_updated_at: str | None | UnsetType = field(
+        name='expectedUpdatedAt', default=UNSET
+    )
     timeout_s: (
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
@@ -779,7 +899,7 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -788,16 +908,19 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    expected_updated_at: str | None | UnsetType = field(
+        name='expectedUpdatedAt', default=UNSET
+    )
     timeout_s: (
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
@@ -821,7 +944,7 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -830,16 +953,19 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    expected_updated_at: str | None | UnsetType = field(
+        name='expectedUpdatedAt', default=UNSET
+    )
     timeout_s: (
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
@@ -863,7 +989,7 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale keep their results. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -872,16 +998,19 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an error, and those that need them, end as `error`, with the reason as their output.'
+                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
     ) = field(name='structuralErrors', default=UNSET)
+    expected_updated_at: str | None | UnsetType = field(
+        name='expectedUpdatedAt', default=UNSET
+    )
     timeout_s: (
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
@@ -916,7 +1045,7 @@ class FileEntry(Struct):
     path: Annotated[
         str,
         Meta(
-            description='From the folder of the workspace. That of a folder ends in a slash.'
+            description='The path, relative to the folder of the workspace. The path of a folder ends in a slash.'
         ),
     ]
     type: Literal['file', 'folder']
@@ -981,8 +1110,36 @@ class FinalAnswer(Struct, tag_field='type', tag='final-answer'):
     markdown: str
 
 
+class FunctionError(Struct):
+    type: Annotated[
+        str,
+        Meta(
+            description='`function_not_found`, `function_failed`, `result_too_large`, or the code of a failure of the kernel, such as `timed_out`. Later versions may add types.'
+        ),
+    ]
+    message: str
+
+
+class FunctionResult(Struct):
+    success: Annotated[
+        bool, Meta(description='False when the function, or the kernel, failed.')
+    ]
+    value: Annotated[
+        Any,
+        Meta(
+            description='The return value of the function, as JSON. Null when it failed.'
+        ),
+    ]
+    error: FunctionError | None
+
+
 class Health(Struct):
     status: Literal['ok']
+
+
+class ImportWarning(Struct):
+    code: Literal['packages_not_installed', 'pip_not_understood']
+    message: str
 
 
 class InstalledPackage(Struct):
@@ -999,14 +1156,14 @@ class KernelHostState(Struct):
 
 class KernelTotals(Struct):
     """
-    Of all kernels together.
+    The sum over all kernels.
     """
 
     count: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
 
@@ -1016,11 +1173,12 @@ class KernelUsage(Struct):
     session_id: Annotated[str, Meta(description='The notebook session that the kernel works for.')] = field(
         name='sessionId'
     )
+    node: str | None
     pid: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
 
@@ -1099,10 +1257,24 @@ class ModelTest(Struct):
 
 class ModelTestRequest(Struct):
     """
-    The default model is tested when none is named.
+    Without it, the default model is tested.
     """
 
     model: str | None | UnsetType = UNSET
+
+
+class MoveCell(Struct, tag_field='type', tag='move-cell'):
+    """
+    Puts a cell before or after another one.
+    """
+
+    type: ClassVar[Literal['move-cell']] = 'move-cell'
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    version: int | None | UnsetType = UNSET
+    before: str | None | UnsetType = UNSET
+    after: str | None | UnsetType = UNSET
 
 
 class MssqlConnection(Struct, tag_field='kind', tag='mssql'):
@@ -1261,12 +1433,50 @@ class NewWorkspaceLimits(Struct):
     runs_per_user: int | None | UnsetType = field(name='runsPerUser', default=UNSET)
 
 
+class NodeChange(Struct):
+    draining: Annotated[
+        bool,
+        Meta(description='With true, no new kernels start there; present ones stay.'),
+    ]
+
+
+class NodeEngine(Struct):
+    """
+    The cluster that runs nodes for the server. Null when they join by themselves.
+    """
+
+    kind: Literal['ray']
+    problem: str | None
+
+
+class NodeInvitation(Struct):
+    code: Annotated[
+        str,
+        Meta(
+            description='Works once. `troupe node join HOST:PORT#CODE` on the new node takes it; HOST is an address of this server.'
+        ),
+    ]
+    port: Annotated[int, Meta(description='The port at which nodes connect.')]
+    expires_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='expiresAt'
+    )
+
+
+class NodeRelease(Struct):
+    version: Annotated[str, Meta(description='The version of Troupe.')]
+    scripts: Annotated[
+        str, Meta(description='A digest of the programs that kernels run.')
+    ]
+    marimo: str
+    python: str
+
+
 class NotebookApp(Struct):
     options: dict[str, Any]
 
 
 class NotebookChange(Struct):
-    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read. Any RFC 3339 spelling of that instant will do: another offset, or more or fewer zeros after the milliseconds.')] = field(
+    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read. Any RFC 3339 form of that time is accepted: another offset, or more or fewer zeros after the milliseconds.')] = field(
         name='expectedUpdatedAt'
     )
     title: str | None | UnsetType = UNSET
@@ -1303,7 +1513,7 @@ class NotebookChange(Struct):
 
 class Replaces(Struct):
     """
-    The notebook whose cells the file replaces. Its datasources and variables stay. Omitted: a new notebook.
+    The notebook whose cells the file replaces. Its datasources and variables are kept. Omitted: a new notebook.
     """
 
     notebook_id: str = field(name='notebookId')
@@ -1319,20 +1529,54 @@ class NotebookImport(Struct):
         Annotated[
             str,
             Meta(
-                description='The title of the notebook, in place of the one that the file brings.'
+                description='The title of the notebook, in place of the title in the file.'
             ),
         ]
         | UnsetType
     ) = UNSET
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    install: (
+        Annotated[
+            bool,
+            Meta(
+                description='Whether packages that cells of a Jupyter notebook install with pip become dependencies, to be installed when the notebook is opened. Otherwise `warnings` name them. Only whole requirements count: no files, addresses or other indexes. Default: `false`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    settings_from: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of a notebook whose datasources, variables, metadata and secrets the new one gets. `metadata` overrides the metadata of that notebook. Cannot be combined with `replaces`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='settingsFrom', default=UNSET)
     replaces: (
         Annotated[
             Replaces,
             Meta(
-                description='The notebook whose cells the file replaces. Its datasources and variables stay. Omitted: a new notebook.'
+                description='The notebook whose cells the file replaces. Its datasources and variables are kept. Omitted: a new notebook.'
             ),
         ]
         | UnsetType
     ) = UNSET
+
+
+class NotebookRestoration(Struct):
+    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read of the notebook.')] = field(
+        name='expectedUpdatedAt'
+    )
 
 
 class NotebookSavedData(Struct):
@@ -1351,7 +1595,7 @@ class NotebookSavedEvent(Struct, tag_field='type', tag='notebook.saved'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1374,9 +1618,7 @@ class NotebookSecretList(Struct):
 class NotebookSessionStatusData(Struct):
     status: Literal['starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed']
     reason: (
-        Annotated[
-            str, Meta(description='A code in snake_case, when there is more to say.')
-        ]
+        Annotated[str, Meta(description='A code in snake_case that gives more detail.')]
         | UnsetType
     ) = UNSET
 
@@ -1391,7 +1633,7 @@ class NotebookSessionStatusEvent(Struct, tag_field='type', tag='session.status')
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1415,6 +1657,12 @@ class NotebookSessionSummary(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    url: Annotated[
+        str,
+        Meta(
+            description='The address of the notebook in a browser, for people who have signed in there; others sign in first. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
     metadata: (
         Annotated[
             dict[str, str],
@@ -1437,6 +1685,12 @@ class NotebookSummary(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    url: Annotated[
+        str,
+        Meta(
+            description='The address of the notebook in a browser, for people who have signed in there; others sign in first. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
     metadata: (
         Annotated[
             dict[str, str],
@@ -1455,6 +1709,39 @@ class NotebookSummary(Struct):
         ]
         | UnsetType
     ) = field(name='createdBy', default=UNSET)
+    updated_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='updatedBy', default=UNSET)
+
+
+class NotebookVersion(Struct):
+    updated_at: Annotated[str, Meta(description='The time of the last change in this version, by which the version is named.')] = field(
+        name='updatedAt'
+    )
+    title: str | None
+    cell_count: int = field(name='cellCount')
+    is_current: Annotated[bool, Meta(description='Whether this is the present state of the notebook.')] = field(
+        name='isCurrent'
+    )
+    updated_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='updatedBy', default=UNSET)
+
+
+class NotebookVersionList(Struct):
+    items: list[NotebookVersion]
 
 
 class OpenAgentSession(Struct):
@@ -1467,6 +1754,10 @@ class OpenAgentSession(Struct):
     id: str | None | UnsetType = UNSET
     config: NewAgentConfig | UnsetType = UNSET
     context: NewAgentContext | UnsetType = UNSET
+
+
+class OpenBrowserPage(Struct):
+    access: Literal['edit', 'interact', 'view'] | None | UnsetType = UNSET
 
 
 class OpenNotebookSession(Struct):
@@ -1555,7 +1846,7 @@ class PromptRequest(Struct):
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
@@ -1578,7 +1869,7 @@ class PromptRequestOutput(Struct):
         Annotated[
             int,
             Meta(
-                description='How many seconds this may take, from the moment at which it begins. The wait for the kernel of a session that sleeps, and the check of new code, do not count. When the time is over it is interrupted as by a cancellation, and has failed with the code `timed_out`. No deadline when omitted.'
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
             ),
         ]
         | UnsetType
@@ -1626,7 +1917,7 @@ class ReasoningDeltaEvent(Struct, tag_field='type', tag='reasoning-delta'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1637,6 +1928,15 @@ class ReasoningDeltaEvent(Struct, tag_field='type', tag='reasoning-delta'):
 class ReasoningPart(Struct, tag_field='type', tag='reasoning'):
     type: ClassVar[Literal['reasoning']] = 'reasoning'
     text: str
+    omitted_chars: (
+        Annotated[
+            int,
+            Meta(
+                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='omittedChars', default=UNSET)
 
 
 class RedshiftConnection(Struct, tag_field='kind', tag='redshift'):
@@ -1684,7 +1984,10 @@ class RegisteredCell(Struct):
     code: str
     config: CellSettings
     version: Annotated[
-        int, Meta(description='Increases with every change of its code.')
+        int,
+        Meta(
+            description='Grows with every change of its code, its name or its settings. Pass it with a change of the cell, which is then refused if somebody else has changed the cell since.'
+        ),
     ]
 
 
@@ -1790,14 +2093,14 @@ class ServerLog(Struct):
 
 class ServerProcess(Struct):
     """
-    The process of the server, without kernels. Of several workers: the sum of their use, the longest delays, and the id of the process that started them.
+    The process of the server, without kernels. With several workers: the sum of their use, the longest delays, and the id of the process that started them.
     """
 
     pid: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
     heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
@@ -1816,7 +2119,7 @@ class ServerReplayedEvent(Struct, tag_field='type', tag='server.replayed'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1836,7 +2139,7 @@ class ServerResyncRequiredEvent(Struct, tag_field='type', tag='server.resync-req
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1855,10 +2158,25 @@ class SessionCell(Struct):
     name: str
     status: Literal['idle', 'queued', 'running', 'stale', 'disabled', 'error']
     stale: bool
+    version: Annotated[
+        int,
+        Meta(
+            description='Grows with every change of its code, its name or its settings. Pass it with a change of the cell, which is then refused if somebody else has changed the cell since.'
+        ),
+    ]
 
 
 class SessionClosedData(Struct):
     reason: Literal['closed']
+    closed_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='closedBy', default=UNSET)
 
 
 class SessionClosedEvent(Struct, tag_field='type', tag='session.closed'):
@@ -1871,7 +2189,7 @@ class SessionClosedEvent(Struct, tag_field='type', tag='session.closed'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1884,7 +2202,7 @@ class SessionInterruption(Struct):
     status: Annotated[
         Literal['interrupting', 'idle'],
         Meta(
-            description='Not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.'
+            description='This is not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.'
         ),
     ]
     run_id: str | None = field(name='runId')
@@ -1904,7 +2222,7 @@ class SessionReplayedEvent(Struct, tag_field='type', tag='session.replayed'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1926,7 +2244,7 @@ class SessionResyncRequiredEvent(Struct, tag_field='type', tag='session.resync-r
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -1954,12 +2272,75 @@ class SessionStartupEvent(Struct, tag_field='type', tag='session.startup'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
     ) = UNSET
     id: str = ''
+
+
+class SetCellCode(Struct, tag_field='type', tag='set-code'):
+    """
+    Replaces the code of a cell. Nothing runs.
+    """
+
+    type: ClassVar[Literal['set-code']] = 'set-code'
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    code: Annotated[str, Meta(description='Python.')]
+    version: int | None | UnsetType = UNSET
+
+
+class SetCellConfig(Struct, tag_field='type', tag='set-config'):
+    """
+    Changes the settings of a cell.
+    """
+
+    type: ClassVar[Literal['set-config']] = 'set-config'
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    config: CellSettingsChange
+    version: int | None | UnsetType = UNSET
+
+
+class SetCellName(Struct, tag_field='type', tag='set-name'):
+    """
+    Gives a cell another name.
+    """
+
+    type: ClassVar[Literal['set-name']] = 'set-name'
+    cell_id: Annotated[str, Meta(description='Unique within the notebook; without control characters, and not `__scratch__`.')] = field(
+        name='cellId'
+    )
+    name: Annotated[
+        str,
+        Meta(
+            description='Empty for no name. No other cell of the notebook may have it.'
+        ),
+    ]
+    version: int | None | UnsetType = UNSET
+
+
+class SetUiValues(Struct):
+    values: Annotated[
+        dict[str, Any],
+        Meta(
+            description="The new values by the ids of their elements: `object-id` in the HTML of an output, and `_id` of the element in Python. A value is what marimo's page would send, such as a number for a slider, or a list of the chosen keys for a dropdown.",
+            max_length=1000,
+        ),
+    ]
+    timeout_s: (
+        Annotated[
+            int,
+            Meta(
+                description='How many seconds the work may take after it begins. Waiting for the kernel of a sleeping session and checking new code do not count. At the deadline the work is interrupted as by a cancellation, and fails with the code `timed_out`. No deadline when omitted.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeoutS', default=UNSET)
 
 
 class SnowflakeConnection(Struct, tag_field='kind', tag='snowflake'):
@@ -2000,7 +2381,7 @@ class SnowflakeConnection(Struct, tag_field='kind', tag='snowflake'):
         Annotated[
             str,
             Meta(
-                description='Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.'
+                description='Base URL of the service, if it is not the usual one. It has a scheme, a host and a port, and nothing else.'
             ),
         ]
         | UnsetType
@@ -2041,10 +2422,10 @@ class Startup(Struct):
 
 
 class StoreState(Struct):
-    used_bytes: Annotated[int, Meta(description='Up to its last page.')] = field(
+    used_bytes: Annotated[int, Meta(description='The size of the store, up to its last page.')] = field(
         name='usedBytes'
     )
-    reusable_bytes: Annotated[int, Meta(description='Free within that.')] = field(
+    reusable_bytes: Annotated[int, Meta(description='Free space within `usedBytes`.')] = field(
         name='reusableBytes'
     )
     is_full: Annotated[bool, Meta(description='Whether the disk is full: nothing new is stored.')] = field(
@@ -2083,7 +2464,7 @@ class StoredUsage(Struct):
     complete: Annotated[
         bool,
         Meta(
-            description='False while the first count since the start of the server is under way and takes longer than a second: the figures cover the records counted so far.'
+            description='False during the first count after the start of the server if it takes longer than a second; the figures then cover the records counted so far.'
         ),
     ]
     counted_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -2112,7 +2493,7 @@ class TextDeltaEvent(Struct, tag_field='type', tag='text-delta'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -2123,11 +2504,20 @@ class TextDeltaEvent(Struct, tag_field='type', tag='text-delta'):
 class TextPart(Struct, tag_field='type', tag='text'):
     type: ClassVar[Literal['text']] = 'text'
     text: Annotated[str, Meta(description='Markdown.')]
+    omitted_chars: (
+        Annotated[
+            int,
+            Meta(
+                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='omittedChars', default=UNSET)
 
 
 class TokenUsage(Struct):
     """
-    The provider's own counts; 0 where it gives none.
+    The counts that the provider reports; 0 if it reports none.
     """
 
     input_tokens: int = field(name='inputTokens')
@@ -2152,6 +2542,15 @@ class ToolCallData(Struct):
     call_id: str = field(name='callId')
     name: str
     input: Any
+    omitted_chars: (
+        Annotated[
+            int,
+            Meta(
+                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='omittedChars', default=UNSET)
 
 
 class ToolCallEvent(Struct, tag_field='type', tag='tool-call'):
@@ -2164,7 +2563,7 @@ class ToolCallEvent(Struct, tag_field='type', tag='tool-call'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -2180,6 +2579,15 @@ class ToolCallPart(Struct, tag_field='type', tag='tool-call'):
         Any,
         Meta(description='An object, or text when the model did not write valid JSON.'),
     ]
+    omitted_chars: (
+        Annotated[
+            int,
+            Meta(
+                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='omittedChars', default=UNSET)
 
 
 class ToolImage(Struct):
@@ -2193,6 +2601,15 @@ class ToolResultData(Struct):
     call_id: str = field(name='callId')
     output: str
     status: Literal['completed', 'failed', 'cancelled']
+    omitted_chars: (
+        Annotated[
+            int,
+            Meta(
+                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='omittedChars', default=UNSET)
 
 
 class ToolResultEvent(Struct, tag_field='type', tag='tool-result'):
@@ -2205,7 +2622,7 @@ class ToolResultEvent(Struct, tag_field='type', tag='tool-result'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -2220,11 +2637,20 @@ class ToolResultPart(Struct, tag_field='type', tag='tool-result'):
     status: Literal['completed', 'failed', 'cancelled']
     output: str
     images: list[ToolImage]
+    omitted_chars: (
+        Annotated[
+            int,
+            Meta(
+                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='omittedChars', default=UNSET)
     touched_cells: (
         Annotated[
             list[str],
             Meta(
-                description='The ids of the cells that the call created, changed or deleted, or was asked to run: the first 100. Absent when there are none, or when the call was cut off before that was known.'
+                description='The ids of the cells that the call created, changed or deleted, or was asked to run: the first 100. Absent when there are none, or when the call was interrupted before they were known.'
             ),
         ]
         | UnsetType
@@ -2281,7 +2707,7 @@ class VariablesEvent(Struct, tag_field='type', tag='variables'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -2300,10 +2726,10 @@ class WorkerState(Struct):
         name='startedAt'
     )
     pid: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since it began. The difference between two answers, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
         name='cpuSeconds'
     )
-    memory_bytes: Annotated[int, Meta(description='Resident memory. A page that several processes share counts in each of them. The figure of the server leaves out the mapped pages of the store.')] = field(
+    memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
         name='memoryBytes'
     )
     heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
@@ -2335,7 +2761,7 @@ class WorkspaceLimits(Struct):
     set: Annotated[
         list[str],
         Meta(
-            description='The names of the limits that are set for this workspace; the others are settings of the server.'
+            description='The names of the limits that are set for this workspace; the others come from the settings of the server.'
         ),
     ]
     updated_at: str | None = field(name='updatedAt')
@@ -2435,7 +2861,7 @@ class Actor(Struct):
     presence: Annotated[
         Literal['live', 'stored', 'ended', 'failed'],
         Meta(
-            description='Whether it is in memory, only in the store, in its final state, or was taken out of memory by an error of the server; a failed one is restored by its next use.'
+            description='Whether the actor is in memory, only in the store, in its final state, or was removed from memory by an error of the server. The next use of a failed actor restores it.'
         ),
     ]
     state: Annotated[Any, Meta(description='The state value of its statechart.')]
@@ -2460,7 +2886,7 @@ class ActorDetail(Struct):
     presence: Annotated[
         Literal['live', 'stored', 'ended', 'failed'],
         Meta(
-            description='Whether it is in memory, only in the store, in its final state, or was taken out of memory by an error of the server; a failed one is restored by its next use.'
+            description='Whether the actor is in memory, only in the store, in its final state, or was removed from memory by an error of the server. The next use of a failed actor restores it.'
         ),
     ]
     state: Annotated[Any, Meta(description='The state value of its statechart.')]
@@ -2475,7 +2901,9 @@ class ActorDetail(Struct):
     )
     context: Annotated[
         dict[str, Any],
-        Meta(description='Facts about it. Never code, prompts or credentials.'),
+        Meta(
+            description='Facts about the actor, but never code, prompts or credentials.'
+        ),
     ]
     trail: Annotated[
         list[ActorTrailEntry],
@@ -2524,10 +2952,10 @@ class AddedPackages(Struct):
     installed: Annotated[
         list[InstalledPackage],
         Meta(
-            description='The packages that its notebooks have in addition to those of the server, dependencies included.'
+            description='The packages of its notebooks in addition to those of the server, including dependencies.'
         ),
     ]
-    open_sessions: Annotated[list[str], Meta(description='Sessions with a kernel that was started before: they have the packages when they are opened again.')] = field(
+    open_sessions: Annotated[list[str], Meta(description='Sessions whose kernel was started before. They get the packages when they are opened again.')] = field(
         name='openSessions'
     )
 
@@ -2598,6 +3026,9 @@ class AuditPage(Struct):
     ) = field(name='nextCursor')
 
 
+CellChange: TypeAlias = CreateCell | DeleteCell | MoveCell | SetCellCode | SetCellName | SetCellConfig
+
+
 class CellsRegisteredData(Struct):
     cells: list[RegisteredCell]
     order: list[str]
@@ -2613,12 +3044,28 @@ class CellsRegisteredEvent(Struct, tag_field='type', tag='cells-registered'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
     ) = UNSET
     id: str = ''
+
+
+class ChangeCells(Struct):
+    changes: Annotated[
+        list[CellChange],
+        Meta(description='The changes are made in this order: all of them, or none.'),
+    ]
+    expected_updated_at: (
+        Annotated[
+            str,
+            Meta(
+                description='The `updatedAt` of the notebook as you know it. The request is refused if anything in the notebook has changed since. Without it, only cells whose change names a `version` are compared.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='expectedUpdatedAt', default=UNSET)
 
 
 class ConnectionTest(Struct):
@@ -2634,7 +3081,7 @@ class ConnectionTest(Struct):
         Annotated[
             list[DatasourceWarning],
             Meta(
-                description='Warnings about the account, for agents that will use it, with kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
+                description='Warnings about an account that agents will use, for kinds of databases without a read-only mode (mssql, snowflake, databricks, trino). Present in responses to a successful test, and to creating and replacing a datasource; absent when there are none.'
             ),
         ]
         | UnsetType
@@ -2677,7 +3124,7 @@ class Datasource(Struct):
     revision: Annotated[
         int,
         Meta(
-            description='Counts the connections of this datasource. It starts at 1 again after the datasource was deleted.'
+            description='Increases with each replacement of the connection. A new datasource with the same slug starts at 1 again.'
         ),
     ]
     configured: Annotated[
@@ -2689,7 +3136,7 @@ class Datasource(Struct):
     embedded: Annotated[
         bool,
         Meta(
-            description='Whether it runs inside the server, on files of the workspace.'
+            description='Whether the database runs inside the server, on files of the workspace.'
         ),
     ]
     created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
@@ -2705,7 +3152,7 @@ class Datasource(Struct):
         Annotated[
             list[DatasourceWarning],
             Meta(
-                description='Warnings about the account, for agents that will use it, with kinds of databases that have no read-only mode (mssql, snowflake, databricks, trino). In responses to a test that succeeded, and to the creation and replacement of a datasource; absent when there is nothing to say.'
+                description='Warnings about an account that agents will use, for kinds of databases without a read-only mode (mssql, snowflake, databricks, trino). Present in responses to a successful test, and to creating and replacing a datasource; absent when there are none.'
             ),
         ]
         | UnsetType
@@ -2756,13 +3203,69 @@ class Failure(Struct):
     ) = UNSET
 
 
+class ImportedNotebook(Struct):
+    id: str
+    title: str | None
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='Strictly increasing. Pass it as `expectedUpdatedAt` to change the notebook.')] = field(
+        name='updatedAt'
+    )
+    serialization: Serialization
+    datasource_slugs: list[str] = field(name='datasourceSlugs')
+    variables: dict[str, str]
+    url: Annotated[
+        str,
+        Meta(
+            description='The address of the notebook in a browser, for people who have signed in there; others sign in first. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
+    updated_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='updatedBy', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to it. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    warnings: (
+        Annotated[
+            list[ImportWarning],
+            Meta(
+                description='Requests of the file that the import did not carry out. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
 class KernelList(Struct):
     sampled_at: Annotated[str, Meta(description='When the use was measured. All requests share a measurement for half a second; with many processes, for up to five seconds.')] = field(
         name='sampledAt'
     )
     memory_limit_bytes: int | None = field(name='memoryLimitBytes')
     items: Annotated[
-        list[KernelUsage], Meta(description='The one with the most memory first.')
+        list[KernelUsage], Meta(description='The kernels, with the most memory first.')
     ]
     silent_workers: (
         Annotated[
@@ -2885,6 +3388,42 @@ class NewNotebook(Struct):
     ) = UNSET
 
 
+class Node(Struct):
+    name: str
+    state: Annotated[
+        Literal['joined', 'draining', 'away'],
+        Meta(
+            description='`joined`: the node takes kernels. `draining`: it is connected and takes no new kernels. `away`: it is not connected.'
+        ),
+    ]
+    draining: Annotated[
+        bool, Meta(description='Whether an operator wants no new kernels there.')
+    ]
+    problem: str | None
+    kernels: int
+    capacity: int | None
+    memory_bytes: int | None = field(name='memoryBytes')
+    free_memory_bytes: int | None = field(name='freeMemoryBytes')
+    cores: int | None
+    load: float | None
+    confinement: str | None
+    release: NodeRelease | None
+    address: str | None
+    enrolled_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='enrolledAt'
+    )
+    joined_at: str | None = field(name='joinedAt')
+
+
+class NodeList(Struct):
+    enabled: Annotated[
+        bool, Meta(description='Whether kernels run on nodes (`TROUPE_KERNEL_NODES`).')
+    ]
+    waiting: Annotated[int, Meta(description='Kernels that wait for a node with room.')]
+    engine: NodeEngine | None
+    items: list[Node]
+
+
 class Notebook(Struct):
     id: str
     title: str | None
@@ -2897,6 +3436,12 @@ class Notebook(Struct):
     serialization: Serialization
     datasource_slugs: list[str] = field(name='datasourceSlugs')
     variables: dict[str, str]
+    url: Annotated[
+        str,
+        Meta(
+            description='The address of the notebook in a browser, for people who have signed in there; others sign in first. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
     created_by: (
         Annotated[
             str,
@@ -2906,6 +3451,15 @@ class Notebook(Struct):
         ]
         | UnsetType
     ) = field(name='createdBy', default=UNSET)
+    updated_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='updatedBy', default=UNSET)
     metadata: (
         Annotated[
             dict[str, str],
@@ -2951,7 +3505,7 @@ class NotebookSession(Struct):
     phases: Annotated[
         dict[str, float],
         Meta(
-            description='How many milliseconds each step of the last kernel start took.'
+            description='The duration of each step of the last kernel start, in milliseconds.'
         ),
     ]
     current_run_id: str | None = field(name='currentRunId')
@@ -2964,6 +3518,12 @@ class NotebookSession(Struct):
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
+    url: Annotated[
+        str,
+        Meta(
+            description='The address of the notebook in a browser, for people who have signed in there; others sign in first. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
     metadata: (
         Annotated[
             dict[str, str],
@@ -2973,6 +3533,15 @@ class NotebookSession(Struct):
         ]
         | UnsetType
     ) = UNSET
+    closed_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='closedBy', default=UNSET)
 
 
 class NotebookSessionPage(Struct):
@@ -3014,10 +3583,10 @@ class OutputTable(Struct):
             description='The first rows, at most 100. Integers beyond 2^53, decimals, dates and times are text; missing values are null.'
         ),
     ]
-    row_count: Annotated[int, Meta(description='Of the whole table.')] = field(
+    row_count: Annotated[int, Meta(description='The number of rows of the whole table.')] = field(
         name='rowCount'
     )
-    column_count: Annotated[int, Meta(description='Of the whole table; `columns` has at most 100 and the index.')] = field(
+    column_count: Annotated[int, Meta(description='The number of columns in the whole table; `columns` lists at most 100 of them, and the index.')] = field(
         name='columnCount'
     )
 
@@ -3071,11 +3640,20 @@ class Problem(Struct):
 class RunStatusData(Struct):
     run_id: str = field(name='runId')
     status: RunStatus
+    created_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='createdBy', default=UNSET)
     stale: (
         Annotated[
             bool,
             Meta(
-                description='The server died during the run. Only cancelling ends it.'
+                description='The server ended during the run. Only cancelling ends such a run.'
             ),
         ]
         | UnsetType
@@ -3093,7 +3671,7 @@ class RunStatusEvent(Struct, tag_field='type', tag='run-status'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -3113,7 +3691,7 @@ class ServerLoadData(Struct):
     ]
     requests: Annotated[
         int,
-        Meta(description='Requests that have no answer yet, without event streams.'),
+        Meta(description='Requests without a response so far, except event streams.'),
     ]
     streams: Annotated[int, Meta(description='Open event streams.')]
     warnings: Annotated[
@@ -3128,7 +3706,7 @@ class ServerLoadData(Struct):
         Annotated[
             list[WorkerState],
             Meta(
-                description='The processes of a server of several workers, by number. Absent where there is one process.'
+                description='The processes of a server of several workers, by number. Absent in a server of one process.'
             ),
         ]
         | UnsetType
@@ -3152,7 +3730,7 @@ class ServerLoadEvent(Struct, tag_field='type', tag='server.load'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -3201,7 +3779,7 @@ class ServerState(Struct):
     ]
     requests: Annotated[
         int,
-        Meta(description='Requests that have no answer yet, without event streams.'),
+        Meta(description='Requests without a response so far, except event streams.'),
     ]
     streams: Annotated[int, Meta(description='Open event streams.')]
     warnings: Annotated[
@@ -3216,7 +3794,7 @@ class ServerState(Struct):
         Annotated[
             list[WorkerState],
             Meta(
-                description='The processes of a server of several workers, by number. Absent where there is one process.'
+                description='The processes of a server of several workers, by number. Absent in a server of one process.'
             ),
         ]
         | UnsetType
@@ -3235,6 +3813,29 @@ class ServerState(Struct):
 ServerStreamEvent: TypeAlias = ServerSnapshotEvent | ServerReplayedEvent | ServerLoadEvent | ServerResyncRequiredEvent
 
 
+class UiValuesResult(Struct):
+    session_id: str = field(name='sessionId')
+    status: Annotated[
+        Literal['completed', 'failed', 'cancelled'],
+        Meta(
+            description='`failed` when a cell failed, or the kernel did. `cancelled` when the work was interrupted.'
+        ),
+    ]
+    cells: Annotated[
+        list[DependentCell],
+        Meta(
+            description='The cells that ran because of the new values, and how they ended. Their outputs are sent as events.'
+        ),
+    ]
+    unknown: Annotated[
+        list[str],
+        Meta(
+            description='The ids for which the kernel has no element. The other values were set.'
+        ),
+    ]
+    error: Failure | None
+
+
 class AgentEntry(Struct):
     id: str
     role: Literal['user', 'assistant', 'tool']
@@ -3247,7 +3848,7 @@ class AgentEntry(Struct):
         Annotated[
             Literal['cancelled', 'failed', 'limit', 'stale'],
             Meta(
-                description='Only of a prompt whose run did not complete. `limit`: it stopped at a limit for the steps, tokens or time of a prompt. `stale`: the server ended before the run did. The model is not asked for such a prompt again: later requests have a note in place of it and all that followed it. After a `limit` they have it whole, with a note that it ended.'
+                description='Present only for a prompt whose run did not complete. `limit`: it stopped at a limit for the steps, tokens or time of a prompt. `stale`: the server ended before the run did. Later requests to a model contain a note in place of such a prompt and everything that followed it. After a `limit` they contain the whole prompt, with a note that it ended.'
             ),
         ]
         | UnsetType
@@ -3264,7 +3865,7 @@ class AgentEntryEvent(Struct, tag_field='type', tag='agent-entry'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -3291,7 +3892,7 @@ class AgentSession(Struct):
     )
     environment_id: str | None = field(name='environmentId')
     notebook_session_id: str | None = field(name='notebookSessionId')
-    owner_id: Annotated[str, Meta(description='The user it belongs to: the one in `createdBy` until it is handed over.')] = field(
+    owner_id: Annotated[str, Meta(description='The user who owns the conversation: its creator (`createdBy`), until it is handed over.')] = field(
         name='ownerId'
     )
     created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
@@ -3308,6 +3909,15 @@ class AgentSession(Struct):
         name='updatedAt'
     )
     entries: list[AgentEntry]
+    closed_by: (
+        Annotated[
+            str,
+            Meta(
+                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='closedBy', default=UNSET)
 
 
 class AgentSessionSnapshotEvent(Struct, tag_field='type', tag='session.snapshot'):
@@ -3378,7 +3988,7 @@ class Output(Struct):
         Annotated[
             Literal['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error'],
             Meta(
-                description='Where the kernel wrote it. Entries of a console have one: text that was printed, or a figure.'
+                description='The channel to which the kernel wrote it. Only console entries have one: printed text, or a figure.'
             ),
         ]
         | UnsetType
@@ -3396,7 +4006,7 @@ class Output(Struct):
         Annotated[
             str,
             Meta(
-                description='The asset that has the value, in place of `data`, because it is large: in a run one of `GET /api/v3/runs/{runId}/assets/{assetId}`, in an event one of `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.'
+                description='The asset with the value, which is too large for `data`. In a run it is read with `GET /api/v3/runs/{runId}/assets/{assetId}`, in an event with `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.'
             ),
         ]
         | UnsetType
@@ -3458,7 +4068,7 @@ class CellOpEvent(Struct, tag_field='type', tag='cell-op'):
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -3474,7 +4084,7 @@ class CellResult(Struct, tag_field='type', tag='cell-result'):
     console: Annotated[
         list[Output],
         Meta(
-            description='The text that the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. A figure that is large is an asset.'
+            description='The text that the cell printed (`stdout`, `stderr`), and the figures that it showed (`media`), in order. A large figure is an asset.'
         ),
     ]
     duration_ms: float | None = field(name='durationMs')
@@ -3504,7 +4114,7 @@ class ExecutionCompletedData(Struct):
     ]
     errors: list[CodeError]
     tool_call_id: (
-        Annotated[str, Meta(description='As the request gave it.')] | UnsetType
+        Annotated[str, Meta(description='The value in the request.')] | UnsetType
     ) = UNSET
 
 
@@ -3518,7 +4128,7 @@ class ExecutionCompletedEvent(Struct, tag_field='type', tag='execution-completed
         Annotated[
             bool,
             Meta(
-                description='It happened while you were away, after the event that you named.'
+                description='The event happened while you were disconnected, after the event that you named.'
             ),
         ]
         | UnsetType
@@ -3555,7 +4165,7 @@ class SubmittedAgentRun(Struct):
     run_id: Annotated[str, Meta(description='The `id` of the run.')] = field(
         name='runId'
     )
-    last_event_id: Annotated[str, Meta(description='An event stream of the session that is opened with this as `Last-Event-ID` sends the events of the run from the first on, as long as the server keeps them.')] = field(
+    last_event_id: Annotated[str, Meta(description='Open an event stream of the session with this as `Last-Event-ID` to get the events of the run from the first one on, as long as the server keeps them.')] = field(
         name='lastEventId'
     )
     kind: Literal['agent']
@@ -3574,7 +4184,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             bool,
             Meta(
-                description='True when the server died during the run. Only cancelling ends it.'
+                description='True when the server ended during the run. Only cancelling ends such a run.'
             ),
         ]
         | UnsetType
@@ -3583,7 +4193,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output. In a `stale` run it contains the text that its cells had printed.'
             ),
         ]
         | UnsetType
@@ -3612,7 +4222,7 @@ class SubmittedNotebookRun(Struct):
     run_id: Annotated[str, Meta(description='The `id` of the run.')] = field(
         name='runId'
     )
-    last_event_id: Annotated[str, Meta(description='An event stream of the session that is opened with this as `Last-Event-ID` sends the events of the run from the first on, as long as the server keeps them.')] = field(
+    last_event_id: Annotated[str, Meta(description='Open an event stream of the session with this as `Last-Event-ID` to get the events of the run from the first one on, as long as the server keeps them.')] = field(
         name='lastEventId'
     )
     kind: Literal['notebook']
@@ -3631,7 +4241,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             bool,
             Meta(
-                description='True when the server died during the run. Only cancelling ends it.'
+                description='True when the server ended during the run. Only cancelling ends such a run.'
             ),
         ]
         | UnsetType
@@ -3640,7 +4250,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output. In a `stale` run it contains the text that its cells had printed.'
             ),
         ]
         | UnsetType
@@ -3682,7 +4292,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             bool,
             Meta(
-                description='True when the server died during the run. Only cancelling ends it.'
+                description='True when the server ended during the run. Only cancelling ends such a run.'
             ),
         ]
         | UnsetType
@@ -3691,7 +4301,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output. In a `stale` run it contains the text that its cells had printed.'
             ),
         ]
         | UnsetType
@@ -3746,7 +4356,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             bool,
             Meta(
-                description='True when the server died during the run. Only cancelling ends it.'
+                description='True when the server ended during the run. Only cancelling ends such a run.'
             ),
         ]
         | UnsetType
@@ -3755,7 +4365,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             bool,
             Meta(
-                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output.'
+                description='True in lists that leave outputs out (`include`): `output` is then always null. Otherwise `output` is null while the run is running, and in a run that ended without output. In a `stale` run it contains the text that its cells had printed.'
             ),
         ]
         | UnsetType

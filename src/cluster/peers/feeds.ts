@@ -1,7 +1,7 @@
 /**
- * Event streams that one worker sends to another, each once for all its followers there. A feed has a number on its
- * connection. The bytes sent and not yet acknowledged are bounded: beyond that the stream waits as it does for any
- * lagging subscriber.
+ * Event streams that one worker sends to another. Each stream is sent once for all followers there. A feed has a number on its
+ * connection. The bytes sent and not yet acknowledged are bounded: beyond that the stream waits as it does for any lagging
+ * subscriber.
  */
 import type { FeedChannel, FeedControls, FeedHead, FeedLink } from '#src/events/event-sink.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
@@ -12,8 +12,8 @@ import { FRAME, type FrameType } from './frame-socket.ts';
 type Send = (type: FrameType, feed: number, ...parts: readonly Uint8Array[]) => void;
 
 /**
- * Creates the local mirror of another worker's stream, fed by a feed. It calls `press` with true when the producer in
- * the sending worker should pause, and with false when it may go on.
+ * Creates the local mirror of another worker's stream, fed by a feed. It calls `press` with true when the producer in the sending
+ * worker should pause, and with false when it may continue.
  */
 export type MirrorMaker = (head: FeedHead, press: (isPressed: boolean) => void) => MirroredStream;
 

@@ -2,16 +2,16 @@
 import type { Relay } from '#src/events/event-sink.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 
-/** A request as the worker that received it passes it on. Its caller is checked again where it arrives. */
+/** A forwarded request. The worker that carries it out checks the caller again. */
 export interface ForwardedHead {
-  /** The operation that it asks for. */
+  /** The operation that the request asks for. */
   readonly operationId: string;
   /** The slot of the request's subject: the worker that owns it carries the request out. */
   readonly slot: number;
-  /** In lower case, as uWebSockets.js has it; `head` for HEAD. */
+  /** In lower case, like uWebSockets.js; `head` for HEAD. */
   readonly method: string;
   readonly url: string;
-  /** Without the question mark. */
+  /** The query, without the question mark. */
   readonly query: string;
   /** The parameters of the path, as they were sent. */
   readonly params: readonly string[];
@@ -42,7 +42,7 @@ export interface AnswerEvents {
   whole(head: AnswerHead, body: Buffer): void;
   head(head: AnswerHead): void;
   data(bytes: Buffer): void;
-  /** The answer is an event stream, which goes on with the chunks of a stream that is mirrored here. */
+  /** The answer is an event stream, and continues with the chunks of a mirrored stream. */
   follow(mirror: MirroredStream, nextIndex: number): void;
   end(bytes: Buffer): void;
   /** The answer that has begun cannot be finished. */
@@ -53,7 +53,7 @@ export interface AnswerEvents {
    * It is unknown whether the request was carried out: the worker has ended, or no worker has the slot for too long.
    */
   lost(): void;
-  /** The slot has come to this worker meanwhile, which has to carry the request out itself. */
+  /** The slot has come to this worker in the meantime, so this worker must carry out the request. */
   here(): void;
 }
 
@@ -63,7 +63,7 @@ export interface ForwardedRequest {
   body(bytes: Uint8Array): void;
   /** Allows this many more bytes of the answer. */
   credit(bytes: number): void;
-  /** The client has left: no more of the answer is needed. */
+  /** The client has left, so the rest of the answer is not needed. */
   abort(): void;
 }
 
@@ -75,7 +75,7 @@ export interface AnswerChannel {
   end(bytes: Uint8Array): void;
   cut(): void;
   credit(bytes: number): void;
-  /** The continuation of an event stream once its subscriber has everything so far. */
+  /** The continuation of an event stream, for a subscriber that has everything so far. */
   readonly relay: Relay;
 }
 

@@ -29,7 +29,7 @@ export const FRAME = {
   misplaced: 10,
   ask: 11,
   answer: 12,
-  /** The answer is an event stream, and goes on with the chunks of the feed. */
+  /** The answer is an event stream, and continues with the chunks of the feed. */
   follow: 13,
   /** A feed begins. Numbers of feeds and numbers of exchanges are independent. */
   feed: 14,
@@ -41,7 +41,7 @@ export const FRAME = {
   feedCut: 17,
   /** The feed has no followers left. */
   feedClose: 18,
-  /** Allows this many more bytes of chunks. */
+  /** The follower accepts this many more bytes of the feed's chunks. */
   feedCredit: 19,
   /** Whether the producer should pause. */
   feedPress: 20,
@@ -49,7 +49,7 @@ export const FRAME = {
 
 export type FrameType = (typeof FRAME)[keyof typeof FRAME];
 
-/** Returns whether the number of such a frame is that of a feed. */
+/** Returns whether a frame of this type carries the number of a feed. */
 export function isOfFeed(type: FrameType): boolean {
   return type >= FRAME.feed;
 }
@@ -67,7 +67,9 @@ export interface FrameEvents {
 }
 
 export class FrameSocket {
-  /** The largest frame that is taken. The connection ends with a larger one before any of its bytes are kept. */
+  /**
+   * The largest accepted frame. A larger one ends the connection before any of its bytes are kept.
+   */
   maxFrameBytes = MAX_FRAME_BYTES;
   #socket: Socket | undefined;
   readonly #events: FrameEvents;

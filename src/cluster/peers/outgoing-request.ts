@@ -8,7 +8,10 @@ import { type FeedPosition, numberBytes, splitHead, withHead } from './frame-par
 import { FRAME, type FrameType } from './frame-socket.ts';
 import type { PeerClient, PeerExchange } from './peer-client.ts';
 
-/** Where the request goes: a worker that owns its slot, this worker itself, or nowhere yet. */
+/**
+ * The place to which the request goes: a worker that owns its slot, this worker itself, or nowhere
+ * yet.
+ */
 export type Destination = PeerClient | 'here' | 'nowhere';
 
 export interface OutgoingRequestOptions {

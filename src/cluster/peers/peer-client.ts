@@ -6,7 +6,7 @@ import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 import { IncomingFeeds, type MirrorMaker } from './feeds.ts';
 import { FRAME, FrameSocket, type FrameType, isOfFeed } from './frame-socket.ts';
 
-/** Takes the frames that come back for one exchange. `closed`: the worker is gone. */
+/** Takes the frames that arrive for one exchange. `closed` is called when the worker has ended. */
 export interface PeerExchange {
   frame(type: FrameType, bytes: Buffer): void;
   closed(): void;
@@ -87,8 +87,9 @@ export class PeerClient {
 }
 
 /**
- * Resolves with a connection. The system refuses one while too many wait for the other worker; any process of the same user can
- * cause that for a while, so connecting is retried for some time. Rejects when there is no such worker.
+ * Resolves with a connection; rejects when there is no such worker. The system refuses a connection
+ * while too many wait for the other worker, which any process of the same user can cause. So
+ * connecting is retried for some time.
  */
 async function connectPatiently(path: string): Promise<Socket> {
   for (const deadline = performance.now() + CONNECT_MS; ; await wait(RETRY_MS)) {

@@ -1,8 +1,7 @@
 /**
- * Accepts the connections of the other workers, for their questions and requests. Any process of the same user may
- * reach the socket, so a connection is trusted only after the secret of the cluster, which comes first: until then it
- * gets no memory, little time, and one of few places. A process that is not a worker of the same primary is refused at
- * once, where the system identifies it.
+ * Accepts the connections of the other workers, for their questions and requests. Any process of the same user may reach the
+ * socket, so a connection is trusted only after it has sent the secret of the cluster. Until then it gets no memory, little time,
+ * and one of few places. A process that is not a worker of the same primary is refused at once, where the system identifies it.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
@@ -16,16 +15,19 @@ import { FRAME, FrameSocket, type FrameType, HEAD_BYTES, isOfFeed, MAX_FRAME_BYT
 export interface PeerServerOptions {
   readonly path: string;
   readonly secret: Uint8Array;
-  /** Returns the number of the table by which a slot is not at home here; undefined when it is. */
+  /**
+   * Returns undefined when the slot is at home here, or else the number of the table that assigns
+   * it to another worker.
+   */
   readonly misplaced: (slot: number) => number | undefined;
   readonly handle: ForwardedHandler;
-  /** Answers a question. When it throws, the worker that asked learns only that it failed. */
+  /** Answers a question. If it throws, the asking worker gets no reason. */
   readonly answer: (topic: string, payload: unknown) => unknown;
   /** Called with errors that `answer` throws. */
   readonly onFault: (topic: string, error: unknown) => void;
 }
 
-/** The answer to a question to another worker. */
+/** The answer to another worker's question. */
 export interface PeerAnswer {
   readonly value?: unknown;
   readonly hasFailed?: boolean;
@@ -34,7 +36,9 @@ export interface PeerAnswer {
 const NOTHING = Buffer.alloc(0);
 /** A worker sends the secret as soon as it has connected, so only a worker that cannot run needs longer. */
 const GREETING_MS = 10_000;
-/** As many workers as a server may have connect at the same time at most. */
+/**
+ * The server's workers connect at the same time at most, so this is the largest number of workers.
+ */
 const MAX_UNGREETED = 256;
 
 /** The connection of one other worker. */
@@ -63,8 +67,7 @@ export class PeerServer implements Disposable {
     const peers = new PeerServer(options, await loadPeerProcess());
     await new Promise<void>((resolve, reject) => {
       peers.#server.once('error', reject);
-      // Without `exclusive` the primary would accept the connections, and keep those of a worker that has died
-      // meanwhile.
+      // Without `exclusive` the primary would accept the connections, and keep those of dead workers.
       peers.#server.listen({ path: options.path, exclusive: true }, resolve);
     });
     chmodSync(options.path, 0o600);
@@ -106,7 +109,10 @@ export class PeerServer implements Disposable {
     if (this.#ungreeted.size > MAX_UNGREETED) oldest?.close();
   }
 
-  /** Returns whether the process that connected is known not to be a worker: workers have one parent. */
+  /**
+   * Returns whether the connected process is known not to be a worker. All workers have the same
+   * parent.
+   */
   #isStranger(socket: Socket): boolean {
     const pid = this.#peers.pid(socket);
     if (pid === undefined || pid === process.pid) return false;

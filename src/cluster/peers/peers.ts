@@ -1,6 +1,6 @@
 /**
- * This worker's view of the cluster: the homes in this worker, the owners of all other homes, and the questions from
- * other workers. It is the `Cluster` of everything in the worker.
+ * This worker's view of the cluster: which slots are at home here, which worker owns each of the
+ * others, and the questions from other workers. All parts of the worker use it as their `Cluster`.
  */
 import { createHash } from 'node:crypto';
 import type { Cluster, Topic, WorkersChange } from '../cluster.ts';

@@ -1,6 +1,7 @@
 /**
- * The home of every slot: the only place in which the table changes. A worker's slots go to others only after it has ended or has
- * given them up, and a worker serves clients only once all others know of it.
+ * Assigns every slot to a worker. Only this class changes the table. A worker's slots go to others
+ * only after it has ended or has given them up, and a worker serves clients only once all others
+ * know of it.
  */
 import {
   dealSlots,
@@ -43,8 +44,8 @@ export class Assignment implements Disposable {
   }
 
   /**
-   * Returns the table with which a worker begins. It gives the worker slots only if the worker is one of the first, or the only
-   * one.
+   * Returns the table with which a worker begins. It gives slots only to one of the first workers,
+   * or to a worker that is the only one.
    */
   tableFor(worker: WorkerProcess): SlotTable {
     if (this.#table.workers.length === 0) {
@@ -59,7 +60,7 @@ export class Assignment implements Disposable {
     worker.phase = 'joined';
     worker.known = known;
     if (!this.#table.workers.includes(worker.number)) {
-      // When all others have ended since it got its orders, no other worker will ever give it a slot.
+      // All others have ended since this worker got its orders, so no other worker will ever give it a slot.
       const isOnly = this.#table.workers.length === 0;
       this.#publish((isOnly ? withOnly : withWorker)(this.#table, worker.number));
       worker.since = this.#table.number;
@@ -154,8 +155,9 @@ export interface Move {
 }
 
 /**
- * Returns the move that evens out the most, between workers of `among` and from none of `unable`; undefined when every
- * worker has its share or none can give slots.
+ * Returns the move that evens out the slots the most. It is between workers of `among`, and takes
+ * slots from none of `unable`. Returns undefined when every worker has its share or none can give
+ * slots.
  */
 export function nextMove(
   { owners }: SlotTable,

@@ -1,16 +1,20 @@
 /**
- * One kernel host for all workers: orders of workers go to it, and its reports to the worker whose child they are about.
- * The children of a worker that has ended are killed.
+ * Connects all workers to one kernel host. It passes on the workers' orders, passes each report to
+ * the worker that owns the child, and kills the children of a worker that has ended.
  */
 import {
+  type ChildListener,
   type HostHello,
+  type HostName,
   type StartZygote,
   type Zygote,
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
-import type { HostName, HostOrder, HostReport } from '../messages.ts';
+import type { HostOrder, HostReport } from '../messages.ts';
 
 const SIGKILL = 9;
+
+type ChildOrder = Extract<HostOrder, { op: 'child-order' }>;
 
 interface Run {
   readonly number: number;
@@ -20,8 +24,9 @@ interface Run {
 
 export class HostRelay {
   readonly #name: HostName;
+  readonly #startZygote: StartZygote;
   readonly #tell: (worker: number, report: HostReport) => void;
-  /** The workers that hear of the host. */
+  /** The workers that get the reports of the host. */
   readonly #listening = new Set<number>();
   /** The worker of each child that has not ended, by the child's id. */
   readonly #children = new Map<string, number>();
@@ -30,9 +35,15 @@ export class HostRelay {
   /** Whether a kernel of this run has started: null, or the reason why none starts; undefined while it is not known. */
   #problem: string | null | undefined;
 
-  constructor(name: HostName, tell: (worker: number, report: HostReport) => void) {
+  /** `start` starts the host. */
+  constructor(
+    name: HostName,
+    tell: (worker: number, report: HostReport) => void,
+    start: StartZygote = ZygoteProcess.start,
+  ) {
     this.#name = name;
     this.#tell = tell;
+    this.#startZygote = start;
   }
 
   /** Whether any worker has or wants children of the host. */
@@ -42,7 +53,7 @@ export class HostRelay {
 
   /** Starts a run of the host, for its supervisor. */
   readonly start: StartZygote = async (options) => {
-    const { zygote, hello } = await ZygoteProcess.start({
+    const { zygote, hello } = await this.#startZygote({
       ...options,
       onSilence: (isSilent) => {
         options.onSilence(isSilent);
@@ -62,7 +73,7 @@ export class HostRelay {
     this.#listening.clear();
   }
 
-  /** Called with each outcome of the proof that kernels start. */
+  /** Called with each outcome of the check that kernels start. */
   readonly proved = (problem: string | null): void => {
     this.#problem = problem;
     this.#tellAll({ op: 'host-proof', host: this.#name, problem });
@@ -72,12 +83,12 @@ export class HostRelay {
     if (order.op === 'host-wanted') this.#addListener(worker);
     else if (order.op === 'host-released') this.forget(worker);
     else if (order.run !== this.#run?.number)
-      return; // its worker hears that the run was lost
-    else if (order.op === 'child-order') this.#order(this.#run.zygote, worker, order.id, order.order);
+      return; // the child's worker is told that the run was lost
+    else if (order.op === 'child-order') this.#order(this.#run.zygote, worker, order);
     else if (this.#children.get(order.id) === worker) this.#run.zygote.signal(order.id, order.signal);
   }
 
-  /** Kills the children of a worker, which hears nothing more. */
+  /** Kills the children of a worker. The worker gets no report about them. */
   forget(worker: number): void {
     this.#listening.delete(worker);
     for (const [id, owner] of this.#children) if (owner === worker) this.#run?.zygote.signal(id, SIGKILL);
@@ -92,11 +103,12 @@ export class HostRelay {
       this.#tell(worker, { op: 'host-proof', host: this.#name, problem: this.#problem });
   }
 
-  #order(zygote: Zygote, worker: number, id: string, order: Readonly<Record<string, unknown>>): void {
+  #order(zygote: Zygote, worker: number, { id, order, where }: ChildOrder): void {
     const host = this.#name;
     this.#children.set(id, worker);
-    zygote.order(id, order, {
-      forked: (pid, isInit) => this.#tell(worker, { op: 'child-forked', host, id, pid, isInit }),
+    const listener: ChildListener = {
+      placed: (key) => this.#tell(worker, { op: 'child-placed', host, id, key }),
+      forked: (pid, isInit, node) => this.#tell(worker, { op: 'child-forked', host, id, pid, isInit, node }),
       ended: (end) => {
         this.#children.delete(id);
         this.#tell(worker, { op: 'child-ended', host, id, end });
@@ -105,8 +117,12 @@ export class HostRelay {
         this.#children.delete(id);
         this.#tell(worker, { op: 'child-refused', host, id, reason });
       },
-      lost: () => this.#children.delete(id),
-    });
+      lost: () => {
+        this.#children.delete(id);
+        this.#tell(worker, { op: 'child-lost', host, id });
+      },
+    };
+    zygote.order(id, order, listener, where);
   }
 
   #onEnded(run: Run): void {

@@ -35,7 +35,7 @@ export interface PrimaryOptions {
   readonly took: (worker: number, message: AskedQuestion | HostOrder) => void;
   /** Called when a worker has ended, before its slots move to others. */
   readonly ended: (worker: number) => void;
-  /** Called when the server cannot go on, with one line that gives the reason. */
+  /** Called when the server cannot continue, with one line that gives the reason. */
   readonly onHopeless: (problem: string) => void;
 }
 
@@ -52,7 +52,7 @@ export class Primary {
   /** The store can be opened. */
   #isOpen = false;
   #nextStart: NodeJS.Timeout | undefined;
-  /** Resolves the drain when all have ended. */
+  /** Resolves the promise of the drain when all workers have ended. */
   #onEmpty: (() => void) | undefined;
   #hasLost = false;
   #hasServed = false;
@@ -88,7 +88,7 @@ export class Primary {
     this.#workers.get(worker)?.send(message);
   }
 
-  /** Drains every worker. Resolves when all have ended, with whether everything was stored. */
+  /** Drains every worker. Resolves when all have ended, with true if all their work was stored. */
   async drain(signal: string): Promise<boolean> {
     clearTimeout(this.#nextStart);
     const { log, sockets } = this.#options;
@@ -107,7 +107,7 @@ export class Primary {
     return !this.#hasLost;
   }
 
-  /** Replaces the workers one after the other: each is drained once another one serves in its place. */
+  /** Replaces the workers one after the other. Each one is drained once its replacement serves. */
   async replaceAll(): Promise<void> {
     const { log } = this.#options;
     if (this.#isRolling || this.#isDraining || !this.#hasServed) {
@@ -121,7 +121,7 @@ export class Primary {
     log.info({ workers: this.#workers.size }, 'the workers are replaced one after the other');
     for (const old of [...this.#workers.values()]) {
       if (this.#isDraining) break;
-      if (!this.#workers.has(old.number)) continue; // the worker has ended by itself, and was replaced for that
+      if (!this.#workers.has(old.number)) continue; // already replaced after its own end
       if (await this.#replace(old)) continue;
       if (!this.#isDraining)
         log.error({ worker: old.number }, 'no other worker could start; this one goes on');
@@ -226,8 +226,8 @@ export class Primary {
       this.#finish();
     } else {
       this.#assignment.ended(worker);
-      // A worker that is replaced has reported its unstored work, and its end does not speak for workers that stop
-      // later.
+      // A replaced worker has already reported its unstored work, and is not counted among the
+      // workers that stop later.
       if (phase === 'draining' && code !== 0)
         log.error(
           { worker: number, because: worker.fault ?? how },
@@ -272,7 +272,7 @@ function dutyOf({ hasServed, phase }: WorkerProcess): Duty {
   return hasServed ? 'serving' : 'starting';
 }
 
-/** Waits for facts about things that say when they change. */
+/** Waits until conditions hold, for objects that report each of their changes. */
 class Changes {
   readonly #checks = new Set<() => void>();
 

@@ -4,7 +4,7 @@
  */
 
 const PAUSES_MS = [0, 250, 1000, 2500, 5000];
-/** While no worker serves, nobody is served at all. */
+/** While no worker serves, every pause is an outage. */
 const MAX_OUTAGE_PAUSE_MS = 250;
 /** A worker that lived this long was sound: its end counts as the first one again. */
 const SOUND_AFTER_MS = 30_000;
@@ -21,8 +21,8 @@ export class Restarts {
   }
 
   /**
-   * Notes that a worker has ended. Returns the pause in milliseconds until another one is started; undefined when that would
-   * probably not start either.
+   * Notes that a worker has ended. Returns the milliseconds until another one is started, or
+   * undefined when another one would probably not start either.
    */
   next({
     livedMs,

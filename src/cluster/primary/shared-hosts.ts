@@ -1,9 +1,10 @@
 /**
  * The kernel hosts of a server with workers: the usual host, which lives as long as the server, and a host that has loaded only
- * marimo, which starts when a worker asks for it and ends when no worker needs it any more.
+ * marimo, which runs while a worker needs it.
  */
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
+import type { StarterOf } from '#src/confined/host/zygote-process.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 import { HostRelay } from './host-relay.ts';
 
@@ -12,6 +13,8 @@ export interface SharedHostsOptions {
   /** Whether the usual one imports the usual libraries. */
   readonly preload: boolean;
   readonly tell: (worker: number, report: HostReport) => void;
+  /** Returns the function that starts a host; default: as a process of this machine. */
+  readonly starterOf?: StarterOf | undefined;
 }
 
 export class SharedHosts implements AsyncDisposable {
@@ -24,9 +27,9 @@ export class SharedHosts implements AsyncDisposable {
   #plainEnd: Promise<void> = Promise.resolve();
   #isDisposed = false;
 
-  constructor({ makeHost, preload, tell }: SharedHostsOptions) {
-    this.#usualRelay = new HostRelay('usual', tell);
-    this.#plainRelay = new HostRelay('plain', tell);
+  constructor({ makeHost, preload, tell, starterOf }: SharedHostsOptions) {
+    this.#usualRelay = new HostRelay('usual', tell, starterOf?.('usual'));
+    this.#plainRelay = new HostRelay('plain', tell, starterOf?.('plain'));
     const { start: startZygote, proved: onProof } = this.#usualRelay;
     this.usual = makeHost(preload, { startZygote, proves: true, onProof });
     this.#makePlain = () => makeHost(false, { startZygote: this.#plainRelay.start });

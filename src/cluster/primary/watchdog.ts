@@ -1,22 +1,25 @@
 /**
- * Finds workers that do not work any more, so that the primary can kill them: connections go to a worker as long as it
- * listens, and a stopped one may hold the store's write lock, for which all others wait.
+ * Finds workers that have stopped working, so that the primary can kill them: a listening worker still gets connections, and a
+ * stopped one may hold the store's write lock, for which all others wait.
  *
- * Time is counted in looks of the primary, not read from a clock: a primary that was held up itself, or a machine that slept,
- * counts one look, however long that took, and then hears the beats that have come meanwhile.
+ * Time is counted in checks by the primary, not read from a clock: when the primary or the machine was stopped, that counts as one
+ * check, after which the waiting heartbeats are read.
  */
 import { readFileSync } from 'node:fs';
 
 export const LOOK_MS = 100;
-/** Looks after which a worker is given up. */
+/** A worker is given up after this many checks. */
 const MAX_LOOKS = {
-  /** It is stopped by a signal. One look could coincide with a terminal that is about to continue all processes. */
+  /**
+   * The worker is stopped by a signal. A single check could come just before a terminal continues
+   * its processes.
+   */
   stopped: 2,
-  /** It has sent no heartbeat, and it waits for something other than its disk. */
+  /** The worker has sent no heartbeat, and waits for something other than its disk. */
   waiting: 7,
-  /** It has sent no heartbeat, in any state. */
+  /** The worker has sent no heartbeat, in any state. */
   silent: 100,
-  /** It has not begun to serve: it loads its program and opens the store. */
+  /** The worker has not begun to serve: it loads its program and opens the store. */
   starting: 600,
 } as const;
 
@@ -24,11 +27,11 @@ const MAX_LOOKS = {
 export interface ProcessState {
   /** One letter, such as `R`, `S`, `D` or `T`. */
   readonly letter: string;
-  /** The processor time that it has used, in clock ticks. */
+  /** The processor time that the process has used, in clock ticks. */
   readonly ticks: number;
 }
 
-/** The part of its life in which a worker is. One that is `ending` drains or exits. */
+/** The phase of a worker's life. In `ending` it drains or exits. */
 export type Duty = 'starting' | 'serving' | 'ending';
 
 export class WorkerWatch {
@@ -37,16 +40,17 @@ export class WorkerWatch {
   #silent = 0;
   #ticks = -1;
 
-  /** Called when the worker has beaten. */
+  /** Called when a heartbeat of the worker has arrived. */
   beat(): void {
     this.#silent = 0;
     this.#waiting = 0;
   }
 
-  /** One look. Returns the reason to kill the worker; undefined when there is none. */
+  /** Makes one check. Returns the reason to kill the worker; undefined when there is none. */
   look({ letter, ticks }: ProcessState, duty: Duty): string | undefined {
     this.#stopped = letter === 'T' || letter === 't' ? this.#stopped + 1 : 0;
-    // A process that is runnable but gets no processor time is not at fault, and neither is one that waits for a disk.
+    // A process that is ready to run but gets no processor time is not at fault. Neither is a
+    // process that waits for a disk.
     const waits = letter === 'S' && ticks === this.#ticks;
     this.#waiting = waits ? this.#waiting + 1 : 0;
     this.#ticks = ticks;
@@ -54,7 +58,8 @@ export class WorkerWatch {
     if (this.#stopped >= MAX_LOOKS.stopped) return 'it was stopped by a signal';
     if (duty === 'starting')
       return this.#silent >= MAX_LOOKS.starting ? 'it did not start in time' : undefined;
-    // A process that exits has no event loop any more, and may wait for the last flush of its store.
+    // A process that exits no longer has an event loop, and may wait for the last flush of its
+    // store.
     if (duty === 'serving' && this.#waiting >= MAX_LOOKS.waiting) return 'it does nothing';
     if (this.#silent >= MAX_LOOKS.silent) return 'it did not respond for too long';
     return undefined;

@@ -1,4 +1,4 @@
-/** One worker as its primary sees it: a process, its state, and the table that it has. */
+/** One worker from the primary's view: a process, its state, and the table that it has. */
 import type { Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ToPrimary, ToWorker } from '../messages.ts';
@@ -12,7 +12,7 @@ type Phase = 'loading' | 'opening' | 'joined' | 'admitted' | 'serving' | 'draini
 
 export interface WorkerEvents {
   told(worker: WorkerProcess, message: ToPrimary): void;
-  /** Called once, after everything else. */
+  /** Called once, after all other callbacks. */
   ended(worker: WorkerProcess, end: WorkerEnd): void;
 }
 
@@ -32,21 +32,21 @@ export class WorkerProcess {
   phase: Phase = 'loading';
   /** It waits for its orders. */
   isLoaded = false;
-  /** The number of the newest table that it knows. */
+  /** The number of the newest table that the worker knows. */
   known = 0;
-  /** The first table in which it is. */
+  /** The number of the first slot table that lists this worker. */
   since = 0;
-  /** It drains, and its subscribers have been notified. */
+  /** The worker drains, and its subscribers have been notified. */
   isSuspended = false;
-  /** It is to be replaced, and no longer counts among the workers that the server should have. */
+  /** The worker is to be replaced, and no longer counts among those that the server should have. */
   isRetiring = false;
-  /** The worker that gets its slots when it has ended, if that worker serves then. */
+  /** The worker that gets this worker's slots after its end, if that worker serves then. */
   heir: WorkerProcess | undefined;
   /** The worker that ends once this one serves. */
   replaces: WorkerProcess | undefined;
-  /** The reason that it gave for not starting. */
+  /** The reason that the worker gave for not starting. */
   problem: string | undefined;
-  /** The reason for which the primary has killed it. */
+  /** The reason for which the primary has killed the worker. */
   fault: string | undefined;
 
   constructor(number: number, process: Worker, events: WorkerEvents) {
@@ -70,14 +70,15 @@ export class WorkerProcess {
   }
 
   /**
-   * Resolves once everything was heard that the process has said, which may come after the news of its end. It does not wait
-   * for the event `disconnect`: Node.js emits none for a process that dies while a socket is on its way to it.
+   * Resolves once every message of the process was read; some arrive after the news of its end.
+   * Does not wait for the event `disconnect`: Node.js does not emit it for a process that dies
+   * while a socket is being sent to it.
    */
   async #lastWords(): Promise<void> {
     while (this.#process.isConnected()) await pause(1);
   }
 
-  /** Whether it has ever listened for clients. */
+  /** Whether the worker has ever listened for clients. */
   get hasServed(): boolean {
     return this.phase === 'serving' || this.phase === 'draining';
   }
@@ -88,11 +89,14 @@ export class WorkerProcess {
   }
 
   send(message: ToWorker): void {
-    // A message that cannot be sent any more is not needed: the worker's end follows.
+    // A message that can no longer be sent is not needed, because the worker's end follows.
     if (this.#process.isConnected()) this.#process.send(message, () => {});
   }
 
-  /** Makes it end in order. A worker that does not serve yet is killed, because it has nothing to end. */
+  /**
+   * Makes the worker end in order. A worker that does not serve yet is killed, because it has no
+   * work to finish.
+   */
   drain(signal: string): void {
     if (this.isAdmitted) {
       this.phase = 'draining';

@@ -1,8 +1,9 @@
 /**
- * A worker's knowledge from its primary: its own number, the list of workers, and all homes. The two are connected by
- * the channel that Node.js makes between a process and its child (`primary-link.ts`).
+ * The facts that a worker learns from its primary: its own number, the list of workers, and the
+ * owner of each slot. The two are connected by the channel that Node.js makes between a process and
+ * its child (`primary-link.ts`).
  */
-import type { PrimaryAnswers, Question } from '../messages.ts';
+import type { Details, PrimaryAnswers, Question } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
 
 export interface ClusterChannel {
@@ -18,24 +19,26 @@ export interface ClusterChannel {
   readonly isPrimarySilent: boolean;
   /** Returns the path of the unix socket at which a worker listens for the others. */
   socketPath(worker: number): string;
-  /** Calls `listener` with each later table. The primary learns that this worker has it once all listeners have returned. */
+  /**
+   * Calls `listener` with each later table. Once all listeners have returned, the primary is told that this worker has the table.
+   */
   onTable(listener: (table: SlotTable) => void): void;
   /**
-   * Declares how this worker gives up slots: `release` returns at most `count` slots of its own that nothing lives in. It
-   * takes nothing for them from then on, until the next table: that one either gives them to another worker or leaves them.
-   * Resolves once all that it did for them is on disk.
+   * Declares how this worker gives up slots: `release` returns at most `count` of its slots in which nothing is alive. This worker
+   * then accepts no work for them until the next table, which assigns them to another worker or leaves them here. Resolves once all
+   * earlier work for them is on disk.
    */
   onReleaseAsked(release: (count: number) => Promise<readonly number[]>): void;
-  /** Asks the primary. The answer is missing only if one of the two processes ends. */
-  ask<Asked extends Question>(question: Asked): Promise<PrimaryAnswers[Asked]>;
+  /** Asks the primary. There is no answer only if one of the two processes ends. */
+  ask<Asked extends Question>(question: Asked, ...details: Details<Asked>): Promise<PrimaryAnswers[Asked]>;
   /**
-   * Says that this worker listens at its `socketPath` and has its store open. Resolves with the port on which it is to listen
-   * for clients, once every other worker knows of it.
+   * Reports that this worker listens at its `socketPath` and has its store open. Resolves with the port for clients, once every
+   * other worker knows of this one.
    */
   join(): Promise<number>;
   /**
-   * Reports that this draining worker has ended everything that ran in it and has notified its subscribers. Resolves
-   * once the other draining workers have done so as well, because their last events may reach clients through this one.
+   * Reports that this draining worker has ended all its work and has notified its subscribers. Resolves once the other draining
+   * workers have done the same, because their last events may reach clients through this one.
    */
   suspended(): Promise<void>;
 }

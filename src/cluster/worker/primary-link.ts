@@ -1,10 +1,11 @@
 /**
- * A worker's end of the channel to its primary. It keeps the newest table, beats, and passes on the primary's messages.
- * A worker whose channel ends has lost its primary, and must end at once.
+ * A worker's end of the channel to its primary. It keeps the newest table, sends heartbeats, and
+ * passes on the primary's messages. A worker whose channel ends has lost its primary, and must end
+ * at once.
  */
 
 import { join } from 'node:path';
-import type { PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
+import type { Details, PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
 import type { ClusterChannel } from './channel.ts';
 
@@ -16,9 +17,9 @@ export interface ProcessChannel {
 
 type Message<Op extends ToWorker['op']> = Extract<ToWorker, { readonly op: Op }>;
 
-/** More often than the watchdog needs, because a busy worker beats late. */
+/** Heartbeats are more frequent than the watchdog needs, because a busy worker sends them late. */
 const BEAT_MS = 200;
-/** Beats that the primary may leave unanswered. */
+/** The primary may leave this many heartbeats unanswered. */
 const MAX_UNANSWERED = 10;
 
 export class PrimaryLink implements ClusterChannel {
@@ -69,7 +70,7 @@ export class PrimaryLink implements ClusterChannel {
     this.version = orders.version;
     this.socketFolder = orders.socketFolder;
     this.#table = orders.table;
-    setInterval(() => this.#beat(), BEAT_MS).unref(); // until the process ends: it is watched while it drains
+    setInterval(() => this.#beat(), BEAT_MS).unref(); // the watchdog still watches a draining worker
   }
 
   get isPrimarySilent(): boolean {
@@ -106,17 +107,20 @@ export class PrimaryLink implements ClusterChannel {
     });
   }
 
-  /** Sets the listener for the order to drain; calls it at once when that order came before. */
+  /**
+   * Sets the listener for the order to drain. If that order has already come, calls the listener at
+   * once.
+   */
   onDrain(listener: (signal: string) => void): void {
     this.#onDrain = listener;
     if (this.#drain !== undefined) listener(this.#drain);
   }
 
-  ask<Asked extends Question>(question: Asked): Promise<PrimaryAnswers[Asked]> {
+  ask<Asked extends Question>(question: Asked, ...[about]: Details<Asked>): Promise<PrimaryAnswers[Asked]> {
     const request = ++this.#questions;
     return new Promise((resolve) => {
       this.#asking.set(request, resolve);
-      this.send({ op: 'question', request, question });
+      this.send({ op: 'question', request, question, about });
     });
   }
 
@@ -164,7 +168,7 @@ export class PrimaryLink implements ClusterChannel {
   }
 }
 
-/** Returns where a worker listens for the others. */
+/** Returns the path of the socket at which a worker listens for the others. */
 export function peerSocketPath(folder: string, worker: number): string {
   return join(folder, `peer-${worker}.sock`);
 }

@@ -1,10 +1,16 @@
 /**
- * The kernel host as a worker has it: a process of the primary, to which orders and from which reports go through the
- * primary. A run of the host ends for this worker when the process ends, or when the worker gives it up.
+ * The kernel host from a worker's view. It is a process of the primary, which passes on orders and reports. A run of the host ends
+ * for this worker when the process ends, or when the worker gives it up.
  */
 import { KernelHostError } from '#src/confined/host/host-error.ts';
-import type { ChildListener, HostHello, StartZygote, Zygote } from '#src/confined/host/zygote-process.ts';
-import type { HostName } from '../messages.ts';
+import type {
+  ChildListener,
+  HostHello,
+  HostName,
+  KernelPlace,
+  StartZygote,
+  Zygote,
+} from '#src/confined/host/zygote-process.ts';
 import type { PrimaryLink } from './primary-link.ts';
 
 type Link = Pick<PrimaryLink, 'send' | 'on'>;
@@ -21,9 +27,11 @@ export class RelayedHosts {
     link.on('host-lost', ({ host, run }) => hosts[host].lost(run));
     link.on('host-proof', ({ host, problem }) => hosts[host].proof(problem));
     link.on('host-failed', ({ host, message }) => hosts[host].failed(message));
-    link.on('child-forked', ({ host, id, pid, isInit }) =>
-      hosts[host].current?.listener(id)?.forked?.(pid, isInit),
+    link.on('child-placed', ({ host, id, key }) => hosts[host].current?.listener(id)?.placed?.(key));
+    link.on('child-forked', ({ host, id, pid, isInit, node }) =>
+      hosts[host].current?.listener(id)?.forked?.(pid, isInit, node),
     );
+    link.on('child-lost', ({ host, id }) => hosts[host].current?.take(id)?.lost());
     link.on('child-ended', ({ host, id, end }) => hosts[host].current?.take(id)?.ended(end));
     link.on('child-refused', ({ host, id, reason }) => hosts[host].current?.take(id)?.refused(reason));
   }
@@ -53,7 +61,7 @@ class RelayedHost {
   #problem: string | null | undefined;
   #waiter: Waiter | undefined;
   #onSilence: (isSilent: boolean) => void = () => undefined;
-  /** The run that this worker orders children of. */
+  /** The run of the host in which this worker starts children. */
   current: RelayedZygote | undefined;
 
   constructor(link: Link, name: HostName) {
@@ -74,7 +82,7 @@ class RelayedHost {
     });
     this.current = zygote;
     this.#onSilence = onSilence;
-    // Reported after the supervisor has the run, because the host fell silent before this worker was connected.
+    // The host fell silent before this worker was connected, so its silence is reported as soon as the supervisor has the run.
     if (this.#isSilent) setImmediate(() => onSilence(this.#isSilent));
     return { zygote, hello };
   }
@@ -118,7 +126,9 @@ class RelayedHost {
 interface ZygoteEvents {
   readonly released: () => void;
   readonly ended: () => void;
-  /** Returns the last outcome of the proof that kernels start; undefined: there is none yet. */
+  /**
+   * Returns the last outcome of the check that kernels start, or undefined before the first one.
+   */
   readonly problem: () => string | null | undefined;
 }
 
@@ -148,9 +158,14 @@ class RelayedZygote implements Zygote {
     return this.#alive;
   }
 
-  order(id: string, order: Readonly<Record<string, unknown>>, listener: ChildListener): void {
+  order(
+    id: string,
+    order: Readonly<Record<string, unknown>>,
+    listener: ChildListener,
+    where?: KernelPlace,
+  ): void {
     this.#listeners.set(id, listener);
-    this.#link.send({ op: 'child-order', host: this.#host, run: this.run, id, order });
+    this.#link.send({ op: 'child-order', host: this.#host, run: this.run, id, order, where });
   }
 
   signal(id: string, signal: number): void {
@@ -168,7 +183,10 @@ class RelayedZygote implements Zygote {
     this.#onProof(problem);
   }
 
-  /** The host goes on for other workers. It ends for this one when the last of its children has ended. */
+  /**
+   * The host continues for other workers. For this worker its run ends with the last of the
+   * worker's children.
+   */
   stop(): void {
     if (!this.#isReleased && this.#alive) {
       this.#link.send({ op: 'host-released', host: this.#host });
@@ -187,7 +205,7 @@ class RelayedZygote implements Zygote {
     return this.#listeners.get(id);
   }
 
-  /** Returns the listener of a child that gets no later report. */
+  /** Returns the listener of a child that no later report will concern. */
   take(id: string): ChildListener | undefined {
     const listener = this.#listeners.get(id);
     this.#listeners.delete(id);

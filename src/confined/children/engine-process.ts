@@ -1,13 +1,14 @@
 /**
- * One embedded database in a child of the kernel host (src/confined/python/engines/engine.py): confined, with the files of one
- * workspace and nothing else. It is asked one thing at a time, and ends when it is disposed of, however busy it is.
+ * One embedded database in a child of the kernel host (src/confined/python/engines/engine.py). The
+ * child is confined to the files of one workspace. It gets one request at a time, and ends when it
+ * is disposed of, however busy it is.
  */
-import { createHash } from 'node:crypto';
 import { parseBoundedJson } from '../bounded-json.ts';
 import type { ChildStarter, ConfinedChild } from '../confined-child.ts';
 import { encodeFrame } from '../frame-decoder.ts';
 import { bareConfinement } from '../launch-order.ts';
 import type { KernelLimits } from '../limits.ts';
+import { workspaceCharge } from '../workspace-charge.ts';
 
 /** The kind of database that an engine serves. */
 export type EngineKind = 'duckdb' | 'sqlite' | 'files';
@@ -23,17 +24,18 @@ export interface EngineLaunch {
   /** The path of the database in that folder. */
   readonly path: string;
   readonly mode: EngineMode;
-  /** The kernel towards whose memory limit the engine counts. Without one, all engines of the workspace are limited together. */
+  /** The kernel towards whose memory limit the engine counts. Without one, it counts towards its workspace. */
   readonly memoryShare?: string;
 }
 
 const REQUEST = 1;
 const MIB = 2 ** 20;
-/** A row of 16 MiB, every byte of it written as \u001f, and the rows of the same portion. */
+/**
+ * The largest answer: a row of 16 MiB with every byte written as \u001f, and the other rows of its
+ * portion.
+ */
 const FRAME_LIMIT_BYTES = 6 * (16 * MIB + MIB);
-/** The limit of all engines with one share together, unless the kernel of the share has a limit of its own. */
-const MEMORY_BYTES = 3 * 1024 * MIB;
-/** A folder of data files has up to 500, each open twice while it is read. */
+/** A folder of data files may have up to 500 files, each open twice while it is read. */
 const OPEN_FILES = 2048;
 const START_TIMEOUT_MS = 30_000;
 const OPENING_BRACE = 0x7b;
@@ -51,7 +53,8 @@ export class EngineProcess implements Disposable {
   #pid: number | undefined;
 
   /**
-   * Starts the engine at once. `limits` are the limits of kernels; an engine uses those for files and processor time.
+   * Starts the engine at once. `limits` are the limits of kernels. An engine uses those for files
+   * and processor time.
    */
   constructor(launch: EngineLaunch, limits: KernelLimits, host: ChildStarter) {
     const end = () => this[Symbol.dispose]();
@@ -64,13 +67,12 @@ export class EngineProcess implements Disposable {
       (confinement) => ({
         order: {
           op: 'engine',
-          memory: Math.min(MEMORY_BYTES, limits.memoryBytes ?? MEMORY_BYTES),
-          share: launch.memoryShare ?? shareOf(folder),
+          ...workspaceCharge(folder, limits),
+          ...(launch.memoryShare === undefined ? {} : { share: launch.memoryShare }),
           limits: {
             NOFILE: OPEN_FILES,
             ...(limits.fileBytes === null ? {} : { FSIZE: limits.fileBytes }),
           },
-          nice: limits.nice,
           confine: bareConfinement(confinement),
         },
         launch: { engine, folder, path, mode },
@@ -88,7 +90,7 @@ export class EngineProcess implements Disposable {
     );
   }
 
-  /** Undefined until it was forked. */
+  /** Undefined until the process was forked. */
   get pid(): number | undefined {
     return this.#pid;
   }
@@ -130,14 +132,6 @@ export class EngineProcess implements Disposable {
       else this.#pending = { resolve, reject };
     });
   }
-}
-
-/**
- * Returns the key of the limits that all engines of a workspace share, also those of other workers. It reveals nothing
- * of the workspace to the kernel host.
- */
-function shareOf(folder: string): string {
-  return createHash('sha256').update(folder).digest('hex').slice(0, 32);
 }
 
 /** Returns the members of a message, or a copy of the bytes when they are rows. */

@@ -1,10 +1,10 @@
-/** How a local model is asked that may run below another process of this server. */
+/** The connection to a local model, which may run below another process of this server. */
 import type { Dispatcher } from 'undici';
 import type { LocalModelAddress, LocalModelProcess } from './local-model.ts';
 
 export interface LocalModelConnection {
   readonly apiKey: string;
-  /** Its connections go to the model, for any host in the URL. */
+  /** An agent whose connections lead to the model, whatever host the URL names. */
   readonly dispatcher: Dispatcher;
 }
 
@@ -13,7 +13,7 @@ export class ConnectedModel {
   readonly #start: () => Promise<LocalModelAddress>;
   #last: { readonly socketPath: string; readonly connection: LocalModelConnection } | undefined;
 
-  /** `start` starts the model unless it runs, and resolves with where it is. */
+  /** `start` starts the model unless it runs, and resolves with its address. */
   constructor(file: Pick<LocalModelProcess, 'name' | 'lacks'>, start: () => Promise<LocalModelAddress>) {
     this.#file = file;
     this.#start = start;
@@ -28,7 +28,10 @@ export class ConnectedModel {
     return this.#file.lacks();
   }
 
-  /** Resolves once the model is loaded. Rejects with one line that says why it is not; the next call tries again. */
+  /**
+   * Resolves once the model is loaded. Rejects with one line that gives the reason when it cannot
+   * be loaded; the next call tries again.
+   */
   async connect(): Promise<LocalModelConnection> {
     const { apiKey, socketPath } = await this.#start();
     if (this.#last?.socketPath === socketPath) return this.#last.connection;

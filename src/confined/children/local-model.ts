@@ -36,14 +36,14 @@ export interface LocalModelAddress {
 
 const START_TIMEOUT_MS = 120_000;
 const KEY = 1;
-/** llama.cpp takes an address with this ending for the path of a unix socket. */
+/** llama.cpp treats an address with this ending as the path of a unix socket. */
 const SOCKET = 'm.sock';
-/** llama.cpp has some threads for each processor, and its web server has as many. */
+/** llama.cpp starts some threads for each processor, and its web server starts as many. */
 const MAX_THREADS = 64 + 4 * availableParallelism();
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' };
 
 export class LocalModelProcess implements Disposable {
-  /** Its name after `local/`. */
+  /** The name of the model, which follows `local/` in its id. */
   readonly name: string;
   readonly #options: LocalModelOptions;
   readonly #python: string;
@@ -65,7 +65,10 @@ export class LocalModelProcess implements Disposable {
     return existsSync(this.#python) ? undefined : 'run `troupe models add-local` once.';
   }
 
-  /** Resolves once the model is loaded. Rejects with one line that says why it is not; the next call tries again. */
+  /**
+   * Resolves once the model is loaded. Rejects with one line that gives the reason when it cannot
+   * be loaded; the next call tries again.
+   */
   start(): Promise<LocalModelAddress> {
     if (this.#address === undefined) {
       const attempt = this.#startChild();
@@ -131,7 +134,8 @@ export class LocalModelProcess implements Disposable {
     return {
       order: { op: 'program', memory: memoryBytes, confine: bareConfinement(confinement, MAX_THREADS) },
       launch: {
-        // -I would leave out the folder of the script; -E and -s leave out the user's own settings and packages.
+        // -E and -s leave out the user's own settings and packages. -I would also leave out the
+        // folder of the script.
         arguments: [this.#python, '-E', '-s', script, file, socketPath, String(contextTokens)],
         env: ENVIRONMENT,
         reach: { read, sockets: [folder] },
@@ -164,14 +168,17 @@ function modelFiles(path: string): { readonly file: string; readonly needed: rea
   }
   const folder = realpathSync(dirname(path));
   const parts = readdirSync(folder).filter((name) => name.startsWith(stem));
-  // A cache of downloads holds links to its files.
+  // A cache of downloads contains only links to the files.
   return {
     file: join(folder, basename(path)),
     needed: [folder, ...parts.map((name) => realpathSync(join(folder, name)))],
   };
 }
 
-/** Returns where an interpreter and its packages lie: its environment, and the installation that the environment was made from. */
+/**
+ * Returns the directories of an interpreter and its packages: its environment, and the installation
+ * from which the environment was made.
+ */
 function environmentOf(python: string): string[] {
   const prefixes = [python, realpathSync(python)].map((program) => dirname(dirname(program)));
   return prefixes.filter((prefix) => prefix !== '/');

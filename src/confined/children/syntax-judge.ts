@@ -1,33 +1,59 @@
 /**
- * Whether Python code parses, judged by Python in a child of the kernel host: parsing a large notebook takes longer
- * than a server may stand still. The child starts as soon as there is a kernel host, so that a host that hangs later
- * does not prevent saving. Code that crashes the child counts as unparsable. When a kernel host ends, so does its
- * child, and the next host's child is asked again.
+ * Checks whether Python code parses. Python does this in children of the kernel host, because
+ * parsing a large notebook would stop the server for too long.
+ *
+ * One child judges short code for all workspaces. It starts as soon as there is a kernel host, so
+ * that a host that hangs later does not prevent saving. It gets one question at a time, workspaces
+ * take turns, and a question has a second of processor time, so nobody waits long for others. Long
+ * code goes to a child of its own that counts towards its workspace. Code that crashes a child
+ * counts as unparsable. When a kernel host ends, its child ends too, and later questions go to a
+ * child of the next host.
  */
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { ChildEnd, ChildStarter, ConfinedChild } from '../confined-child.ts';
 import { encodeLongFrame } from '../frame-decoder.ts';
 import { asList, asNumber, asRecord } from '../json-shape.ts';
-import { bareConfinement, type Confinement } from '../launch-order.ts';
+import { bareConfinement, type ChildRequest, type Confinement } from '../launch-order.ts';
+import type { KernelLimits } from '../limits.ts';
+import { workspaceCharge } from '../workspace-charge.ts';
+import { askOnce } from './one-question.ts';
 
 interface Question {
   readonly codes: readonly string[];
   readonly settle: (parses: readonly boolean[]) => void;
-  /** The judge ended before it could answer, and will not be asked again. */
+  /** Called when there was no answer and there will be no further attempt. */
   readonly giveUp: () => void;
 }
 
-/** How many answers are remembered: notebooks are saved again and again with most cells unchanged. */
+/** Judges long code in a process of the workspace. Resolves with null when it failed. */
+export type CheckLongCode = (
+  codes: readonly string[],
+  workspaceId: string,
+) => Promise<readonly boolean[] | null>;
+
+/**
+ * How many answers are remembered. Notebooks are saved again and again with most cells unchanged.
+ */
 const REMEMBERED = 4_096;
 const REMEMBERED_LENGTH = 4_096;
 const QUESTION = 1;
 const CODES_AT_ONCE = 64;
 /** How long to wait for a kernel host that is starting. Then the code counts as invalid, and nothing is remembered. */
 const PATIENCE_MS = 15_000;
+/** Longer code, counted over all cells together, goes to a process of its workspace. */
+export const MAX_SHARED_CHARS = 64 * 1024;
+const SHARED_CPU_S = 1;
+/** How many short questions of one workspace may wait. */
+const MAX_WAITING = 1024;
+const LONG_CPU_S = 5;
+const LONG_TIMEOUT_MS = 30_000;
 
 export class SyntaxJudge implements Disposable {
   readonly #host: ChildStarter;
+  readonly #checkLongCode: CheckLongCode;
+  readonly #turns = new FairSemaphore({ width: 1, widthOfKey: 1, queueOfKey: MAX_WAITING });
   readonly #known = new Map<string, boolean>();
   readonly #asked = new Map<number, Question>();
   #child: ConfinedChild | undefined;
@@ -35,17 +61,21 @@ export class SyntaxJudge implements Disposable {
   #nextId = 0;
   #disposed = false;
 
-  constructor(host: ChildStarter) {
+  constructor(host: ChildStarter, checkLongCode: CheckLongCode) {
     this.#host = host;
+    this.#checkLongCode = checkLongCode;
     this.#child = this.#start();
   }
 
-  /** Returns whether every one of `codes` parses; not as a promise when all of them were checked before and are short. */
-  allParse(codes: readonly string[]): boolean | Promise<boolean> {
+  /**
+   * Returns whether all of `codes` parse. Returns no promise when all were checked before and are
+   * short. Rejects with `unavailable` when too many questions of the workspace wait.
+   */
+  allParse(codes: readonly string[], workspaceId: string): boolean | Promise<boolean> {
     const steps = this.#findUnknown(codes);
     const conclude = (unknown: readonly string[] | 'broken') => {
       if (unknown === 'broken') return false;
-      return unknown.length === 0 ? true : this.#ask(unknown);
+      return unknown.length === 0 ? true : this.#judge(unknown, workspaceId);
     };
     if (isShortJson(codes, MAX_SIZE_AT_ONCE)) return conclude(atOnce(steps));
     return inSlices(steps).then(conclude);
@@ -72,21 +102,29 @@ export class SyntaxJudge implements Disposable {
     this.#giveUpAll();
   }
 
-  #ask(codes: readonly string[]): Promise<boolean> {
+  async #judge(codes: readonly string[], workspaceId: string): Promise<boolean> {
+    const chars = codes.reduce((sum, { length }) => sum + length, 0);
+    const parses =
+      chars > MAX_SHARED_CHARS
+        ? await this.#checkLongCode(codes, workspaceId)
+        : await this.#turns.pass(workspaceId, () => this.#ask(codes));
+    if (parses === null) return false;
+    for (const [index, code] of codes.entries()) this.#remember(code, parses[index] === true);
+    return codes.every((_, index) => parses[index] === true);
+  }
+
+  /** Resolves with null when there is no answer. */
+  #ask(codes: readonly string[]): Promise<readonly boolean[] | null> {
     return new Promise((resolve) => {
-      if (this.#disposed) return resolve(false);
+      if (this.#disposed) return resolve(null);
       const id = this.#nextId++;
-      const conclude = (answer: boolean) => {
+      const settle = (parses: readonly boolean[] | null) => {
         clearTimeout(patience);
         this.#asked.delete(id);
-        resolve(answer);
+        resolve(parses);
       };
-      const patience = setTimeout(() => conclude(false), PATIENCE_MS);
-      const settle = (parses: readonly boolean[]) => {
-        for (const [index, code] of codes.entries()) this.#remember(code, parses[index] === true);
-        conclude(codes.every((_, index) => parses[index] === true));
-      };
-      this.#asked.set(id, { codes, settle, giveUp: () => conclude(false) });
+      const patience = setTimeout(() => settle(null), PATIENCE_MS);
+      this.#asked.set(id, { codes, settle, giveUp: () => settle(null) });
       this.#child ??= this.#start();
       if (this.#isReady) this.#send(id, codes);
     });
@@ -106,7 +144,7 @@ export class SyntaxJudge implements Disposable {
     this.#isReady = false;
     const request = (confinement: Confinement | null) => ({
       order: { op: 'syntax', confine: bareConfinement(confinement) },
-      launch: {},
+      launch: { seconds: SHARED_CPU_S },
     });
     return this.#host.startChild(request, {
       received: (values) => {
@@ -122,7 +160,7 @@ export class SyntaxJudge implements Disposable {
       for (const [id, { codes }] of this.#asked) this.#send(id, codes);
     } else if (message.op === 'parsed') {
       const question = this.#asked.get(asNumber(message.id, 'id'));
-      question?.settle(asList(message.parses, (one) => one === true, 'parses'));
+      question?.settle(decodeParsed(message));
     }
   }
 
@@ -134,10 +172,12 @@ export class SyntaxJudge implements Disposable {
       this.#giveUpAll();
       return;
     }
-    // A judge that was at work died of the first question. One that did not start may do so for lack of memory or
-    // processes: to give up one question each time ends the attempts.
+    // If the judge ended while it worked, the first question ended it. If it did not start, the
+    // cause may be a lack of memory or processes. Giving up one question each time limits the
+    // attempts.
     const [first] = end.kind === 'lost' ? [] : this.#asked.values();
-    if (wasReady) first?.settle(first.codes.map(() => false));
+    // When there are several codes, it is unknown which one was the cause.
+    if (wasReady && first?.codes.length === 1) first.settle([false]);
     else first?.giveUp();
     if (this.#asked.size > 0 || end.kind === 'lost') this.#child = this.#start();
   }
@@ -145,4 +185,36 @@ export class SyntaxJudge implements Disposable {
   #giveUpAll(): void {
     for (const { giveUp } of [...this.#asked.values()]) giveUp();
   }
+}
+
+/**
+ * Resolves with which of `codes` parse. A child checks them that counts towards the workspace with
+ * this folder of files, and that has then ended. Resolves with null when the child crashed, took
+ * too long or could not start.
+ */
+export function checkSyntaxInChild(
+  codes: readonly string[],
+  filesDirectory: string,
+  limits: KernelLimits,
+  host: ChildStarter,
+): Promise<readonly boolean[] | null> {
+  const question = {
+    request: (confinement: Confinement | null): ChildRequest => ({
+      order: {
+        op: 'syntax',
+        ...workspaceCharge(filesDirectory, limits),
+        confine: bareConfinement(confinement),
+      },
+      launch: { seconds: LONG_CPU_S },
+    }),
+    question: { id: 0, codes },
+    readyOp: 'syntax-ready',
+    answerOp: 'parsed',
+    timeoutMs: LONG_TIMEOUT_MS,
+  };
+  return askOnce(host, question, (end) => (end.kind === 'answered' ? decodeParsed(end.message) : null));
+}
+
+function decodeParsed({ parses }: Readonly<Record<string, unknown>>): readonly boolean[] {
+  return asList(parses, (one) => one === true, 'parses');
 }

@@ -1,8 +1,14 @@
 import { delimiter, dirname, join } from 'node:path';
 
-/** The variables of the server's environment that a child may have: never a name that could hold a secret. */
+/**
+ * The variables of the server's environment that a child may have. Never add a name that could hold
+ * a secret.
+ */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
-/** The same for a kernel, which has a HOME of its own and must not know where the server keeps its temporary files. */
+/**
+ * The variables that a kernel may have: the same ones, except that it has its own HOME and must not
+ * know where the server keeps temporary files.
+ */
 const PASSED_TO_KERNELS = ['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'LD_LIBRARY_PATH'];
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,8 +34,9 @@ export function hostEnvironment(
 }
 
 /**
- * Returns the environment of one kernel: HOME is its working directory, and `python` is the interpreter it runs on. `packages` is
- * a folder of packages that programs which it starts find as well.
+ * Returns the environment of one kernel: HOME is its working directory, and `python` is the
+ * interpreter that it runs on. `packages` is a folder of packages that programs started by the
+ * kernel find as well.
  */
 export function kernelEnvironment(
   server: Environment,

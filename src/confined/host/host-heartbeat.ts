@@ -1,11 +1,11 @@
 /**
- * Notices that the kernel host does not respond. A small message goes to it every two seconds, and no other process is
- * woken. While the host is unused for a while, the heartbeat rests: the message goes out only twice a minute, and as
- * soon as the host is used or its state is asked for.
+ * Notices that the kernel host does not respond. A small message goes to it every two seconds, and no other process is woken. When
+ * the host has not been used for a while, the message is sent only twice a minute, and as soon as the host is used or its state is
+ * requested.
  *
- * Time is counted in beats of the server, not read from a clock: a server that was held up itself, or a machine that slept,
- * counts one beat, however long that took. A host that uses processor time is at work, as when it is to fork hundreds of
- * kernels, and gets longer than one that is stopped or waits for something.
+ * Time is counted in beats of the server, not read from a clock: when the server or the machine was stopped, that counts as one
+ * beat. A host that uses processor time is working, for example forking hundreds of kernels, and gets more time than one that is
+ * stopped or waits.
  */
 import { readFileSync } from 'node:fs';
 
@@ -14,8 +14,8 @@ const REST_MS = 30_000;
 /** Beats without use after which the heartbeat rests. */
 const BEATS_BEFORE_REST = 5;
 /**
- * Beats without an answer after which the host is silent, and after which it is lost. The beats of an idle host are counted from
- * the second beat after the question, because that is the first one to check whether the host works.
+ * After this many beats without an answer the host counts as silent, and later as lost. For an idle host the beats count
+ * from the third one on, because the second one reads the processor time with which the next ones compare.
  */
 const MAX_BEATS = {
   idle: { silent: 1, lost: 7 },
@@ -29,7 +29,7 @@ export interface HeartbeatOptions {
   readonly workDone: () => number | undefined;
   /** Called with true when the host stops answering, and with false when it answers again. */
   readonly onSilence: (isSilent: boolean) => void;
-  /** Called once, when the host is not to be waited for any longer. */
+  /** Called once, when it is no longer worth waiting for the host. */
   readonly onLost: () => void;
   /** Whether the heartbeat slows down while the host is unused; true when absent. */
   readonly rests?: boolean | undefined;
@@ -43,7 +43,7 @@ export class HostHeartbeat implements Disposable {
   #unused = 0;
   /** Beats since the question that has no answer; 0 when it was answered. */
   #unanswered = 0;
-  /** The last of these in which the host did no work. */
+  /** How many of the latest unanswered beats found that the host had done no work. */
   #idle = 0;
   #work: number | undefined;
   #isSilent = false;
@@ -66,7 +66,10 @@ export class HostHeartbeat implements Disposable {
     this.attend();
   }
 
-  /** Called when somebody wants to know whether the host responds. If it does, nothing else changes. */
+  /**
+   * Called when somebody asks whether the host responds. A host that responds is otherwise
+   * unaffected.
+   */
   attend(): void {
     if (this.isResting) this.beat();
   }
@@ -80,7 +83,7 @@ export class HostHeartbeat implements Disposable {
     this.#options.onSilence(false);
   }
 
-  /** One beat. The timer calls it. */
+  /** One beat, called by the timer. */
   beat(): void {
     const { ask, workDone, onSilence, onLost, rests = true } = this.#options;
     if (this.isResting) this.#beatEvery(BEAT_MS);

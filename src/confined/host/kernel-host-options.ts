@@ -2,7 +2,7 @@ import type { KernelMetrics } from '../kernel/kernel-process.ts';
 import type { KernelLimits } from '../limits.ts';
 import type { KernelLog, StartZygote } from './zygote-process.ts';
 
-/** The options that differ between the hosts of one server. */
+/** The options that can differ between the hosts of one server. */
 export type HostParts = Pick<KernelHostOptions, 'startZygote' | 'proves' | 'onProof'>;
 
 /** Options of the kernel host. */
@@ -20,7 +20,9 @@ export interface KernelHostOptions {
   readonly limits?: Partial<KernelLimits>;
   /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
   readonly confinement?: 'auto' | 'require' | 'off';
-  /** Directories and files that no kernel may see, but for its own working directory inside them. */
+  /**
+   * Directories and files that no kernel may see, except for its own working directory inside them.
+   */
   readonly hiddenPaths: readonly string[];
   /** Paths that kernels may read in addition to the system and the Python environment. */
   readonly readPaths?: readonly string[];
@@ -36,9 +38,9 @@ export interface KernelHostOptions {
    */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly launchTimeoutMs?: number;
-  /** Whether each run of the host proves that kernels start (kernel-proof.ts). Default: no. */
+  /** Whether each run of the host checks that kernels start (kernel-proof.ts). Default: no. */
   readonly proves?: boolean;
-  /** Called with each outcome of the proof: null, or the reason why no kernel starts. */
+  /** Called with each outcome of that check: null, or the reason why no kernel starts. */
   readonly onProof?: (problem: string | null) => void;
   /** Starts the zygote. Default: as a process of this server. */
   readonly startZygote?: StartZygote;

@@ -9,11 +9,18 @@ import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-p
 import type { ConvertRequest, ConvertResult } from '../children/convert.ts';
 import { convertInChild } from '../children/convert.ts';
 import { type EngineLaunch, EngineProcess } from '../children/engine-process.ts';
+import { checkSyntaxInChild } from '../children/syntax-judge.ts';
 import { type ChildEvents, type ChildPort, type ChildStarter, ConfinedChild } from '../confined-child.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import { type KernelPort, KernelProcess } from '../kernel/kernel-process.ts';
 import type { FrameReading } from '../kernel-socket.ts';
-import { type ChildRequest, type Confinement, confinementWanted, kernelRequest } from '../launch-order.ts';
+import {
+  type ChildRequest,
+  type Confinement,
+  confinementWanted,
+  confineOrder,
+  kernelRequest,
+} from '../launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from '../limits.ts';
 import { hostEnvironment, kernelEnvironment } from './environment.ts';
 import { KernelHostError } from './host-error.ts';
@@ -21,24 +28,28 @@ import { findHostScript } from './host-script.ts';
 import type { KernelHostOptions } from './kernel-host-options.ts';
 import { proveKernels } from './kernel-proof.ts';
 import { OomWatch } from './oom-watch.ts';
+import { SharedZygote } from './shared-zygote.ts';
 import { SocketDirectory } from './socket-directory.ts';
-import { type HostHello, type Zygote, ZygoteProcess } from './zygote-process.ts';
+import { type HostHello, type StartZygote, type Zygote, ZygoteProcess } from './zygote-process.ts';
 
 export type { HostHello };
 
-/** `silent`: it does not respond. It either does again, or is killed and `restarting`. */
+/**
+ * `silent`: the host does not respond. It either responds again, or is killed and becomes
+ * `restarting`.
+ */
 export type KernelHostState = 'starting' | 'up' | 'silent' | 'restarting' | 'down';
 
 const BOOT_TIMEOUT_MS = 60_000;
 const LAUNCH_TIMEOUT_MS = 30_000;
-/** The pause between attempts to prove that kernels start. */
+/** The pause between attempts to check that kernels start. */
 const PROOF_PAUSE_MS = 2500;
 const UNPROVEN = 'No kernel has started yet.';
 const QUIET: KernelHostOptions['log'] = { info: () => {}, warn: () => {}, error: () => {} };
 const RESTART_PAUSES_MS = [0, 250, 1000, 2500, 5000];
 /** A host that ran this long was healthy: its end counts as the first one again. */
 const SOUND_AFTER_MS = 30_000;
-/** How long the host may take to end with all kernels, and for each of them in addition. */
+/** How long the host may take to end with all kernels, and the additional time for each kernel. */
 const STOP_MS = 2000;
 const STOP_MS_PER_KERNEL = 20;
 
@@ -59,6 +70,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   #marimo: KernelHost['marimo'];
   #confinement: string | undefined;
   #zygote: Zygote | null = null;
+  #hello: HostHello | undefined;
   #peers: PeerProcess = UNKNOWN_PEERS;
   #userConfig: unknown = null;
   #problem: string | null;
@@ -95,8 +107,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   }
 
   /**
-   * The reason why no kernel starts, as far as it is known; null once one has started since the host was up, and where nothing is
-   * proven.
+   * The reason why no kernel starts, if known. Null once a kernel has started since the host came
+   * up, and if there is no check.
    */
   get problem(): string | null {
     return this.#problem;
@@ -128,6 +140,17 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     if (this.#problem !== null) await new Promise<void>((resolve) => this.#proven.push(resolve));
   }
 
+  /**
+   * Starts the part of another supervisor that uses this host. Its children are not counted here, and end with their
+   * supervisor. Rejects with KernelHostError when this host is down.
+   */
+  readonly share: StartZygote = async () => {
+    const zygote = await this.#whenUp();
+    if (this.#hello === undefined)
+      throw new KernelHostError('kernel_host_failed', 'The kernel host is not running.');
+    return { zygote: new SharedZygote(zygote), hello: this.#hello };
+  };
+
   /** Returns at once. The kernel waits for a host that is restarting; every outcome is reported to the sink. */
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
     const { log, metrics } = this.#options;
@@ -147,20 +170,30 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return {
       ...this.#children,
       request: () =>
-        kernelRequest(
-          launch,
-          this.#policy(),
-          kernelEnvironment(environment, python, launch.cwd, launch.env, launch.packages),
-        ),
+        kernelRequest(launch, this.#policy(), {
+          env: kernelEnvironment(environment, python, launch.cwd, launch.env, launch.packages),
+          interpreters: dirname(python),
+        }),
       launchTimeoutMs,
       oomWatch: this.#oomWatch,
       limits: this.limits,
     };
   }
 
-  /** Reads or writes a notebook file in a process of its own; never rejects, a failure is part of the result. */
-  async convert(request: ConvertRequest): Promise<ConvertResult> {
-    return convertInChild(request, this);
+  /**
+   * Reads or writes a notebook file in a process of its own, which counts towards the workspace
+   * with this folder of files. Never rejects; a failure is part of the result.
+   */
+  async convert(request: ConvertRequest, filesDirectory: string): Promise<ConvertResult> {
+    return convertInChild(request, filesDirectory, this.limits, this);
+  }
+
+  /**
+   * Returns which of `codes` parse; null when the check failed. A process of its own checks them,
+   * and counts towards the workspace as a conversion does.
+   */
+  async checkSyntax(codes: readonly string[], filesDirectory: string): Promise<readonly boolean[] | null> {
+    return checkSyntaxInChild(codes, filesDirectory, this.limits, this);
   }
 
   /** Returns at once. The child waits for a host that is restarting, and ends with the host. */
@@ -172,16 +205,25 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return new ConfinedChild(this.#children, () => request(this.#policy().confinement), events, reading);
   }
 
-  /** Yields the process ids of the kernels that have been forked. */
-  *kernelPids(): Generator<number> {
-    for (const { pid } of this.#kernels) if (pid !== null) yield pid;
+  /** The number of kernels that have been forked, on any machine. */
+  get kernelCount(): number {
+    return [...this.#kernels].filter(({ pid }) => pid !== null).length;
   }
 
   newSocketPath(): string {
     return this.#sockets.newPath();
   }
 
-  /** Returns at once; the engine waits for a host that is restarting. It ends when it is disposed of, or with the host. */
+  /** The confinement of kernels as orders contain it; null when kernels are not confined. */
+  get confinementOrder(): Readonly<Record<string, unknown>> | null {
+    const { confinement, limits } = this.#policy();
+    return confinement === null ? null : confineOrder(confinement, limits);
+  }
+
+  /**
+   * Returns at once; the engine waits for a host that is restarting. The engine ends when it is
+   * disposed of, or with the host.
+   */
   startEngine(launch: EngineLaunch): EngineProcess {
     return new EngineProcess(launch, this.limits, this);
   }
@@ -209,7 +251,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
 
   async #boot(): Promise<HostHello> {
     const { python, preload, log, confinement, environment = process.env } = this.#options;
-    const { startZygote = ZygoteProcess.start } = this.#options;
+    const startZygote: StartZygote = this.#options.startZygote ?? ZygoteProcess.start;
     const { zygote, hello } = await startZygote({
       python,
       hostScript: this.#hostScript,
@@ -217,7 +259,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       bootTimeoutMs: BOOT_TIMEOUT_MS,
       log,
       onSilence: (isSilent) => this.#onSilence(isSilent),
-      // Uses of a host that several processes share cannot be seen here.
+      // This process cannot see how other processes use a shared host.
       rests: this.#options.startZygote === undefined,
     });
     const problem = this.#disposed
@@ -229,6 +271,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     }
     const upSince = performance.now();
     this.#zygote = zygote;
+    this.#hello = hello;
     this.#marimo = { version: hello.marimo, directory: hello.marimoDir };
     this.#confinement =
       confinement === 'off' ? 'off: notebook code may do whatever this server may' : hello.confinement;
@@ -243,7 +286,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return hello;
   }
 
-  /** Tries until a kernel has started. */
+  /** Repeats the check until a kernel has started. */
   async #prove(zygote: Zygote, { layers }: HostHello): Promise<void> {
     const { confinement, readPaths = [], writePaths = [], log } = this.#options;
     while (this.#zygote === zygote && this.#problem !== null) {

@@ -1,7 +1,8 @@
 /**
- * The proof that kernels start: one of the host's own, ordered as kernels of notebooks are, that looks from inside at how it is
- * confined. Without it the host knows only that namespaces can be made and that layers exist, which no kernel needs to have
- * got; a server whose kernels all failed would look sound until somebody opens a notebook.
+ * The check that kernels start. It starts a kernel like those of notebooks, and the kernel checks
+ * its confinement from the inside. Without this the host knows only that namespaces and layers
+ * exist, not that a kernel gets them. A server whose kernels all fail would then look healthy until
+ * somebody opens a notebook.
  */
 import { mkdirSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,9 +14,9 @@ import type { ConfinementLayers } from './zygote-process.ts';
 export interface ProofOptions {
   /** The confinement layers that kernels should have; null: none. */
   readonly layers: ConfinementLayers | null;
-  /** A path that is not used, hidden from kernels as the server's own. */
+  /** An unused path that is hidden from kernels like the paths of the server. */
   readonly folder: string;
-  /** Whether kernels may read the whole disk, by the settings. */
+  /** Whether kernels may read the whole disk, according to the settings. */
   readonly readsAll: boolean;
   readonly startKernel: (launch: KernelLaunch, sink: KernelSink) => Kernel;
 }
@@ -30,7 +31,7 @@ interface Findings {
   readonly readsRoot: boolean;
 }
 
-/** The time for the proof, in addition to the time that every kernel has for its start. */
+/** The time for the check, in addition to the time that every kernel has for its start. */
 const PATIENCE_MS = 60_000;
 const MARK = 'TROUPE-PROOF';
 const FIND = `
@@ -72,7 +73,7 @@ function makeFolder(path: string): string {
   try {
     mkdirSync(folder, { mode: 0o711 });
   } catch {
-    folder = mkdtempSync(join(tmpdir(), 'troupe-proof-')); // the disk of the data is full, but kernels can run without that folder
+    folder = mkdtempSync(join(tmpdir(), 'troupe-proof-')); // the disk of the data is full, but kernels can run without this folder
   }
   mkdirSync(join(folder, 'work'), { mode: 0o700 });
   writeFileSync(join(folder, 'secret'), '', { mode: 0o600 });

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/**
- * Files that count the processes the machine killed for lack of memory: in this cgroup if there is one, else on the
- * whole machine.
- */
+/** Files that count the processes killed for lack of memory: in this cgroup if there is one, otherwise on the whole machine. */
 const COUNTERS = ['/sys/fs/cgroup/memory.events', '/proc/vmstat'];
 
 /**
- * Distinguishes a SIGKILL by the machine's out-of-memory killer from any other: the counter has changed since the last look. A
- * kill of another program in between is taken for a kill of a kernel, so the counter is also read at every start of a kernel.
+ * Distinguishes a SIGKILL by the machine's out-of-memory killer from any other: the kill counter
+ * has changed since it was last read. If another program was killed in between, that would be
+ * mistaken for a kill of the kernel. So the counter is also read at every start of a kernel.
  */
 export class OomWatch {
   readonly #counters: readonly string[];
@@ -19,7 +17,7 @@ export class OomWatch {
     this.hasKilled();
   }
 
-  /** Returns whether there was a kill since the last call. */
+  /** Returns whether the machine has killed a process since the last call. */
   hasKilled(): boolean {
     const count = this.#read();
     const isMore = count > this.#seen;

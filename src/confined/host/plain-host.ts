@@ -1,6 +1,6 @@
 /**
- * A kernel host that has only marimo loaded, for kernels whose packages replace libraries that the main host has
- * loaded. It starts on first use, and ends when it has had no kernel for a while.
+ * A kernel host that has only marimo loaded, for kernels whose packages replace libraries that the
+ * main host has loaded. It starts on first use, and ends when it has had no kernel for a while.
  */
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import type { KernelHost } from './kernel-host.ts';

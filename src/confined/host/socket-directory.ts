@@ -9,8 +9,9 @@ const PATH_LIMIT_BYTES = 107;
 const NAME_LIMIT_BYTES = 8;
 
 /**
- * Where kernels' sockets are made: `runDir`, or, when a path in it would be too long for a socket, a private directory
- * below the system's temporary one, which disposing removes.
+ * The directory in which kernels' sockets are made. This is `runDir`, unless a path in it would be
+ * too long for a socket. Then it is a private directory below the system's temporary one, which
+ * disposing removes.
  */
 export class SocketDirectory implements Disposable {
   readonly path: string;

@@ -1,8 +1,9 @@
 /**
- * One run of the kernel host (src/confined/python/zygote.py): orders go in as lines of JSON, reports come out so. It lives
- * as long as its stdin is open. When it ends, for any reason, `ended` resolves and every child is reported as lost.
+ * One run of the kernel host (src/confined/python/zygote.py): orders and reports are lines of JSON. It lives as long as its stdin
+ * is open. When it ends, for any reason, `ended` resolves and every child is reported as lost.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { ProcessEnd } from '../exit-classification.ts';
@@ -22,7 +23,7 @@ export interface ZygoteOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly bootTimeoutMs: number;
   readonly log: KernelLog;
-  /** Called with true when the host does not respond any more, and with false when it does again. */
+  /** Called with true when the host stops responding, and with false when it responds again. */
   readonly onSilence: (isSilent: boolean) => void;
   /** Whether the host is asked less often while it is not used; true when absent. */
   readonly rests?: boolean;
@@ -34,7 +35,7 @@ export interface HostHello {
   readonly marimoDir: string;
   readonly python: string;
   readonly supported: boolean;
-  /** Private names of marimo that are not where we need them. */
+  /** Private names of marimo that this host needs and cannot find. */
   readonly missing: readonly string[];
   /** One line: `full|partial|none: …`, with the gaps of the confinement. */
   readonly confinement: string;
@@ -53,10 +54,27 @@ export interface ConfinementLayers {
   readonly uid: number | null;
 }
 
-/** Reports on one child: a kernel, a converter or an engine. After `ended`, `refused` or `lost` nothing more comes. */
+/** The choice of a machine for a kernel. It is no part of the order. */
+export interface KernelPlace {
+  /** Kernels of one workspace are kept on one machine. */
+  readonly workspaceId?: string | undefined;
+  /** The port of this server at which a kernel on another machine connects. */
+  readonly port?: number;
+  /** Whether the kernel is to have only marimo loaded. */
+  readonly isPlain?: boolean;
+}
+
+/** Reports on one child: a kernel, a converter or an engine. `ended`, `refused` or `lost` is the last report. */
 export interface ChildListener {
-  /** `isInit`: whether the process is the first of its own namespaces, which passes signals on. */
-  forked?(pid: number, isInit: boolean): void;
+  /**
+   * `isInit`: whether the process is the first of its namespaces, which passes signals on. `node`: the
+   * other machine on which it is; absent on this one.
+   */
+  forked?(pid: number, isInit: boolean, node?: string): void;
+  /** Another machine has got the order. `key` is the digest of its public key. */
+  placed?(key: string): void;
+  /** The child's connection, which was accepted and checked elsewhere, in place of the socket that the order names. */
+  connected?(socket: Socket): void;
   ended(end: ProcessEnd): void;
   refused(reason: string): void;
   lost(): void;
@@ -64,32 +82,40 @@ export interface ChildListener {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One run of the kernel host, as its users see it. */
+/** One run of the kernel host, from the view of its users. */
 export interface Zygote {
   readonly alive: boolean;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
-  /** Asks for a child process (`fork`, `convert` or `engine`); `id` is new for each. */
-  order(id: string, order: Fields, listener: ChildListener): void;
+  /** Asks for a child process (`fork`, `convert` or `engine`) of a host that is `alive`; `id` is new for each. */
+  order(id: string, order: Fields, listener: ChildListener, where?: KernelPlace): void;
   /** Signals a child. Harmless when it is gone. */
   signal(id: string, signal: number): void;
   /** Called when the host's state is requested, to check whether it responds. Absent where the host is checked regularly. */
   attend?(): void;
   /**
-   * Present where another process proves that kernels start (kernel-proof.ts). Calls `listener` with each outcome: null, or the
-   * reason why none starts.
+   * Present where another process checks that kernels start (kernel-proof.ts). Calls `listener`
+   * with each outcome: null, or the reason why none starts.
    */
   onProof?(listener: (problem: string | null) => void): void;
-  /** Ends it in order, with every child. */
+  /** Ends the host and every child in order. */
   stop(): void;
-  /** Ends it although it may not respond, with every child. */
+  /** Ends the host and every child, even if the host does not respond. */
   kill(): void;
 }
 
-/** Resolves once kernels can be forked; rejects with KernelHostError when that fails. Then no process is left. */
-export type StartZygote = (
+/**
+ * Resolves once kernels can be forked. When that fails, rejects with KernelHostError and leaves no
+ * process behind.
+ */
+export type StartZygote<Z extends Zygote = Zygote> = (
   options: ZygoteOptions,
-) => Promise<{ readonly zygote: Zygote; readonly hello: HostHello }>;
+) => Promise<{ readonly zygote: Z; readonly hello: HostHello }>;
+
+/** The host with the usual libraries, and the host that has only marimo loaded. */
+export type HostName = 'usual' | 'plain';
+/** Returns the function that starts a host. */
+export type StarterOf = (name: HostName) => StartZygote;
 
 /** The same bound as in `python/forking/inbox.py`, so that the order of one child does not delay the others. */
 const MAX_ORDER_BYTES = 64 * 1024;
@@ -101,13 +127,16 @@ export class ZygoteProcess implements Zygote {
   readonly #hello = deferred<HostHello>();
   readonly #ended = deferred<void>();
   readonly #heartbeat: HostHeartbeat;
-  /** The pid of the process that forks: first the zygote, which the guardian has forked, and then its next generation. */
+  /**
+   * The pid of the process that forks kernels: first the zygote, which the guardian has forked, and later the zygote's next
+   * generation.
+   */
   #pid: number | null = null;
   #alive = true;
   #isUp = false;
   #lastWords = '';
 
-  static readonly start: StartZygote = async (options) => {
+  static readonly start: StartZygote<ZygoteProcess> = async (options) => {
     const zygote = new ZygoteProcess(options);
     const timeout = setTimeout(() => {
       zygote.#hello.reject(
@@ -136,7 +165,8 @@ export class ZygoteProcess implements Zygote {
         this.kill();
       },
     });
-    // A session of its own: Ctrl-C in a terminal is for the server, which then ends the host in order.
+    // The host gets a session of its own, so that Ctrl-C in a terminal reaches only the server,
+    // which then ends the host in order.
     this.#child = spawn(options.python, [options.hostScript], {
       env: options.env,
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -188,16 +218,21 @@ export class ZygoteProcess implements Zygote {
     this.#heartbeat.attend();
   }
 
-  /** Closes its stdin: it kills every kernel and ends. */
+  /** Renews the lease of a host that has one. */
+  renewLease(): void {
+    this.#say({ op: 'ping' });
+  }
+
+  /** Closes the host's stdin. The host then kills every kernel and ends. */
   stop(): void {
     this.#child.stdin.end();
   }
 
-  /** Ends a host that does not respond any more, even one that is stopped. Its guardian kills it and the kernels. */
+  /** Ends a host that does not respond, even a stopped one. Its guardian kills it and the kernels. */
   kill(): void {
     this.#child.stdin.destroy();
     this.#child.kill('SIGTERM');
-    this.#child.kill('SIGCONT'); // the guardian may have been stopped with it
+    this.#child.kill('SIGCONT'); // the guardian may have been stopped together with the zygote
     this.#end(this.#bootError(null, null));
   }
 
@@ -284,7 +319,7 @@ function deferred<T>() {
     resolve = onValue;
     reject = onError;
   });
-  promise.catch(() => {}); // it may be rejected before anything awaits it
+  promise.catch(() => {}); // otherwise a rejection before anything awaits it would be unhandled
   return { promise, resolve, reject };
 }
 

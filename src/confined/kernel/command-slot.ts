@@ -1,7 +1,7 @@
 /**
- * The one command that a kernel may have in flight, and its interrupt. The kernel is asked to interrupt at most once for
- * each command, and is given the command's seq: `python/kernel/interrupts.py` makes sure that it reaches this command and no other,
- * whenever it arrives.
+ * The one command that a kernel may have in flight, and its interrupt. The kernel is asked at most
+ * once to interrupt a command. The request has the command's seq, so that
+ * `python/kernel/interrupts.py` applies the interrupt to this command only, whenever it arrives.
  */
 
 import type { FrameSender } from '../frame-sender.ts';
@@ -39,17 +39,21 @@ export class CommandSlot {
     return seq;
   }
 
-  /** Interrupts the command in flight. Returns false when there is none. Asking again changes nothing. */
+  /**
+   * Interrupts the command in flight. Returns false when there is none. Calling it again has no
+   * effect.
+   */
   interrupt(): boolean {
     if (this.#inFlight === null) return false;
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
-    // The kernel would take a signal that comes before its frame for a signal of the notebook's own, and wait for another one.
+    // If the signal arrived before its frame, the kernel would treat it as a signal from notebook
+    // code and wait for another one.
     this.#port.sender.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
     return true;
   }
 
-  /** Ends the command in flight if `done` is its end, and returns whether it was. */
+  /** Ends the command in flight if `done` reports its end, and returns whether it did. */
   settle(done: BridgeDone): boolean {
     if (done.seq === null || done.seq !== this.#inFlight) return false;
     this.#inFlight = null;

@@ -1,12 +1,21 @@
 /** The frames that a kernel understands: marimo's commands with our `seq`, interrupts of commands, results of calls. */
+import { randomUUID } from 'node:crypto';
 import { encodeLongFrame, framedParts } from '../frame-decoder.ts';
 import type { FrameParts } from '../frame-sender.ts';
-import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
+import type {
+  CellEdits,
+  CompletionRequest,
+  ElementCommand,
+  KernelLaunch,
+  ScratchpadRequest,
+} from './kernel.ts';
 import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;
+const COMPLETION = 3;
 const INTERRUPT = 4;
 const CALL = 5;
+const FOLLOW = 7;
 
 /** Returns a cell's configuration with marimo's names. Members that are not given are not sent, so the kernel keeps them. */
 export function toMarimoConfig(config: CellConfig): Record<string, unknown> {
@@ -35,7 +44,7 @@ export function controlFrame(
   return encodeLongFrame(CONTROL, { ...fields, type, seq });
 }
 
-/** Says which command the next SIGINT is meant for. */
+/** Returns the frame that says which command the next SIGINT is meant for. */
 export function interruptFrame(seq: number): Buffer {
   return Buffer.concat(framedParts(INTERRUPT, [u32(seq)]));
 }
@@ -46,6 +55,44 @@ export function callFrame(id: number, json: readonly (string | Uint8Array)[]): U
     u32(id),
     ...json.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
   ]);
+}
+
+/** Asks for completions of code. The result is a message, and no command ends. */
+export function completionFrame(request: CompletionRequest): FrameParts | Promise<FrameParts> {
+  return encodeLongFrame(COMPLETION, { ...request, type: 'code-completion' });
+}
+
+/**
+ * Says that a page begins to follow the notebook. The number 0 says that the last page has left.
+ */
+export function followFrame(page: number): Buffer {
+  return Buffer.concat(framedParts(FOLLOW, [u32(page)]));
+}
+
+/** Returns the members of a command of a UI element. Cells that depend on a value run, as in marimo's own page. */
+export function elementCommand(command: ElementCommand): Record<string, unknown> {
+  const token = randomUUID(); // the token by which marimo recognises a command that arrives in two ways
+  switch (command.type) {
+    case 'update-ui-element':
+      return { objectIds: command.objectIds, values: command.values, token, reactive: true };
+    case 'model':
+      return {
+        modelId: command.modelId,
+        message: command.message,
+        buffers: command.buffers,
+        token,
+        reactive: true,
+      };
+    default: {
+      const { type, ...fields } = command;
+      return fields;
+    }
+  }
+}
+
+/** Returns the members of the command for changes of the notebook without a run. */
+export function editCells({ codes, configs, deleteIds }: CellEdits): Record<string, unknown> {
+  return { codes, configs: toMarimoConfigs(configs), deleteIds };
 }
 
 /** Returns the command that registers every cell and runs none. */
@@ -71,7 +118,7 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
     keep: request.keep,
     runId: request.runId,
     traceparent: request.traceparent,
-    // input() fails at once, because there is no terminal to type into.
+    // input() fails at once, because there is no terminal.
     allowStdin: false,
     notebookCells: request.cells.map(({ cellId, code, name, config, version }) => ({
       id: cellId,
@@ -85,7 +132,10 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
   };
 }
 
-/** Returns the HTTP request that marimo expects, with all eight members. This path makes it write tracebacks as plain text. */
+/**
+ * Returns the HTTP request that marimo expects, with all eight members. The path in it makes marimo
+ * write tracebacks as plain text.
+ */
 function httpRequest(meta: Record<string, unknown>): Record<string, unknown> {
   const nothing = { base_url: {}, headers: {}, query_params: {}, path_params: {}, cookies: {}, user: {} };
   return { ...nothing, url: { path: '/api/kernel/execute' }, meta };

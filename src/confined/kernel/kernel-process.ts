@@ -20,9 +20,13 @@ import { CommandSlot } from './command-slot.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import {
   callFrame,
+  completionFrame,
   controlFrame,
   createNotebook,
+  editCells,
+  elementCommand,
   executeScratchpad,
+  followFrame,
   toMarimoConfigs,
 } from './kernel-commands.ts';
 import { decodeMessage, mayTakeLong } from './message-decoders.ts';
@@ -38,7 +42,7 @@ export interface KernelPort extends ChildPort {
   readonly limits: KernelLimits;
   readonly metrics: KernelMetrics | undefined;
   readonly oomWatch: OomWatch;
-  /** Called once when it is up, before the sink's `ready`. */
+  /** Called once when the kernel is up, before the sink's `ready`. */
   readonly up?: () => void;
   /** Called once, before the sink's `exited`. */
   readonly forget: () => void;
@@ -66,11 +70,12 @@ export class KernelProcess implements Kernel {
   #state: State = 'waiting';
   #isPaused = false;
   #pid: number | null = null;
+  #node: string | null = null;
   #opened: BridgeDone | null = null;
   #asked: EndFacts['asked'] = null;
   #refusal: EndFacts['refusal'] = null;
 
-  /** Starts at once; reports nothing before the caller's turn is over. */
+  /** Starts the kernel at once, but reports nothing before the caller's turn is over. */
   constructor(launch: KernelLaunch, sink: KernelSink, port: KernelPort) {
     this.id = launch.id;
     this.#launch = launch;
@@ -78,8 +83,9 @@ export class KernelProcess implements Kernel {
     this.#port = port;
     const events: ChildEvents = {
       admitted: () => this.#mark('admittedAt'),
-      forked: (pid) => {
+      forked: (pid, node) => {
         this.#pid = pid;
+        this.#node = node ?? null;
         this.#becomeUp();
       },
       received: (values) => this.#receive(values),
@@ -102,6 +108,10 @@ export class KernelProcess implements Kernel {
     return this.#pid;
   }
 
+  get node(): string | null {
+    return this.#node;
+  }
+
   get inFlight(): number | null {
     return this.#commands.inFlight;
   }
@@ -120,6 +130,22 @@ export class KernelProcess implements Kernel {
 
   findErrors({ cellIds, codes }: Parameters<Kernel['findErrors']>[0]): number {
     return this.#command('edit-cells', { codes, configs: {}, deleteIds: [], judge: cellIds });
+  }
+
+  edit(edits: Parameters<Kernel['edit']>[0]): number {
+    return this.#command('edit-cells', editCells(edits));
+  }
+
+  element(command: Parameters<Kernel['element']>[0]): number {
+    return this.#command(command.type, elementCommand(command));
+  }
+
+  complete(request: Parameters<Kernel['complete']>[0]): void {
+    if (this.#state === 'up') this.#child.sender.send(completionFrame(request));
+  }
+
+  follow(page: number | null): void {
+    if (this.#state === 'up') this.#child.sender.send([followFrame(page ?? 0)]);
   }
 
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
@@ -167,7 +193,7 @@ export class KernelProcess implements Kernel {
 
   #request(): ChildRequest {
     this.#state = 'forking';
-    this.#port.oomWatch.hasKilled(); // forgets kills from before this kernel
+    this.#port.oomWatch.hasKilled(); // forgets kills that happened before this kernel
     return this.#port.request();
   }
 
@@ -187,7 +213,8 @@ export class KernelProcess implements Kernel {
   #take(message: KernelMessage, batch: KernelMessage[]): void {
     if (message.op === 'bridge-done') {
       const isOurs = this.#commands.settle(message);
-      // A seq that is not in flight is a forgery, or the late end of a command that one has ended before.
+      // A report about a seq that is not in flight is forged, or is the late end of a command whose
+      // end was reported before.
       if (message.seq !== null && !isOurs) return;
       if (isOurs && this.#opened === null) {
         this.#mark('openedAt');
@@ -201,7 +228,7 @@ export class KernelProcess implements Kernel {
     batch.push(message);
   }
 
-  /** Becomes `up` when the notebook is open and the host has reported the pid, in whichever order. */
+  /** Becomes `up` once the notebook is open and the host has reported the pid, in either order. */
   #becomeUp(): void {
     if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
     const { startedAt, admittedAt, readyAt, openedAt } = this.#times;
@@ -258,7 +285,7 @@ export class KernelProcess implements Kernel {
       hostLost,
       refusal: this.#refusal,
       end,
-      wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
+      wasOutOfMemory: () => end?.machineOutOfMemory ?? this.#port.oomWatch.hasKilled(),
       limits: this.#port.limits,
     });
     const livedMs = Math.round(performance.now() - this.#times.startedAt);

@@ -6,11 +6,17 @@ export interface KernelLaunch {
   /** The caller's name for the kernel, in logs only; two kernels may share it. */
   readonly id: string;
   readonly cwd: string;
-  /** The notebook's own file, as `__file__` names it: a place in `cwd`, where no such file need be. */
+  /** The path of the notebook's file for `__file__`: a path in `cwd` that need not exist. */
   readonly fileName?: string;
-  /** Environment variables. They win over the few that every kernel has (PATH, HOME, LANG…). */
+  /**
+   * Environment variables. They take precedence over the few that every kernel has (PATH, HOME,
+   * LANG…).
+   */
   readonly env: Readonly<Record<string, string>>;
-  /** Variables that win over `env` and that only the kernel gets: they do not pass through the kernel host. */
+  /**
+   * Variables that take precedence over `env` and that only the kernel gets: they do not pass
+   * through the kernel host.
+   */
   readonly secrets?: Readonly<Record<string, string>>;
   /** Command-line arguments, which `mo.cli_args()` parses. */
   readonly arguments?: readonly string[];
@@ -20,12 +26,17 @@ export interface KernelLaunch {
   readonly script?: string | undefined;
   /** Additional requirements of the workspace (PEP 508). */
   readonly requirements?: readonly string[];
-  /** A folder of packages that win over the packages of the Python environment. */
+  /** The workspace whose share of the installations a missing package takes. */
+  readonly workspaceId?: string;
+  /** A folder of packages that take precedence over those of the Python environment. */
   readonly packages?: string;
-  /** By which other processes, such as embedded databases, count towards this kernel's limit of memory. New for each kernel. */
+  /**
+   * The key by which other processes, such as embedded databases, count towards this kernel's
+   * memory limit. Each kernel has a new one.
+   */
   readonly memoryShare?: string;
   readonly uiValues?: Readonly<Record<string, unknown>>;
-  /** Whether it only proves that kernels start; see kernel-proof.ts. */
+  /** Whether the kernel is only a check that kernels start; see kernel-proof.ts. */
   readonly isProof?: boolean;
 }
 
@@ -34,11 +45,14 @@ export interface LaunchPhases {
   readonly forkMs: number;
   readonly connectMs: number;
   readonly openMs: number;
-  /** The time until the packages of the notebook were there, if it asks for any. */
+  /** The time limit for installing the notebook's packages; absent when it requests none. */
   readonly packagesMs?: number;
 }
 
-/** Gets the reports of one kernel. Nothing is called before `startKernel` has returned, and nothing after `exited`. */
+/**
+ * Receives the reports of one kernel. Nothing is called before `startKernel` has returned, and
+ * nothing after `exited`.
+ */
 export interface KernelSink {
   /**
    * Called while packages are installed before the process is forked, with the current step, and with null at the end.
@@ -55,13 +69,13 @@ export interface KernelSink {
   prepare?(json: unknown): Generator<undefined, Disposable>;
   /** The messages of one read of the socket, in order. */
   messages(batch: readonly KernelMessage[]): void;
-  /** Always called exactly once, also when the kernel never became ready. */
+  /** Called exactly once, even if the kernel never became ready. */
   exited(exit: KernelExit): void;
 }
 
 export interface ScratchpadRequest {
   readonly code: string;
-  /** Whether the names that the code defines stay for later calls with `keep`. */
+  /** Whether the names that the code defines are kept for later calls with `keep`. */
   readonly keep?: boolean;
   /** The document as the code may read it; `version` counts the changes of a cell's code. */
   readonly cells: readonly {
@@ -73,12 +87,85 @@ export interface ScratchpadRequest {
   }[];
   readonly outputs?: Readonly<Record<string, CellOutput>>;
   readonly consoles?: Readonly<Record<string, readonly CellOutput[]>>;
-  /** Base of `ctx.result.revision`. */
+  /** The number from which `ctx.result.revision` counts. */
   readonly revision?: number;
   /** The options that `ctx.app_options` shows. */
   readonly appOptions?: Readonly<Record<string, unknown>>;
   readonly runId: string;
   readonly traceparent?: string | undefined;
+}
+
+/** Changes of the notebook for the kernel, without a run. */
+export interface CellEdits {
+  /** New code, by the ids of the cells that were created or changed. */
+  readonly codes: Readonly<Record<string, string>>;
+  readonly configs: Readonly<Record<string, CellConfig>>;
+  readonly deleteIds: readonly string[];
+}
+
+/** A command of a UI element or a widget. */
+export type ElementCommand =
+  | {
+      readonly type: 'update-ui-element';
+      readonly objectIds: readonly string[];
+      readonly values: readonly unknown[];
+    }
+  | {
+      readonly type: 'model';
+      readonly modelId: string;
+      /** The message of the widget as marimo's page sends it: `method` is `update` or `custom`. */
+      readonly message: Readonly<Record<string, unknown>>;
+      /** In base64. */
+      readonly buffers: readonly string[];
+    }
+  | {
+      readonly type: 'invoke-function';
+      readonly functionCallId: string;
+      readonly namespace: string;
+      readonly functionName: string;
+      readonly args: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly type: 'preview-dataset-column';
+      readonly sourceType: string;
+      readonly source: string;
+      readonly tableName: string;
+      readonly columnName: string;
+      readonly fullyQualifiedTableName: string | null;
+    }
+  | SqlCommand;
+
+/** The place of schemas in a connection of the notebook; `engine` is the variable that has the connection. */
+interface SqlPlace {
+  readonly requestId: string;
+  readonly engine: string;
+  readonly database: string;
+  /** Nested schemas, from the outside to the inside. */
+  readonly schemaPath: readonly string[];
+}
+
+/** A question about a connection of the notebook, or about the text of a statement. The answer is a message for pages. */
+type SqlCommand =
+  | { readonly type: 'list-data-source-connection'; readonly engine: string }
+  | ({ readonly type: 'list-sql-schemas' } & SqlPlace)
+  | ({ readonly type: 'list-sql-tables'; readonly schema: string } & SqlPlace)
+  | ({ readonly type: 'preview-sql-table'; readonly schema: string; readonly tableName: string } & SqlPlace)
+  | {
+      readonly type: 'validate-sql';
+      readonly requestId: string;
+      readonly query: string;
+      /** Whether only the text is parsed, in this dialect; otherwise the connection checks it. */
+      readonly onlyParse: boolean;
+      readonly engine: string | null;
+      readonly dialect: string | null;
+    };
+
+export interface CompletionRequest {
+  /** The caller's id, which the result repeats. */
+  readonly id: string;
+  /** The code of the cell up to the cursor. */
+  readonly document: string;
+  readonly cellId: string;
 }
 
 /**
@@ -90,17 +177,35 @@ export interface Kernel {
   readonly inFlight: number | null;
   /** The pid of its process; null until it was forked. */
   readonly pid: number | null;
+  /** The node on which the process is; null: on this machine, or not forked. */
+  readonly node: string | null;
   /** Runs cells and their stale ancestors; `fresh` runs all their ancestors again. `codes` replaces the cells' code. */
   execute(request: {
     readonly cellIds: readonly string[];
     readonly codes: readonly string[];
     readonly fresh?: boolean;
+    /** Whether cells that depend on these run as well, instead of becoming stale. */
+    readonly reactive?: boolean;
     /** The W3C trace context that the code finds in its environment; undefined: none. */
     readonly traceparent?: string | undefined;
   }): number;
   configure(configs: Readonly<Record<string, CellConfig>>): number;
   scratchpad(request: ScratchpadRequest): number;
-  /** Asks which structural errors these cells would have with other code. The answer is `bridge-judged`. Changes nothing. */
+  /** Changes the notebook: changed cells become stale, and nothing runs. */
+  edit(edits: CellEdits): number;
+  /** Sets values of UI elements and runs the cells that depend on them, or calls a function of an element. */
+  element(command: ElementCommand): number;
+  /** Asks for completions. The answer is the message `completion-result`, also while a command is in flight. */
+  complete(request: CompletionRequest): void;
+  /**
+   * A page of this number, which is not 0, begins to follow the notebook: the kernel sends the state that only pages read, between
+   * two messages `bridge-page-state`, and from then on their notifications. Null: the last page has left.
+   */
+  follow(page: number | null): void;
+  /**
+   * Asks which structural errors these cells would have with other code. Changes nothing. The
+   * answer is the message `bridge-judged`.
+   */
   findErrors(request: {
     readonly cellIds: readonly string[];
     /** New code of cells, by cell id. */
@@ -108,16 +213,19 @@ export interface Kernel {
   }): number;
   /** Sends the result of a `kernel-call`: the parts of one JSON text. */
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void;
-  /** Asks for one interrupt of the command in flight, however often it is called; false when nothing is in flight. */
+  /**
+   * Asks for one interrupt of the command in flight, however often it is called. Returns false when
+   * nothing is in flight.
+   */
   interrupt(): boolean;
-  /** Ends the process and all it started, at once. */
+  /** Ends the process, and every process that it started, at once. */
   kill(): void;
   /** Ends the process in order: an interrupt if it is busy, marimo's own stop, and SIGKILL after a second and a half. */
   stop(): void;
   /**
-   * Stops reading, so that the kernel blocks when it goes on writing. Until `resume` neither the kernel nor
-   * an interrupt of it proceeds.
-   * A kernel that is starting is read until it is ready: it runs no notebook code yet, and its start has a time limit.
+   * Stops reading, so that the kernel blocks when it writes more. Until `resume` neither the kernel
+   * nor an interrupt makes progress. A starting kernel is read until it is ready, because it does
+   * not run notebook code yet and its start has a time limit.
    */
   pause(): void;
   resume(): void;

@@ -25,13 +25,18 @@ type Fields = Readonly<Record<string, unknown>>;
 const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
 const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
 const MAX_TEXT_CHARS = 20_000;
-/** The most characters of the text that names an output, and of the reason why it cannot be shown. */
+/**
+ * The most characters of the text that names an output, and of the reason why the output cannot be
+ * shown.
+ */
 const MAX_REASON_CHARS = 500;
 /** The longest name that RFC 6838 allows. */
 const MAX_MIMETYPE_CHARS = 255;
 /** The most characters of a table's rows, and of its columns' names and types. */
 const MAX_TABLE_CHARS = 512 * 1024;
 const MAX_TABLE_COLUMNS = 200;
+/** The most characters of the state of all widgets of a notebook. `MAX_SAVED_BYTES` of the kernel is the same. */
+export const MAX_WIDGETS_CHARS = 8 * 2 ** 20;
 const VERDICTS = [
   'success',
   'exception',
@@ -52,6 +57,8 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
     (f: Fields) => ({ op: 'missing-package-alert', packages: texts(f.packages, 'packages') }),
   ],
   ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
+  ['function-call-result', decodeFunctionCallResult],
+  ['completion-result', decodeCompletionResult],
   ['bridge-done', decodeBridgeDone],
   ['bridge-judged', decodeBridgeJudged],
   ['kernel-call', decodeKernelCall],
@@ -66,14 +73,24 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
     }),
   ],
   [
+    'bridge-page-state',
+    (f: Fields) => ({
+      op: 'bridge-page-state',
+      page: asNumber(f.page, 'page'),
+      isOver: asBoolean(f.is_over, 'is_over'),
+    }),
+  ],
+  ['bridge-widgets', (f: Fields) => ({ op: 'bridge-widgets', widgets: asWidgets(f.widgets) })],
+  [
     'bridge-app-options',
     (f: Fields) => ({ op: 'bridge-app-options', options: asRecord(f.options, 'options') }),
   ],
 ]);
 
 /**
- * The message that one frame holds. Any program in the kernel's process may have written the frame, so nothing in it is
- * believed: a known `op` with members of another shape throws ShapeError, an unknown one passes through.
+ * Returns the message in one frame. Any program in the kernel's process may have written the frame,
+ * so it is not trusted. A known `op` with members of another shape throws ShapeError; an unknown
+ * `op` passes through.
  */
 export function decodeMessage(json: unknown): KernelMessage {
   const fields = asRecord(json, 'the message');
@@ -84,8 +101,8 @@ export function decodeMessage(json: unknown): KernelMessage {
 }
 
 /**
- * Messages that change or save a whole notebook, or make the server do something. A kernel that works as it should
- * sends few of them.
+ * Messages that change or save a whole notebook, or make the server act. A correct kernel sends few
+ * of them.
  */
 const LONG_OPS: ReadonlySet<unknown> = new Set([
   'variables',
@@ -96,7 +113,7 @@ const LONG_OPS: ReadonlySet<unknown> = new Set([
   'kernel-call',
 ]);
 
-/** Returns whether the message in a frame may take long to handle, however short it is. */
+/** Returns whether handling the message in a frame may take long, however short the message is. */
 export function mayTakeLong(json: unknown): boolean {
   return isRecord(json) && LONG_OPS.has(json.op);
 }
@@ -145,11 +162,11 @@ function decodeTransaction(fields: Fields): KernelMessage {
   return {
     op: 'notebook-document-transaction',
     source: asText(transaction.source, 'source'),
-    changes: asList(transaction.changes, asChange, 'changes'),
+    changes: asList(transaction.changes, asDocumentChange, 'changes'),
   };
 }
 
-function asChange(value: unknown): DocumentChange {
+export function asDocumentChange(value: unknown): DocumentChange {
   const change = asRecord(value, 'change');
   const type = asText(change.type, 'type');
   if (type === 'reorder-cells') return { type, cellIds: texts(change.cellIds, 'cellIds') };
@@ -203,6 +220,39 @@ function decodeBridgeDone(fields: Fields): KernelMessage {
     error: error === null ? null : shortenText(error, MAX_TEXT_CHARS),
     interrupted: orNull(fields.interrupted, asBoolean, 'interrupted') ?? false,
     cells: new Map(cells.map(([cellId, verdict]) => [cellId, asVerdict(verdict)])),
+    ...(fields.unknown == null ? {} : { unknown: texts(fields.unknown, 'unknown') }),
+  };
+}
+
+function decodeFunctionCallResult(fields: Fields): KernelMessage {
+  const { code, title, message } = asRecord(fields.status, 'status');
+  const text =
+    orNull(message, asText, 'message') ?? orNull(title, asText, 'title') ?? 'The function has failed.';
+  return {
+    op: 'function-call-result',
+    functionCallId: asText(fields.function_call_id, 'function_call_id'),
+    found: asBoolean(fields.found, 'found'),
+    failure: asText(code, 'code') === 'ok' ? null : shortenText(text, MAX_TEXT_CHARS),
+    value: fields.return_value ?? null,
+    fields,
+  };
+}
+
+function decodeCompletionResult(fields: Fields): KernelMessage {
+  const option = (value: unknown) => {
+    const one = asRecord(value, 'option');
+    return {
+      name: asText(one.name, 'name'),
+      type: asText(one.type, 'type'),
+      info: orNull(one.completion_info, asText, 'completion_info'),
+    };
+  };
+  return {
+    op: 'completion-result',
+    completionId: asText(fields.completion_id, 'completion_id'),
+    prefixLength: Math.trunc(asNumber(fields.prefix_length, 'prefix_length')),
+    options: asList(fields.options, option, 'options'),
+    fields,
   };
 }
 
@@ -233,6 +283,13 @@ function asVerdict(value: unknown): CellVerdict {
   };
 }
 
+/** Throws ShapeError for more than the bridge ever sends. */
+function asWidgets(value: unknown): string {
+  const widgets = asText(value, 'widgets');
+  if (widgets.length > MAX_WIDGETS_CHARS) throw new ShapeError('the state of widgets is too large');
+  return widgets;
+}
+
 function asCellOutput(value: unknown, where: string): CellOutput {
   const output = asRecord(value, where);
   const text = orNull(output.text, asText, 'text');
@@ -247,7 +304,10 @@ function asCellOutput(value: unknown, where: string): CellOutput {
   };
 }
 
-/** Throws ShapeError for a table that is larger than the bridge makes, so that readers need no bounds of their own. */
+/**
+ * Throws ShapeError for a table that is larger than the bridge ever sends, so that its readers need
+ * not check sizes.
+ */
 function asOutputTable(value: unknown): OutputTable {
   const table = asRecord(value, 'table');
   const rows = asList(table.rows, (row, where) => asList(row, (cell) => cell, where), 'rows');
@@ -282,7 +342,9 @@ function asCellError(value: unknown): CellError {
   throw new ShapeError('the error has another shape');
 }
 
-/** Returns whether the members that the server reads have their types. marimo may add others. */
+/**
+ * Returns whether the members that the server reads have the expected types. marimo may add others.
+ */
 function isCellError(value: unknown): value is CellError {
   if (!isRecord(value) || typeof value.type !== 'string') return false;
   const optionalText = (one: unknown) => one === undefined || one === null || typeof one === 'string';

@@ -12,11 +12,11 @@ export interface CellOutput {
   readonly timestamp: number;
   /** The output as text; added by the bridge. Outputs saved by earlier versions have none. */
   readonly text?: string;
-  /** Its first rows, when it is a table. */
+  /** The first rows of the value, when it is a table. */
   readonly table?: OutputTable;
 }
 
-/** marimo's tagged error; which other members are there depends on `type`. */
+/** marimo's tagged error; `type` determines its other members. */
 export interface CellError {
   readonly type: string;
   readonly msg?: string;
@@ -24,10 +24,10 @@ export interface CellError {
   readonly raising_cell?: string | null;
   readonly traceback?: string | null;
   readonly lineno?: number | null;
-  /** `multiple-defs`: the variable, and the other cells that define it. */
+  /** For `multiple-defs`: the variable, and the other cells that define it. */
   readonly name?: string;
   readonly cells?: readonly string[];
-  /** `cycle`, `setup-refs`: `[cell, variables, cell]` per edge. */
+  /** For `cycle` and `setup-refs`: `[cell, variables, cell]` for each edge. */
   readonly edges_with_vars?: readonly unknown[];
 }
 
@@ -38,7 +38,10 @@ export interface CellConfig {
   readonly column?: number | null;
 }
 
-/** A partial update of one cell: null leaves a member as it is. An empty `console` clears it, entries append. */
+/**
+ * A partial update of one cell. A member that is null stays unchanged. An empty `console` clears
+ * the console, and otherwise its entries are appended.
+ */
 export interface CellOp {
   readonly op: 'cell-op';
   readonly cellId: string;
@@ -92,7 +95,10 @@ export type DocumentChange =
   | { readonly type: 'set-name'; readonly cellId: string; readonly name: string }
   | { readonly type: 'set-config'; readonly cellId: string; readonly config: CellConfig };
 
-/** Changes to apply as one. Those with source `kernel` only confirm the order we gave. */
+/**
+ * Changes to apply together. Those with source `kernel` only confirm the order that the server
+ * requested.
+ */
 export interface DocumentTransaction {
   readonly op: 'notebook-document-transaction';
   readonly source: string;
@@ -104,7 +110,10 @@ export interface MissingPackages {
   readonly packages: readonly string[];
 }
 
-/** The kernel process is there and has shown its token. `hostMs` is its own count since the fork. */
+/**
+ * The kernel process runs and has sent its token. `hostMs` is the time since the fork, as the
+ * kernel measured it.
+ */
 export interface BridgeReady {
   readonly op: 'bridge-ready';
   readonly hostMs: number | null;
@@ -124,11 +133,14 @@ export type CellStatus =
 export interface CellVerdict {
   readonly status: CellStatus;
   readonly stale: boolean;
-  /** Structural errors: while there are any, the cell cannot run. */
+  /** Structural errors. A cell that has any cannot run. */
   readonly errors: readonly CellError[];
 }
 
-/** The exact state of every cell after one command. `seq` is null for a command that the kernel gave itself. */
+/**
+ * The exact state of every cell after one command. `seq` is null for a command that came from the
+ * kernel itself.
+ */
 export interface BridgeDone {
   readonly op: 'bridge-done';
   readonly seq: number | null;
@@ -136,15 +148,23 @@ export interface BridgeDone {
   readonly error: string | null;
   readonly interrupted: boolean;
   readonly cells: ReadonlyMap<string, CellVerdict>;
+  /** Those elements of a command that do not exist in the kernel. */
+  readonly unknown?: readonly string[];
 }
 
-/** Structural errors there would be with other code, of the cells that were asked about and all they depend on. */
+/**
+ * The structural errors that other code would cause, in the given cells and in all cells on which
+ * they depend.
+ */
 export interface BridgeJudged {
   readonly op: 'bridge-judged';
   readonly errors: ReadonlyMap<string, readonly CellError[]>;
 }
 
-/** Notebook code asks its server a question; the answer carries the same id. The members are those of the method. */
+/**
+ * A question from notebook code to its server. The answer has the same id, and the members that the
+ * method defines.
+ */
 export interface KernelCall {
   readonly op: 'kernel-call';
   readonly id: number;
@@ -152,7 +172,7 @@ export interface KernelCall {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Code mode is about to run these cells, which cannot run. Their errors are reported again. */
+/** Code mode is about to run these cells, which cannot run. Their errors are reported once more. */
 export interface BridgeAsked {
   readonly op: 'bridge-asked';
   readonly cells: readonly string[];
@@ -164,16 +184,62 @@ export interface BridgeAppOptions {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Something that a cell shows cannot be sent, for a reason that is the end of a sentence. The cell's stderr says the same. */
+/** Begins or ends the state that the kernel sends for one new page: the messages between belong to that page. */
+export interface BridgePageState {
+  readonly op: 'bridge-page-state';
+  readonly page: number;
+  readonly isOver: boolean;
+}
+
+/**
+ * The state of all widgets of the notebook after a command that has changed it: a text of JSON, which the server never reads. It
+ * comes before the end of the command.
+ */
+export interface BridgeWidgets {
+  readonly op: 'bridge-widgets';
+  readonly widgets: string;
+}
+
+/**
+ * An output or figure of a cell cannot be sent. The reason is the end of a sentence. The cell's
+ * stderr says the same.
+ */
 export interface BridgeWarning {
   readonly op: 'bridge-warning';
   readonly cellId: string;
-  /** The lost thing: `An output` or `A figure`. */
+  /** The name of the lost item: `An output` or `A figure`. */
   readonly what: string;
   readonly reason: string;
 }
 
-/** A notification the server has no use for by itself, with all its members as they came. */
+/**
+ * The result of a function of a UI element. `fields` are all members as the kernel sent them, for
+ * the page that called the function.
+ */
+export interface FunctionCallResult {
+  readonly op: 'function-call-result';
+  readonly functionCallId: string;
+  /** Whether the function exists. */
+  readonly found: boolean;
+  /** The reason why the function failed; null when it did not. */
+  readonly failure: string | null;
+  readonly value: unknown;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The answer to a request for completions. `fields` are all members as the kernel sent them, for
+ * the page that asked.
+ */
+export interface CompletionResult {
+  readonly op: 'completion-result';
+  readonly completionId: string;
+  readonly prefixLength: number;
+  readonly options: readonly { readonly name: string; readonly type: string; readonly info: string | null }[];
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A notification that the server does not use, with all its members. */
 export interface OtherMessage {
   readonly op: 'other';
   readonly name: string;
@@ -193,4 +259,8 @@ export type KernelMessage =
   | BridgeAsked
   | BridgeAppOptions
   | BridgeWarning
+  | BridgePageState
+  | BridgeWidgets
+  | FunctionCallResult
+  | CompletionResult
   | OtherMessage;

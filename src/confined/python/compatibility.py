@@ -13,11 +13,13 @@ import marimo
 
 SUPPORTED = ("0.25.2",)
 PRIVATE = {
-    "marimo": "_loggers._LOGGERS",
+    "marimo": "_loggers._LOGGERS _tracer.kernel_tracer _tracer.MockTracer",
     "marimo._ast": "codegen._format_arg codegen._extract_header_comments codegen.indent_text codegen.INDENT",
     "marimo._ast.app": "InternalApp",
     "marimo._ast.app_config": "_AppConfig",
-    "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces CellImpl.markdown",
+    "marimo._ast.cell": """
+        CellConfig.configure CellImpl.imported_namespaces CellImpl.markdown CellImpl.toplevel_variable CellOutput
+        CellStaleState RunResultStatus RuntimeState""",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
@@ -28,8 +30,11 @@ PRIVATE = {
     "marimo._code_mode._plan": "_MoveOp",
     "marimo._config.config": "MarimoConfig DEFAULT_CONFIG",
     "marimo._convert.converters": "MarimoConvert.from_py MarimoConvert.from_md MarimoConvert.from_ir",
+    "marimo._convert.ipynb": "from_ir to_ir",
     "marimo._convert.ipynb.from_ir": "convert_from_ir_to_ipynb",
-    "marimo._entrypoints": "registry.entry_points",
+    "marimo._convert.markdown": "from_ir to_ir",
+    "marimo._entrypoints": "registry.entry_points registry.get_entry_points",
+    "marimo._environments": "script_metadata",
     "marimo._export.exporter": "Exporter.export_as_html Exporter._inline_public_files Exporter._inline_virtual_files",
     "marimo._export.requests": "HTMLExportRequest",
     "marimo._export.serialization": "serialize_notebook_snapshot",
@@ -43,34 +48,42 @@ PRIVATE = {
     "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
     "marimo._messaging.errors": "MultipleDefinitionError",
     "marimo._messaging.msgspec_encoder": "encode_json_bytes",
-    "marimo._messaging.notification": "CellNotification",
+    "marimo._messaging.notification": "CellNotification ModelLifecycleNotification",
     "marimo._messaging.notification_utils": """
         CellNotificationUtils.broadcast_output CellNotificationUtils.broadcast_console_output
         CellNotificationUtils.maybe_truncate_output broadcast_notification""",
     "marimo._messaging.tracebacks": "_highlight_traceback",
-    "marimo._output": "formatting.try_format formatting.FormattedOutput",
+    "marimo._output": "formatting.try_format formatting.FormattedOutput formatting.is_callable_method",
+    "marimo._output.formatters": "repr_formatters.is_callable_method",
     "marimo._output.md": "md",
     "marimo._runtime": """
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
-        commands.ExecuteCellCommand commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals
-        runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler
+        commands.ExecuteCellCommand commands.ExecuteCellsCommand commands.ModelCommand runtime.launch_kernel runtime.restore_signals
+        kernel_lifecycle.threaded_queue_reader runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler
         runtime.handlers.construct_interrupt_handler""",
+    "marimo._runtime.cell_lifecycle_registry": "CellLifecycleRegistry.dispose",
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.context": "get_context",
     "marimo._runtime.context.kernel_context": "KernelRuntimeContext.active_scheduler",
     "marimo._cli.parse_args": "parse_args",
     "marimo._runtime.context.types": "safe_get_context",
     "marimo._runtime.control_flow": "MarimoStopError",
-    "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
+    "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.delete_cell DirectedGraph.ancestors edges.get_referring_cells",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
+    "marimo._runtime.dataflow.topology": """
+        MutableGraphTopology.ancestors MutableGraphTopology.descendants MutableGraphTopology.add_node
+        MutableGraphTopology.remove_node MutableGraphTopology.reorder_nodes""",
     "marimo._runtime.exceptions": "MarimoRuntimeException",
     "marimo._runtime.execution": "ExecutionAttempt.start",
     "marimo._runtime.executor.executor": "DefaultExecutor.execute_cell_async",
+    "marimo._runtime.functions": "Function.__call__",
     "marimo._runtime.runner": """
         cell_runner.unwrap_user_exception hooks_post_execution.format_exception_message
         hooks_post_execution.POST_EXECUTION_HOOKS hooks_post_execution._broadcast_outputs
-        hooks_on_finish.ON_FINISH_HOOKS""",
+        hooks_post_execution.get_datasets_from_variables hooks_post_execution.get_engines_from_variables
+        hooks_post_execution.get_storage_backends_from_variables hooks_post_execution._reset_matplotlib_context
+        hooks_on_finish.ON_FINISH_HOOKS hooks_pre_execution.PRE_EXECUTION_HOOKS hooks_preparation.PREPARATION_HOOKS""",
     "marimo._runtime.runner.cell_runner": """
         Runner.run Runner.run_all Runner.interrupted Runner._finalize_run_result Runner._run_post_execution_hooks""",
     "marimo._runtime.runtime": """
@@ -82,6 +95,7 @@ PRIVATE = {
     "marimo._session.state.session_view": "SessionView.add_notification",
     "marimo._types.ids": "CellId_t",
     "marimo._utils.signals": "SigintHandler.defer SigintHandler.__call__",
+    "marimo._utils.site_packages": "_getsitepackages",
 }
 LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input_queue stream_queue socket_addr
     is_edit_mode configs app_metadata user_config virtual_file_storage redirect_console_to_browser log_level is_ipc
@@ -89,8 +103,7 @@ LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input
 
 
 def find_missing() -> list[str]:
-    """Returns the private names that are not where this host needs them; empty when this marimo fits. Slow: imports all of
-    them."""
+    """Returns the private names that this host cannot find; empty when this marimo fits. Slow: imports all of them."""
     missing = []
     for module, names in PRIVATE.items():
         try:

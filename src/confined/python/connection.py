@@ -50,7 +50,7 @@ class Connection:
         self.launch = decode_launch(launch)
 
     def _meet(self, to) -> bytes | None:
-        """Returns the launch; None when the server has closed the connection before."""
+        """Returns the launch; None when the server has closed the connection before it came."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(to.path)
         self.reader = FrameReader(self.sock)
@@ -70,9 +70,9 @@ class Connection:
 
 
 def report_failure():
-    """Called in a process that cannot begin to work and has printed the reason. Once it has its launch, it reports the
-    reason to the server itself and leaves the file that the zygote reads empty, because the words may name a
-    tenant's files."""
+    """Called in a process that cannot begin to work and has printed the reason. Once the process
+    has its launch, it reports the reason to the server itself and empties the file that the
+    zygote reads, because the text may name a tenant's files."""
     if Connection.current is None:
         return
     start = max(0, os.fstat(2).st_size - MAX_WORDS_BYTES)

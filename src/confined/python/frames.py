@@ -3,17 +3,18 @@
     u32le length of the rest · u8 channel · JSON
 
 To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 4 an interrupt of one command
-(u32le seq instead of JSON), 5 the answer to a call of notebook code, 6 the launch, which comes first. From the kernel:
-channel 0 for everything.
+(u32le seq instead of JSON), 5 the answer to a call of notebook code, 6 the launch, which comes first, 7 the number of a
+page that begins to follow the notebook (u32le; 0 when the last page has left). From the kernel: channel 0 for everything.
 """
 
 import io
 import itertools
 import select
+import socket
 import struct
 from typing import NamedTuple
 
-CONTROL, UI, COMPLETION, INTERRUPT, CALL, LAUNCH = 1, 2, 3, 4, 5, 6
+CONTROL, UI, COMPLETION, INTERRUPT, CALL, LAUNCH, FOLLOW = 1, 2, 3, 4, 5, 6, 7
 FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
 DEPTH_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -34,13 +35,14 @@ LIMITS = Limits(bytes=60 << 20, values=1_000_000, depth=64)
 
 
 def find_excess(json: bytes, limits=LIMITS) -> str | None:
-    """Returns which limit the JSON exceeds, such as "65 levels, and the limit is 64"; None when the server takes it.
-    Counts as the server does: each comma and each opening bracket outside strings is one value."""
+    """Returns which limit the JSON exceeds, such as "65 levels, and the limit is 64"; None when
+    the server accepts it. Counts as the server does: each comma and each opening bracket outside
+    strings is one value."""
     if len(json) > limits.bytes:
         return f"{len(json):,} bytes of JSON, and the limit is {limits.bytes:,}"
     brackets = json.count(b"[") + json.count(b"{")
     if brackets <= limits.depth and brackets + json.count(b",") <= limits.values:
-        return None  # even with those in strings, as in nearly every frame, it is within the limits
+        return None  # nearly every frame is within the limits even if those in strings are counted
     between_strings = b"".join(json.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     values = sum(between_strings.count(mark) for mark in (b",", b"[", b"{"))
     if values > limits.values:
@@ -65,6 +67,7 @@ class FrameReader:
 
     def __init__(self, sock):
         self._source = _Source(sock)
+        self._taken = 0  # bytes of the frames that were taken from the socket
 
     def __iter__(self):
         stream = io.BufferedReader(self._source, 1 << 16)
@@ -73,16 +76,26 @@ class FrameReader:
             body = stream.read(length - 1)
             if len(body) < length - 1:
                 return
+            self._taken += HEAD.size + len(body)
             yield channel, body
 
     def before_waiting(self, call):
-        """Makes the iterating thread call `call` whenever it would wait. `call` returns after how many milliseconds without a
-        frame it is to be called again, or None for the next wait."""
+        """Makes the iterating thread call `call` before each wait. `call` returns the number of milliseconds without a
+        frame after which it must be called again, or None for the next wait."""
         self._source.before_waiting = call
 
     def has_read_all(self) -> bool:
-        """Returns whether the thread that iterates has taken every frame that was sent so far. For another thread."""
+        """Returns whether the thread that iterates has taken every frame that was sent so far.
+        Called by another thread.
+        """
         return self._source.is_waiting and not self._source.has_more()
+
+    def peek(self, size) -> bytes | None:
+        """Returns up to `size` bytes of the next frame, which stays in the socket for the thread that iterates; empty when
+        nothing has come. Returns None when that thread is not waiting for the beginning of a frame. Called by another
+        thread, so that thread may have taken the frame since."""
+        source = self._source
+        return source.peek(size) if source.is_waiting and source.received == self._taken else None
 
 
 class _Source(io.RawIOBase):
@@ -91,6 +104,7 @@ class _Source(io.RawIOBase):
 
     def __init__(self, sock):
         self.is_waiting = False
+        self.received = 0  # bytes
         self.before_waiting = lambda: None
         self._sock = sock
         self._arrivals = select.poll()
@@ -105,11 +119,19 @@ class _Source(io.RawIOBase):
             pass
         self.is_waiting = False
         try:
-            return self._sock.recv_into(buffer)
-        except ConnectionResetError:  # the other side has ended without reading everything
+            size = self._sock.recv_into(buffer)
+        except ConnectionResetError:  # the other side has ended without reading all data
             return 0
+        self.received += size
+        return size
+
+    def peek(self, size):
+        try:
+            return self._sock.recv(size, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except (BlockingIOError, ConnectionResetError):
+            return b""
 
     def has_more(self) -> bool:
-        look = select.poll()  # a new one: a signal handler may ask while another one does, which the same would not survive
+        look = select.poll()  # a new selector: a signal handler may use this during another use, which one shared selector would not survive
         look.register(self._sock, select.POLLIN)
         return bool(look.poll(0))

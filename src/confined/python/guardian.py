@@ -36,7 +36,7 @@ def fork_zygote() -> tuple[int, set[int]]:
         ours = {server, os.getppid(), os.getpid()}
         return lifeline, ours | {os.getpgid(pid) for pid in ours}
     os.close(lifeline)
-    processes.silence_stdio(0, 1)  # for the server, the end of the zygote's stdout is the end of the zygote
+    processes.silence_stdio(0, 1)  # the server takes the end of the zygote's stdout as the end of the zygote
     processes.call_this("guardian")
     try:
         _watch(zygote, ours)
@@ -45,7 +45,7 @@ def fork_zygote() -> tuple[int, set[int]]:
 
 
 def _watch(zygote, lifeline):
-    lifelines = [lifeline]  # emptied by the first SIGTERM, so that a second one does nothing
+    lifelines = [lifeline]  # the first SIGTERM empties this, so that a second one does nothing
 
     def end(*_):
         if lifelines:

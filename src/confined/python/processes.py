@@ -1,6 +1,6 @@
 """Processes: the name and the standard streams of this one, its children, and their end."""
 
-import encodings.ascii  # needed at the death of the zygote, when no module should be loaded
+import encodings.ascii  # imported early, because it is needed at the death of the zygote, when no module should be loaded
 import os
 import signal
 
@@ -8,7 +8,7 @@ from confinement.syscalls import PR_SET_NAME, prctl
 
 
 def children() -> list[int]:
-    """Pids of this process's own children, orphans that it has inherited among them."""
+    """Returns the pids of this process's own children, including orphans that it has inherited."""
     try:
         with open("/proc/thread-self/children", encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]
@@ -50,8 +50,9 @@ def _parent(pid):
 
 
 def exit_code(status: int) -> int | None:
-    """Returns how a child ended, as `os.waitstatus_to_exitcode` does, or None when it has not ended: a child that asks
-    to be traced by its parent is reported each time that it stops."""
+    """Returns how a child ended, as `os.waitstatus_to_exitcode` does, or None when it has not
+    ended. The status is not always an end: a child that asks to be traced by its parent is
+    reported each time that it stops."""
     has_ended = os.WIFEXITED(status) or os.WIFSIGNALED(status)
     return os.waitstatus_to_exitcode(status) if has_ended else None
 
@@ -75,7 +76,7 @@ def kill_tree(pid: int) -> bool:
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)
-        except ProcessLookupError:  # the process leads no group, or is gone
+        except ProcessLookupError:  # the process leads no group, or has ended
             pass
         except PermissionError:
             return False
@@ -88,7 +89,7 @@ def call_this(name: str):
 
 
 def silence_stdio(*descriptors: int):
-    """Puts /dev/null in the place of the given standard streams."""
+    """Replaces the given standard streams by /dev/null."""
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in descriptors:
         os.dup2(null, descriptor)

@@ -9,7 +9,7 @@ def say(**message):
 
 
 def write(lines: bytes):
-    """Writes whole lines. Without a server the lines are lost, and the end of stdin follows."""
+    """Writes whole lines. Without a server the lines are lost; the end of stdin follows then."""
     try:
         while lines:
             lines = lines[os.write(1, lines) :]

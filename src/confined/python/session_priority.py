@@ -11,25 +11,30 @@ import time
 from contextlib import suppress
 
 FILE = "/proc/self/autogroup"
-# Linux takes one such change every tenth of a second, of the whole machine, from processes without privileges
+# Processes without privileges share a limit: Linux accepts one such change every tenth of a second on the machine
 RETRY_S = 0.1
 
 
 class SessionPriority:
-    """Opened while /proc can be written, and set once the process leads its session."""
+    """The file is opened while /proc can be written, and used once the process leads its session.
+    """
 
     def __init__(self):
         self.file = None
-        with suppress(OSError):  # no autogroups, no /proc, or a read-only one
+        with suppress(OSError):  # there are no autogroups, or /proc is missing or read-only
             self.file = os.open(FILE, os.O_WRONLY | os.O_CLOEXEC)
 
     def give_way(self, nice: int):
-        """Sets the niceness of the session, from 0 to 19; in a thread when the system does not take it at once."""
+        """Sets the niceness of the session, from 0 to 19. If the system does not accept it at once,
+        a thread tries again.
+        """
         if not self._try(nice):
             threading.Thread(target=self.give_way_soon, args=(nice, None), daemon=True).start()
 
     def give_way_soon(self, nice: int, within_s: float | None):
-        """Sets the niceness of the session when the system takes it. Gives up after `within_s`; None: never."""
+        """Sets the niceness of the session when the system accepts it. Gives up after `within_s`;
+        None: never.
+        """
         deadline = None if within_s is None else time.monotonic() + within_s
         while not self._try(nice):
             if deadline is not None and time.monotonic() >= deadline:
@@ -37,7 +42,7 @@ class SessionPriority:
             time.sleep(random.uniform(RETRY_S, 2 * RETRY_S))
 
     def _try(self, nice) -> bool:
-        """Returns False when the system wants to be asked later."""
+        """Returns False when the system must be asked again later."""
         if self.file is None:
             return True
         try:

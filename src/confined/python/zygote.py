@@ -2,7 +2,7 @@
 
 One JSON document per line:
   stdin   fork, convert, engine, syntax, install, program, signal, ping: see orders.py. Its end means that the server is gone, and ends
-          every kernel. A line of more than 64 KiB is refused.
+          every kernel. So does its silence for TROUPE_LEASE_S seconds, if that variable is set. A line of more than 64 KiB is refused.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","pid","ms"}
           {"op":"preloaded","libraries":[…],"threads","pid","ms"}   the next generation has the libraries; forks work since
                                                                  hello. pid: of the process that forks from now on
@@ -21,6 +21,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from math import inf
 
 import guardian
 import processes
@@ -29,6 +30,7 @@ from forking import cgroups, warm
 from forking.family import Family
 from forking.forks import Forks, leave_zygote
 from forking.inbox import MAX_ORDER_BYTES, Inbox
+from forking.lease import Lease
 from forking.next_generation import fork_next
 from forking.watched_kernels import WatchedKernels
 
@@ -37,15 +39,18 @@ NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 
 class Zygote:
-    """The loop: reads orders, forks, and ends with the server. Once there is a next generation, it has that fork."""
+    """The main loop: reads orders, forks, and ends with the server. Once there is a next
+    generation, lets it fork.
+    """
 
     def __init__(self, lifeline, shield, found, groups, host_modules):
         self.lifeline = lifeline  # readable when the guardian is gone
         self.shield = shield  # ids of processes and groups that kernels may not signal
         self.found, self.host_modules = found, host_modules
-        self.groups = groups  # where kernels' control groups are made; None: nowhere
+        self.groups = groups  # the folder in which kernels' control groups are made, or None
         self.next = None  # the next generation
         self.inbox = Inbox(0)
+        self.lease = Lease.of_environment()
         self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.family = Family(reports.say, self.poll, self.wake_w)
@@ -59,7 +64,7 @@ class Zygote:
             return
         try:
             self.next = fork_next(libraries, self.live_on)
-        except OSError as error:  # no more processes or memory
+        except OSError as error:  # the system has no process or memory left
             print(f"libraries are not preloaded: {error}", file=sys.stderr)
             return
         self.shield.add(self.next.pid)
@@ -90,14 +95,19 @@ class Zygote:
             if self.next:
                 self.mediate(ready)
             if 0 in ready:
+                self.lease.renew()
                 self.read_orders()
+            elif self.lease.left_s() <= 0:
+                print("nothing was heard from the server for too long: all kernels end", file=sys.stderr)
+                self.end()
             if not ready:
                 self.forks.spares.make()
 
     def patience_ms(self):
-        """Returns how long to wait for events before doing work that can wait."""
-        patience = self.forks.spares.patience_s()
-        return None if patience is None else patience * 1000
+        """Returns how long to wait for events before doing work that can wait, or looking at the lease."""
+        waits = [self.forks.spares.patience_s(), self.lease.left_s()]
+        patience = min((wait for wait in waits if wait is not None), default=inf)
+        return None if patience == inf else max(0, patience) * 1000
 
     def mediate(self, ready):
         """Passes on reports of the next generation, and orders that waited for it."""
@@ -126,7 +136,9 @@ class Zygote:
             self.poll.register(self.next.orders, select.POLLOUT)
 
     def hand_over(self, line):
-        """Gives an order to the next generation, but for signals to kernels that were forked before."""
+        """Gives an order to the next generation, except for signals to kernels that were forked
+        before.
+        """
         from forking import orders
 
         order = orders.find_signal(line)
@@ -165,13 +177,13 @@ class Zygote:
         self.family.kill_orphans({self.watching.pid, self.next and self.next.pid})
 
     def lose_next(self):
-        """Called when the next generation has ended. Its kernels end with it, and so does this host; if it had none yet,
-        this generation goes on without the libraries."""
+        """Called when the next generation has ended. If it had kernels, this host ends with it.
+        Otherwise this generation continues without the libraries."""
         if self.next.has_loaded:
             self.end()
         print("libraries are not preloaded: the process that was to load them has ended", file=sys.stderr)
         self.shield.discard(self.next.pid)
-        with suppress(KeyError):  # the end of its reports was seen first
+        with suppress(KeyError):  # the end of its reports was noticed first
             self.poll.unregister(self.next.reports)
         os.close(self.next.orders)
         os.close(self.next.reports)
@@ -218,28 +230,32 @@ def main():
             code_mode,
             compiling,
             console,
+            control_queue,
             graph_scans,
             interrupts,
             kernel_process,
             markdown_cells,
+            run_hooks,
             unencodable,
         )
         from outputs import sendable, shown_output
         from troupe import workers
 
+        run_hooks.install()
         sendable.install()
         workers.install()
         bridge.install()
         code_mode.install()
         compiling.install()
         console.install()
+        control_queue.install()
         graph_scans.install()
         interrupts.install()
         markdown_cells.install()
         shown_output.install()
         unencodable.install()
         host_modules = kernel_process.find_host_modules()
-        # not for notebooks to import from
+        # Notebooks must not import modules of this host.
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]
         warm.prepare()
     wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # the confinement wanted for all kernels

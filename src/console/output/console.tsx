@@ -1,6 +1,6 @@
 import { Output, type ShownOutput } from './output.tsx';
 
-/** The text that a cell printed, and the figures that it showed meanwhile. */
+/** The text that a cell printed, and the figures that it showed in between. */
 export type ConsoleEntry = ShownOutput & { readonly channel?: string | undefined };
 
 export function Console(props: {

@@ -1,4 +1,4 @@
-/** HTML of an output, in a frame that has no origin and can run and reach nothing. */
+/** HTML of an output, in a frame that has no origin and can neither run nor load anything. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { BASE_URL } from '../state/server.ts';
@@ -14,11 +14,12 @@ export function HtmlFrame({ html, title }: { readonly html: string; readonly tit
   const height = useSignal(MIN_PX);
   const send = () => {
     const theme = document.documentElement.style.colorScheme || 'light dark';
-    // The frame has no origin that could be named. Its policy and ours keep it on this page.
+    // The frame has no origin that could be named. Its policy and the policy of this page keep the
+    // frame on its page.
     frame.current?.contentWindow?.postMessage({ html: latest.current, theme }, '*');
   };
-  // The frame may be ready before the listener is there, and it reports that only once. When the frame is moved to another place
-  // of the page, it loads again and reports again.
+  // The frame may be ready before this listener exists, and it reports that only once. When the
+  // frame is moved to another place of the page, it loads again and reports again.
   useLayoutEffect(() => {
     const onMessage = ({ source, data }: MessageEvent<unknown>) => {
       if (source === null || source !== frame.current?.contentWindow) return;

@@ -48,7 +48,7 @@ function Data({ mimetype, data, text }: DataProps) {
   if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(textOf(data))))
     return <Html html={textOf(data)} text={text} />;
   if (mimetype === 'application/json') return <pre class="output">{indented(data)}</pre>;
-  // The text is cut off if it is long, so text itself is shown from the data.
+  // Long text is cut off in the event, so it is shown from the data.
   return <pre class="output">{mimetype.startsWith('text/') ? textOf(data) : (text ?? textOf(data))}</pre>;
 }
 
@@ -66,10 +66,13 @@ function Picture({
   return <img class="output" src={url} alt={alt ?? 'A picture'} />;
 }
 
-/** The HTML by which marimo shows the `repr` of a value, which needs no frame. */
+/** The HTML by which marimo shows the `repr` of a value. It needs no frame. */
 const ONLY_TEXT = /^\s*<pre[^>]*>[^<]*<\/pre>\s*$/;
 
-/** HTML of marimo's own elements needs marimo's front end, so that its text is shown. */
+/**
+ * HTML of marimo's own elements needs marimo's front end, so the text of the output is shown
+ * instead.
+ */
 function Html({ html, text }: { readonly html: string; readonly text: string | undefined }) {
   const needsFrontEnd = html.includes('<marimo-');
   if (text !== undefined && ONLY_TEXT.test(html)) return <pre class="output">{text}</pre>;

@@ -1,4 +1,7 @@
-/** A button that changes something: it asks once more when that cannot be undone, and shows why it was refused. */
+/**
+ * A button that changes something. If the change cannot be undone, the button asks once more. It
+ * shows why the server refused the change.
+ */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Problem } from './problem.tsx';
@@ -18,7 +21,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
   const button = useRef<HTMLButtonElement>(null);
   const hasFocus = useRef(false);
   const isAsking = state.value === 'asking';
-  // The button that was pressed disappears and takes the focus with it, so the harmless button gets the focus.
+  // The pressed button disappears and loses the focus, so the harmless button gets the focus.
   useLayoutEffect(() => {
     if (hasFocus.current) button.current?.focus();
     hasFocus.current = isAsking;
@@ -58,7 +61,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
           type="button"
           ref={button}
           class={isDanger ? 'danger' : ''}
-          // Not `disabled`, which would take away the focus.
+          // Not `disabled`, because that would take away the focus.
           aria-disabled={state.value === 'busy'}
           onClick={() => {
             if (state.value === 'busy') return;

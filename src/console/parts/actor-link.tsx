@@ -23,7 +23,9 @@ export function ActorLink({ kind, id, brief = false, title = id }: ActorLinkProp
   );
 }
 
-/** An id. Its end is the distinguishing part, so that part stays when there is little room. */
+/**
+ * An id. Its end distinguishes it from others, so the end stays visible when there is little room.
+ */
 export function Id({ id }: { readonly id: string }) {
   return (
     <code class="id" title={id}>

@@ -1,6 +1,9 @@
 import { type Tone, toneOf } from './words.ts';
 
-/** A state or a status, with a dot of its colour. The text says the same, so that nobody depends on the colour. */
+/**
+ * A state or a status, with a dot of its colour. The text says the same as the colour, so nobody
+ * depends on the colour.
+ */
 export function Badge({ state, tone = toneOf(state) }: { readonly state: string; readonly tone?: Tone }) {
   return (
     <span class={`badge ${tone}`} title={state}>

@@ -180,7 +180,10 @@ interface ChartState {
   readonly states: readonly ChartState[];
 }
 
-/** The schema leaves the tree open, because it is recursive; the server makes it with these members. */
+/**
+ * The schema leaves the type of the tree open, because the tree is recursive. The server makes it
+ * with these members.
+ */
 function asState(root: unknown): ChartState {
   return root as ChartState;
 }

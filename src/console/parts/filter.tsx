@@ -1,4 +1,7 @@
-/** Filters of a view. They are in its link, so a filtered view can be kept and sent. */
+/**
+ * Filters of a view. They are part of the view's link, so a filtered view can be bookmarked and
+ * sent.
+ */
 import { useRef } from 'preact/hooks';
 import { filterBy, place } from '../state/route.ts';
 

@@ -19,7 +19,7 @@ interface ListViewProps<Item> {
   readonly empty: ComponentChildren;
   readonly filters?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** The events on which the first page is loaded again. */
+  /** The events after which the first page is loaded again. */
   readonly renewal?: Renewal;
   readonly children?: ComponentChildren;
 }

@@ -1,7 +1,7 @@
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { textOf } from './words.ts';
 
-/** Advice for errors that bring none. */
+/** Advice for errors that have no advice of their own. */
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'Sign out and paste a token that is still valid.',
   403: 'Ask an owner of the workspace for the right, or use a token that has the scope.',

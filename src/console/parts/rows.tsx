@@ -46,7 +46,8 @@ export function Rows<Item>(props: RowsProps<Item>) {
   useEffect(() => {
     if (last >= items.length) onEnd?.();
   }, [last, items.length]);
-  // A row that leaves at one edge is used again at the other, because changing a text is cheaper than making an element.
+  // A row that leaves at one edge is used again at the other, because changing its text is cheaper
+  // than making a new element.
   const slots = SLOTS * Math.ceil((last - first) / SLOTS);
   const onScroll = () => {
     // Only a scroll by whole rows changes which rows exist.
@@ -82,7 +83,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
   );
 }
 
-/** The room of rows that do not exist. */
+/** The room of the rows that are not rendered. */
 function Space({ rows, columns }: { readonly rows: number; readonly columns: number }) {
   if (rows <= 0) return null;
   return (

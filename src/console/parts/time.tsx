@@ -1,7 +1,7 @@
 import { now } from '../state/visible.ts';
 import { ago, dateTime } from './words.ts';
 
-/** The age of something, which goes on counting. */
+/** The age of something, which keeps counting. */
 export function Age({ since }: { readonly since: string }) {
   return (
     <time dateTime={since} title={dateTime(since)}>

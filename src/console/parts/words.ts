@@ -67,8 +67,8 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * Returns the text as one quoted word of a command. It may contain anything, because ids come from links that anybody
- * can make.
+ * Returns the text as one quoted word of a shell command. Any text must be safe here, because ids
+ * come from links that anybody can make.
  */
 export function shellWord(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
@@ -86,7 +86,7 @@ const TONES: readonly (readonly [RegExp, Tone])[] = [
   [/./, 'good'],
 ];
 
-/** Returns how a state, a status or a path of states is coloured. */
+/** Returns the tone of a state, a status or a path of states. */
 export function toneOf(state: string): Tone {
   return TONES.find(([pattern]) => pattern.test(state))?.[1] ?? 'over';
 }

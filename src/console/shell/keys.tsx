@@ -37,13 +37,13 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** A view's own search goes before that of the top bar. */
+/** The search field of a view takes precedence over the one in the top bar. */
 function focusSearch(): void {
   const own = document.querySelector<HTMLInputElement>('main input[type=search]');
   (own ?? document.querySelector<HTMLInputElement>('.search input'))?.focus();
 }
 
-/** Moves the focus to the link of the next row, or of the one before. */
+/** Moves the focus to the link of the next or previous row. */
 function moveFocus(step: 1 | -1): void {
   const links = [...document.querySelectorAll<HTMLElement>('main tbody tr')].flatMap(
     (row) => row.querySelector<HTMLElement>('a[href]') ?? [],

@@ -1,7 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { Problem } from '../parts/problem.tsx';
+import { TokenField } from '../parts/token-field.tsx';
+import { BASE_URL } from '../state/server.ts';
 import { endedBecause, signIn } from '../state/session.ts';
 import { Mark } from './mark.tsx';
+
+/** Returns the present path of the console, to come back to it. */
+function pathHere(): string {
+  const { pathname, search, hash } = location;
+  return pathname + search + hash;
+}
 
 /** The page on which an access token is pasted. */
 export function Login() {
@@ -31,21 +39,7 @@ export function Login() {
             {endedBecause.value}
           </p>
         )}
-        <label>
-          Access token
-          <input
-            name="token"
-            type="password"
-            required
-            pattern="\s*[!-~]+\s*"
-            title="Letters, digits and signs of ASCII. If it looks like that, it holds something invisible: copy it again."
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            // The page has nothing else to do.
-            ref={(input) => input?.focus({ preventScroll: true })}
-          />
-        </label>
+        <TokenField label="Access token" takesFocus />
         <label class="check">
           <input name="remember" type="checkbox" /> Stay signed in until this tab is closed
         </label>
@@ -53,6 +47,11 @@ export function Login() {
           {isBusy.value ? 'Signing in …' : 'Sign in'}
         </button>
         {error.value !== undefined && <Problem error={error.value} />}
+        <p>
+          Or{' '}
+          <a href={`${BASE_URL}/sign-in?to=${encodeURIComponent(pathHere())}`}>sign in with this browser</a>,
+          as for the list of notebooks.
+        </p>
         <p class="faint">
           The first start of the server printed a token and keeps it in <code>bootstrap.json</code> in its
           data directory. On the machine of the server: <code>troupe token create</code>. The console keeps

@@ -41,7 +41,7 @@ export function Shell() {
   );
 }
 
-/** A button and not a link, because the part of the address after `#` is the route. */
+/** This is a button and not a link, because the part of the address after `#` is the route. */
 function skipToContent(): void {
   document.querySelector<HTMLElement>('main h1')?.focus();
 }

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { Action } from '../parts/action.tsx';
 import { go, here, linkTo, place } from '../state/route.ts';
 import { session, signOut } from '../state/session.ts';
 import { nextTheme, theme } from '../state/theme.ts';
@@ -10,7 +11,7 @@ export const isMenuOpen = signal(false);
 
 export function TopBar() {
   const { workspaceId } = place.value;
-  const { workspaces = [], account } = session.value ?? {};
+  const { workspaces = [], account, isOfBrowser = false } = session.value ?? {};
   return (
     <header class="top-bar">
       <button
@@ -78,12 +79,15 @@ export function TopBar() {
         >
           ?
         </button>
-        <span class="user" title={`${account?.user.id}, with the token ${account?.token.name}`}>
+        <span
+          class="user"
+          title={
+            isOfBrowser ? account?.user.id : `${account?.user.id}, with the token ${account?.token.name}`
+          }
+        >
           {account?.user.id}
         </span>
-        <button type="button" class="quiet" onClick={() => signOut()}>
-          Sign out
-        </button>
+        <Action label="Sign out" run={signOut} />
       </div>
     </header>
   );

@@ -1,14 +1,15 @@
 /**
- * The transitions of actors, as they happen. Calls are joined to one for each frame, however many transitions there
- * are.
+ * The transitions of actors, as they happen. Listeners are called once for each frame, however many
+ * transitions there are.
  */
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
-import { useClient, useWhileSeen } from './data.ts';
+import { useClient } from './data.ts';
 import { place } from './route.ts';
+import { useWhileSeen } from './while-seen.ts';
 
 export type ActorMove = Extract<ActorStreamEvent, { readonly type: 'actor.moved' | 'actor.left' }>;
 
-/** The last that is known of an actor since the call before, by `kind/id`. */
+/** The last known move of an actor since the previous call, by `kind/id`. */
 type ActorMoves = ReadonlyMap<string, ActorMove>;
 
 /**

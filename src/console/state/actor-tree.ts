@@ -9,7 +9,10 @@ export interface TreeNode {
 }
 
 export interface ActorTree {
-  /** Each actor is followed by those within it. Of actors that are within the same one, the longest in its state comes first. */
+  /**
+   * Each actor is followed by the actors within it. Among actors within the same one, the one that
+   * has been longest in its state comes first.
+   */
   readonly nodes: readonly TreeNode[];
   /** Whether there are actors that were not loaded. */
   readonly isCut: boolean;

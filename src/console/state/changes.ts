@@ -1,6 +1,6 @@
 /**
- * The workspace's actors in numbers: how many are in which state, their refusals, and the kinds in which something has
- * changed. `workspace-events.ts` keeps it up to date.
+ * Counts of the workspace's actors: how many are in each state, their refusals, and the kinds in
+ * which an actor has changed. `workspace-events.ts` keeps the counts up to date.
  */
 import { signal } from '@preact/signals';
 import type { ActorPage } from '#src/wire/actor.ts';
@@ -23,7 +23,7 @@ export interface Refusal {
 
 const MAX_KEPT = 100;
 
-/** How many actors are in each state; undefined until the server has sent that for the first time. */
+/** How many actors are in each state; undefined until the server has first sent that. */
 export const counts = signal<ActorPage['counts'] | undefined>(undefined);
 /** Whether the server sends changes to this user, as it does to owners; undefined until that is known. */
 export const isTold = signal<boolean | undefined>(undefined);
@@ -31,7 +31,7 @@ export const isTold = signal<boolean | undefined>(undefined);
 const changed = signal<Readonly<Record<string, number>>>({});
 /** How often changes may have been missed. */
 const gaps = signal(0);
-/** Refusals by workspace, the last first. */
+/** Refusals by workspace, the newest first. */
 const refused = signal<Readonly<Record<string, readonly Refusal[]>>>({});
 let refusalCount = 0;
 

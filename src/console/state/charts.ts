@@ -37,8 +37,8 @@ export interface Picture {
 let loaded: Promise<Readonly<Record<string, Picture>>> | undefined;
 
 /**
- * Resolves with the picture of a machine, or undefined when there is none. Rejects with `ConnectionError` or `ApiError`; the
- * next call then tries again.
+ * Resolves with the picture of a machine, or undefined when it has none. Rejects with
+ * `ConnectionError` or `ApiError`; the next call then tries again.
  */
 export async function pictureOf(machine: string): Promise<Picture | undefined> {
   loaded ??= load();

@@ -2,11 +2,10 @@
  * Data of the server for a view: loaded when the view is shown, loaded again when it may have changed, and dropped with
  * the view.
  */
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
 import { changesOf, isTold } from './changes.ts';
-import { persistently } from './persistently.ts';
 import { place } from './route.ts';
 import { comebacks } from './server.ts';
 import { session } from './session.ts';
@@ -14,9 +13,9 @@ import { isVisible } from './visible.ts';
 import { useWorkspaceEvents } from './workspace-events.ts';
 
 export interface Data<T> {
-  /** Undefined until it was loaded for the first time. */
+  /** Undefined until the first load has succeeded. */
   readonly value: T | undefined;
-  /** The reason why it could not be loaded the last time. */
+  /** The reason why the last load failed. */
   readonly error: unknown;
   reload(): void;
 }
@@ -42,7 +41,10 @@ export interface Renewal {
 /** How often the console loads again for users who get no changes from the server. */
 export const UNTOLD_EVERY_MS = 3_000;
 
-/** Returns a number that changes when it is time to load again, and how long after each time it is, if it is. */
+/**
+ * Returns a number that changes when it is time to load again, and the interval between loads if
+ * there is one.
+ */
 export function useRenewal({
   follows,
   everyMs,
@@ -53,7 +55,7 @@ export function useRenewal({
   return [changes + comebacks.value, isUntold ? UNTOLD_EVERY_MS : everyMs];
 }
 
-/** Calls `onChange` when the number is another one than the last time. */
+/** Calls `onChange` when the number differs from the previous one. */
 export function useChange(number: number, onChange: () => void): void {
   const last = useRef(number);
   useEffect(() => {
@@ -92,7 +94,7 @@ export function useData<T>(
     let isWanted = false;
     const renew = async () => {
       isWanted = true;
-      // A request under way is not aborted: on a slow server nothing would ever be shown otherwise.
+      // A running request is not aborted: otherwise a slow server might never get to send anything.
       if (isLoading) return;
       clearTimeout(timer);
       isLoading = true;
@@ -122,25 +124,4 @@ export function useData<T>(
     error: state.value.error,
     reload: () => again.current(),
   };
-}
-
-/**
- * Calls `follow` while the component is shown and somebody looks. Its signal aborts when either ends. After a passing error it is
- * called again, with `isAgain`.
- */
-export function useWhileSeen(
-  follow: (signal: AbortSignal, isAgain: boolean) => Promise<void>,
-  inputs: readonly unknown[],
-): void {
-  const latest = useRef(follow);
-  latest.current = follow;
-  const key = useSignal('');
-  key.value = JSON.stringify(inputs);
-  useSignalEffect(() => {
-    void key.value;
-    if (!isVisible.value) return;
-    const gone = new AbortController();
-    persistently((isAgain) => latest.current(gone.signal, isAgain), gone.signal).catch(() => {});
-    return () => gone.abort();
-  });
 }

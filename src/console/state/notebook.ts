@@ -1,10 +1,14 @@
-/** An open notebook as its event stream tells it. Looking neither wakes it nor keeps it awake. */
+/**
+ * An open notebook as its event stream describes it. Looking at it neither wakes it nor keeps it
+ * awake.
+ */
 import { useSignal } from '@preact/signals';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Output } from '#src/wire/output.ts';
-import { useClient, useWhileSeen } from './data.ts';
+import { useClient } from './data.ts';
 import { withPrinted } from './printed.ts';
+import { useWhileSeen } from './while-seen.ts';
 
 export interface LiveCell {
   readonly cellId: string;
@@ -44,7 +48,7 @@ export function useNotebook(id: string): {
           present = after(present, event);
           if (isScheduled) continue;
           isScheduled = true;
-          // Many events in one frame are one change of the page.
+          // Many events in one frame cause one change of the page.
           requestAnimationFrame(() => {
             isScheduled = false;
             if (!signal.aborted) notebook.value = present;

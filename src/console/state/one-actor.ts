@@ -1,8 +1,11 @@
-/** One actor, asked for again when its stream says that it has moved, refused something or left. */
+/**
+ * One actor. It is loaded again when its stream says that it has moved, refused a command or left.
+ */
 import { useRef } from 'preact/hooks';
 import { ApiError } from '#src/client/api-error.ts';
 import type { ActorDetail } from '#src/wire/actor.ts';
-import { type Data, UNTOLD_EVERY_MS, useClient, useData, useWhileSeen } from './data.ts';
+import { type Data, UNTOLD_EVERY_MS, useClient, useData } from './data.ts';
+import { useWhileSeen } from './while-seen.ts';
 
 const MIN_GAP_MS = 250;
 
@@ -29,7 +32,7 @@ export function useChangesOf(kind: string, id: string, onChange: () => void): vo
       try {
         for await (const event of client.followActors({ kind, id, signal: gone })) {
           if (event.type === 'actors.replayed' || event.type === 'actors.resync-required') continue;
-          // It was loaded when the component appeared.
+          // The actor was loaded when the component appeared.
           const isKnown = event.type === 'actors.snapshot' && (isFirst || event.resumed === true);
           isFirst = false;
           if (isKnown) continue;

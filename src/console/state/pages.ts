@@ -1,4 +1,7 @@
-/** A list that comes in pages: the first is loaded at once, others when the user comes near their place. */
+/**
+ * A list that comes in pages. The first page is loaded at once, others when the user scrolls near
+ * them.
+ */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
@@ -8,7 +11,7 @@ import { place } from './route.ts';
 import { isVisible } from './visible.ts';
 
 export interface Pages<Item, P extends Page<Item>> {
-  /** Undefined until the first page has come. */
+  /** Undefined until the first page has arrived. */
   readonly items: readonly Item[] | undefined;
   /** The first page as it was loaded last. */
   readonly head: P | undefined;
@@ -35,7 +38,7 @@ const REFRESH_PAUSE_MS = 1_000;
 
 type LoadPage<P> = (client: Client, after: string | undefined, signal: AbortSignal) => Promise<P>;
 
-/** The first page is loaded again while nobody has gone beyond it. */
+/** The first page is loaded again as long as the user has not gone beyond it. */
 export function usePages<Item, P extends Page<Item>>(
   load: LoadPage<P>,
   inputs: readonly unknown[],

@@ -1,13 +1,13 @@
 /**
- * The text that a cell has printed since the view was opened. The end of it is kept, because a running cell's newest
- * text matters.
+ * The text that a cell has printed since the view was opened. Only its end is kept, because the
+ * newest text of a running cell matters most.
  */
 import type { Output } from '#src/wire/output.ts';
 
 const MAX_ENTRIES = 500;
 /** The most characters that are kept of one text, as many as the server keeps. */
 const MAX_TEXT_CHARS = 64 * 1024;
-/** The most characters that are kept of all entries together, because figures may be large. */
+/** The most characters of all entries together. Figures may be large. */
 const MAX_CHARS = 16 * 2 ** 20;
 
 /** Returns the earlier text with the new text added. Consecutive texts of one channel become one. */

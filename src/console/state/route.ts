@@ -11,7 +11,7 @@ export interface Route {
 
 export type Filters = Readonly<Record<string, string>>;
 
-/** The place that the address names. */
+/** The view and ids that the address names. */
 export const place = signal(parsed(location.hash));
 
 addEventListener('hashchange', () => {

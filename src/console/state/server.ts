@@ -1,15 +1,19 @@
-/** The server: its address, its clock, and whether it answers. While it does not answer, the console asks again and again. */
+/**
+ * The server: its address, its clock, and whether it answers. While it does not answer, the console
+ * keeps asking.
+ */
 import { effect, signal } from '@preact/signals';
 import { isVisible, noteServerTime } from './visible.ts';
 
-/** The address of the server: the console may be below a path of a proxy. */
-export const BASE_URL = location.origin + location.pathname.replace(/\/console\/?$/, '');
+/** The address of the server: its pages may be below a path of a proxy. */
+export const BASE_URL =
+  location.origin + location.pathname.replace(/\/(console\/?|sign-in|n\/[^/]+\/)?$/, '');
 
 const ASK_EVERY_MS = 3_000;
 /** The statuses that a proxy returns while the server is away. */
 const PROXY_STATUSES: readonly number[] = [502, 504];
 
-/** Whether a request got no answer from the server, and the server has not been found again since. */
+/** Whether a request got no answer from the server, and the server has not answered since. */
 export const isUnreachable = signal(false);
 /** How often the server has come back. Shown data are loaded again then. */
 export const comebacks = signal(0);
@@ -20,18 +24,18 @@ export async function request(...[input, init]: Parameters<typeof fetch>): Promi
     const response = await fetch(input, init);
     if (PROXY_STATUSES.includes(response.status)) isUnreachable.value = true;
     const date = Date.parse(response.headers.get('date') ?? '');
-    // An answer that was kept has the time at which it was made.
+    // A cached answer has the time at which it was made.
     if (response.headers.get('cache-control') === 'no-store' && !Number.isNaN(date)) noteServerTime(date);
     return response;
   } catch (error) {
-    // A view that goes away aborts its requests, which says nothing about the server.
+    // A view that is closed aborts its requests, which says nothing about the server.
     if (!(error instanceof DOMException && error.name === 'AbortError')) isUnreachable.value = true;
     throw error;
   }
 }
 
-// Only this request ends the state: if every answer did, one request that always fails would make the console load everything
-// again and again.
+// Only this request ends the state. If every answer did, one request that always fails would make
+// the console load all data again and again.
 effect(() => {
   if (!isUnreachable.value || !isVisible.value) return;
   const timer = setInterval(async () => {

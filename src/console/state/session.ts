@@ -1,14 +1,18 @@
 /**
- * The user of the console. The token stays in the memory of the page or, if its user asks for it, in `sessionStorage`,
- * which ends with the tab. It is never in a link, a cookie or `localStorage`.
+ * The user of the console: the person who has signed in with this browser, or the holder of a token that was pasted. Such a token
+ * stays in the memory of the page or, if its user asks for it, in `sessionStorage`, which ends with the tab. It is never in a link, a
+ * cookie or `localStorage`.
  */
 import { signal } from '@preact/signals';
 import { ApiError } from '#src/client/api-error.ts';
 import { type Client, createClient } from '#src/client/client.ts';
 import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
+import { signOut as endBrowserSession } from '../home/account.ts';
 import { BASE_URL, request } from './server.ts';
 
 export interface Session {
+  /** Whether the session belongs to a browser, with its secret in a cookie, and not to an access token. */
+  readonly isOfBrowser: boolean;
   readonly account: OwnAccount;
   readonly workspaces: readonly OwnWorkspace[];
   clientOf(workspaceId: string): Client;
@@ -31,8 +35,16 @@ export const isResuming = signal(false);
 /** The reason why the last session ended, shown on the page for signing in. */
 export const endedBecause = signal<string | undefined>(undefined);
 
-/** Signs in. Rejects with `ApiError` or `ConnectionError`; nothing has changed then. */
+/**
+ * Signs in with a token. Rejects with `ApiError` or `ConnectionError`, and then changes nothing.
+ */
 export async function signIn(token: string, options: { readonly remember: boolean }): Promise<void> {
+  await begin(token);
+  if (options.remember) sessionStorage.setItem(KEY, token);
+}
+
+/** Begins a session with a token, or without one with the session of the browser. */
+async function begin(token: string | undefined): Promise<void> {
   const send = watchedFetch(token);
   const create = (workspaceId?: string) =>
     createClient({ baseUrl: BASE_URL, accessToken: token, workspaceId, fetch: send });
@@ -43,40 +55,59 @@ export async function signIn(token: string, options: { readonly remember: boolea
     clients.set(workspaceId, client);
     return client;
   };
-  if (options.remember) sessionStorage.setItem(KEY, token);
   endedBecause.value = undefined;
-  session.value = { account, workspaces: account.workspaces, clientOf };
+  session.value = { isOfBrowser: token === undefined, account, workspaces: account.workspaces, clientOf };
 }
 
-/** Signs in with the token of this tab, if there is one. Resolves when that has succeeded or failed. */
+/**
+ * Signs in with the token of this tab if there is one, and otherwise with the session of the browser. Resolves when that has succeeded
+ * or failed.
+ */
 export async function resume(): Promise<void> {
-  const token = sessionStorage.getItem(KEY);
-  if (token === null) return;
+  const token = sessionStorage.getItem(KEY) ?? undefined;
   isResuming.value = true;
   try {
-    await signIn(token, { remember: true });
+    await begin(token);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) sessionStorage.removeItem(KEY);
-    endedBecause.value = error instanceof Error ? error.message : String(error);
+    const isUnknown = error instanceof ApiError && error.status === 401;
+    if (isUnknown) sessionStorage.removeItem(KEY);
+    // Nobody has signed in with this browser yet, which is no failure.
+    if (!isUnknown || token !== undefined)
+      endedBecause.value = error instanceof Error ? error.message : String(error);
   }
   isResuming.value = false;
 }
 
-export function signOut(because?: string): void {
+/**
+ * Signs out. Ends the session of the browser and goes to the page that says so, or forgets the
+ * token. Rejects with `ApiError`.
+ */
+export async function signOut(): Promise<void> {
+  if (session.peek()?.isOfBrowser === true) await endBrowserSession();
+  else forget();
+}
+
+/** Forgets the token of the user and everything that was shown. */
+function forget(because?: string): void {
   sessionStorage.removeItem(KEY);
   endedBecause.value = because;
   session.value = undefined;
-  for (const forget of forgetters) forget();
+  for (const forgetMore of forgetters) forgetMore();
 }
 
-/** Ends the session when the server no longer knows its token. */
-function watchedFetch(token: string): typeof fetch {
+/** Ends the session when the server no longer accepts its token. */
+function watchedFetch(token: string | undefined): typeof fetch {
   return async (input, init) => {
     const response = await request(input, init);
+    const sent = new Headers(init?.headers).get('authorization');
     const isCurrent =
-      session.peek() !== undefined && new Headers(init?.headers).get('authorization') === `Bearer ${token}`;
+      session.peek() !== undefined && sent === (token === undefined ? null : `Bearer ${token}`);
     if (response.status === 401 && isCurrent)
-      signOut('The server no longer accepts this token: it was deleted or has expired.');
+      forget(
+        token === undefined
+          ? 'You have signed out, or your session has ended.'
+          : 'The server no longer accepts this token: it was deleted or has expired.',
+      );
     return response;
   };
 }

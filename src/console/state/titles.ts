@@ -1,4 +1,4 @@
-/** The titles of open notebooks, which say more than ids. All views share them. */
+/** The titles of open notebooks, which tell people more than ids. All views share them. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useClient } from './data.ts';
@@ -7,7 +7,10 @@ import { onSignOut } from './session.ts';
 import { isVisible } from './visible.ts';
 
 const MAX_TITLES = 100;
-/** The pause between two requests: a session beyond the first `MAX_TITLES` is missing from every answer. */
+/**
+ * The pause between two requests. Without it, a session beyond the first `MAX_TITLES`, which is
+ * missing from every answer, would be requested again and again.
+ */
 const MIN_GAP_MS = 10_000;
 /** Titles change, so a view that appears later loads them again. */
 const MAX_AGE_MS = 60_000;
@@ -22,7 +25,7 @@ onSignOut(() => {
   askedAtMs.clear();
 });
 
-/** Whether actors of a kind may have a title. */
+/** Returns whether actors of a kind may have a title. */
 export function isSession(kind: string): boolean {
   return kind.endsWith('-session');
 }
@@ -49,7 +52,7 @@ export function useTitles(sessionIds: readonly string[]): (sessionId: string) =>
     };
     const askedMs = askedAtMs.get(workspaceId) ?? Number.NEGATIVE_INFINITY;
     const waitMs = askedMs + (isComplete ? MAX_AGE_MS : MIN_GAP_MS) - performance.now();
-    // Without titles ids are shown.
+    // Without titles the views show ids.
     const timer = setTimeout(() => ask().catch(() => {}), Math.max(0, waitMs));
     return () => clearTimeout(timer);
   }, [isComplete, isSeen, workspaceId, sessionIds.join()]);

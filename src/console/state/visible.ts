@@ -10,9 +10,9 @@ document.addEventListener('visibilitychange', () => {
 /** The time of the server, once a second while somebody looks. */
 export const now = signal(Date.now());
 
-/** A smaller difference may be the time that an answer was under way. */
+/** A smaller difference may come from the time that an answer took. */
 const MIN_DIFFERENCE_MS = 5_000;
-/** How much the clock of the server is ahead of that of this machine. */
+/** How far the server's clock is ahead of this machine's clock. */
 let aheadMs = 0;
 
 /** Takes the time that the server has just given. */

@@ -10,13 +10,13 @@ import { isVisible } from './visible.ts';
 
 /** The shortest time between two reactions to changes, such as loading a list again, in milliseconds. */
 const MIN_GAP_MS = 2_000;
-/** The stream continues from one view to the next. */
+/** The stream continues when the user goes from one view to the next. */
 const LINGER_MS = 200;
 
 let users = 0;
 let followed: { readonly workspaceId: string; readonly gone: AbortController } | undefined;
 
-// The next user must not go on with the stream of the last one.
+// The next user must not continue with the stream of the last one.
 onSignOut(() => {
   followed?.gone.abort();
   followed = undefined;
@@ -60,7 +60,7 @@ async function follow(
       if (event.type === 'actors.snapshot') {
         isTold.value = true;
         counts.value = event.data.counts;
-        // The shown data were loaded when the stream began.
+        // The shown data were loaded when the stream began, so they need not be loaded now.
         if (!isFirst && event.resumed !== true) noteGap();
         isFirst = false;
       } else if (event.type === 'actors.counts') {
@@ -77,7 +77,8 @@ async function follow(
 }
 
 /**
- * Returns a function that collects kinds and calls `note` with them: with the first at once, and with later ones after a pause.
+ * Returns a function that collects kinds and calls `note` with them: at once with the first one,
+ * and after a pause with later ones.
  */
 function spaced(gone: AbortSignal, note: (kinds: Iterable<string>) => void) {
   const collected = new Set<string>();

@@ -135,7 +135,7 @@ function moved(actor: Actor, event: ActorMove | undefined): Actor | undefined {
   if (event.type === 'actor.left')
     return event.data.presence === 'deleted' ? undefined : { ...actor, path: event.data.state };
   const { to, since, revision, links, events } = event.data;
-  // Only the last event is shown, because a list of all would grow without end.
+  // Only the last event is shown, because a list of all events would grow without end.
   const lastEvents = [...actor.lastEvents, ...events.map((type) => ({ type, at: since }))].slice(-1);
   return { ...actor, path: to, since, revision, links, lastEvents };
 }

@@ -15,7 +15,10 @@ import { useTitles } from '../state/titles.ts';
 const EVERY_MS = 2000;
 
 export interface MeasuredKernel extends KernelUsage {
-  /** How many processors it used between the last two answers; undefined after the first. */
+  /**
+   * How many processors the kernel used between the last two answers; undefined after the first
+   * answer.
+   */
   readonly cpu: number | undefined;
 }
 
@@ -36,7 +39,8 @@ export function useKernels(choice: { readonly sessionId?: string; readonly limit
 
 function cpuOf(kernel: KernelUsage, now: KernelList, before: KernelList | undefined): number | undefined {
   const last = before?.items.find(
-    ({ pid, sessionId }) => pid === kernel.pid && sessionId === kernel.sessionId,
+    ({ pid, sessionId, node }) =>
+      pid === kernel.pid && sessionId === kernel.sessionId && node === kernel.node,
   );
   const seconds =
     before === undefined ? 0 : (Date.parse(now.sampledAt) - Date.parse(before.sampledAt)) / 1000;
@@ -50,10 +54,13 @@ export function Kernels() {
   const client = useClient();
   const kernels = useKernels();
   const titleOf = useTitles((kernels.items ?? []).map(({ sessionId }) => sessionId));
-  const byCpu = place.value.filters.order === 'cpu';
-  const items = (kernels.items ?? []).toSorted((a, b) =>
-    byCpu ? (b.cpu ?? 0) - (a.cpu ?? 0) : b.memoryBytes - a.memoryBytes,
-  );
+  const { order } = place.value.filters;
+  const items = (kernels.items ?? []).toSorted((a, b) => {
+    if (order === 'cpu') return (b.cpu ?? 0) - (a.cpu ?? 0);
+    const byNode = order === 'node' ? (a.node ?? '').localeCompare(b.node ?? '') : 0;
+    return byNode || b.memoryBytes - a.memoryBytes;
+  });
+  const hasNodes = items.some(({ node }) => node !== null);
   const limit = kernels.value?.memoryLimitBytes ?? null;
   const largest = items.reduce((most, { memoryBytes }) => Math.max(most, memoryBytes), 1);
   const total = items.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
@@ -78,7 +85,10 @@ export function Kernels() {
             name="order"
             label="Order"
             all="Most memory first"
-            choices={[{ value: 'cpu', title: 'Most CPU first' }]}
+            choices={[
+              { value: 'cpu', title: 'Most CPU first' },
+              ...(hasNodes ? [{ value: 'node', title: 'By node' }] : []),
+            ]}
           />
         </div>
       </ViewHead>
@@ -123,6 +133,9 @@ export function Kernels() {
                 </a>
               ),
             },
+            ...(hasNodes
+              ? [{ title: 'Node', class: 'wide', cell: ({ node }: MeasuredKernel) => node ?? 'the server' }]
+              : []),
             { title: 'Process', class: 'wide number', cell: ({ pid }) => pid },
             {
               title: 'Change',

@@ -15,7 +15,7 @@ import { ServerTiles } from './server-tiles.tsx';
 
 const MAX_LISTED = 6;
 
-/** The workspace at a glance: hanging runs, the largest kernels, and recent refusals. */
+/** An overview of the workspace: hanging runs, the largest kernels, and recent refusals. */
 export function Overview() {
   const present = counts.value;
   return (

@@ -2,10 +2,13 @@ import { useSignal } from '@preact/signals';
 import { ApiError } from '#src/client/api-error.ts';
 import type { ServerFacts, ServerLoad } from '#src/wire/server.ts';
 import { ago, bytes, count, counted, duration } from '../parts/words.ts';
-import { useClient, useWhileSeen } from '../state/data.ts';
+import { useClient } from '../state/data.ts';
 import { now } from '../state/visible.ts';
+import { useWhileSeen } from '../state/while-seen.ts';
 
-/** An hour of samples. The server keeps none: it measures only while somebody looks. */
+/**
+ * An hour of samples. The server keeps none, so there are only those that this view has collected.
+ */
 const MAX_SAMPLES = 1800;
 
 interface Sample {

@@ -3,6 +3,7 @@ import { Output } from '../output/output.tsx';
 import { Action } from '../parts/action.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Loading } from '../parts/empty.tsx';
+import { OpenPage } from '../parts/open-page.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, duration } from '../parts/words.ts';
@@ -11,6 +12,7 @@ import { type LiveCell, useNotebook } from '../state/notebook.ts';
 import { useActor } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
 import { useKernels } from './kernels.tsx';
+import { NotebookVersions } from './notebook-versions.tsx';
 
 /** One notebook session, live: its cells with code and outputs, and the actions of the caller. */
 export function SessionView({ id }: { readonly id: string }) {
@@ -30,6 +32,7 @@ export function SessionView({ id }: { readonly id: string }) {
         aside={path !== undefined && <Badge state={path} />}
         actions={
           <>
+            <OpenPage notebookId={id} />
             {runId !== null && (
               <Action label="Cancel the run" isDanger run={() => client.runs.cancel(runId)} />
             )}
@@ -62,6 +65,7 @@ export function SessionView({ id }: { readonly id: string }) {
           <a href={here(['streams', id])}>Its stream</a>
         </p>
       </ViewHead>
+      <NotebookVersions id={id} onRestored={saved.reload} />
       {error !== undefined && <Problem error={error} />}
       {saved.error !== undefined && <Problem error={saved.error} retry={saved.reload} />}
       {notebook?.failure != null && (

@@ -4,6 +4,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filter.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
+import { OpenPage } from '../parts/open-page.tsx';
 import type { Column } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { here, place } from '../state/route.ts';
@@ -31,6 +32,11 @@ const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
     class: 'wide links',
     cell: ({ environmentId }) =>
       environmentId !== null && <ActorLink kind="environment" id={environmentId} brief />,
+  },
+  {
+    title: 'Page',
+    class: 'number',
+    cell: ({ notebookId }) => <OpenPage key={notebookId} notebookId={notebookId} />,
   },
 ];
 

@@ -5,14 +5,18 @@ import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { clock, count, shellWord } from '../parts/words.ts';
-import { useClient, useWhileSeen } from '../state/data.ts';
+import { useClient } from '../state/data.ts';
 import { go, here, place } from '../state/route.ts';
 import { BASE_URL } from '../state/server.ts';
+import { useWhileSeen } from '../state/while-seen.ts';
 import type { ViewProps } from '../view-props.ts';
 
 /** How many events are kept. */
 const MAX_EVENTS = 500;
-/** How much of an event is kept: an event with an output may have megabytes, and the view shows only its beginning. */
+/**
+ * How much of an event is kept. An event with an output may have megabytes, and the view shows only
+ * its beginning.
+ */
 const MAX_EVENT_CHARS = 2_000;
 
 interface Told {
@@ -93,7 +97,8 @@ export function Streams({ rest: [id] }: ViewProps) {
             <input
               name="session"
               type="text"
-              // Uncontrolled (not `value`), because each new event would remove the text that is being typed.
+              // Uncontrolled (no `value`), because otherwise each new event would remove the text
+              // that is being typed.
               defaultValue={id ?? ''}
               placeholder="Id of a session"
               aria-label="Id of a session"
@@ -134,7 +139,7 @@ export function Streams({ rest: [id] }: ViewProps) {
 
 function beginningOf(text: string): string {
   if (text.length <= MAX_EVENT_CHARS) return text;
-  // Copied, because V8 makes a slice a view of the whole text, which would stay in memory.
+  // Copied, because a slice is a view of the whole text in V8, which would stay in memory.
   const beginning: string = JSON.parse(JSON.stringify(text.slice(0, MAX_EVENT_CHARS)));
   return `${beginning} … ${count(text.length)} characters in all`;
 }
@@ -143,7 +148,7 @@ function beginningOf(text: string): string {
 function Copy({ label, text }: { readonly label: string; readonly text: string }) {
   const copied = useSignal('');
   const copy = async () => {
-    // Browsers have a clipboard only where the page came over TLS or from this machine.
+    // Browsers offer a clipboard only to pages that came over TLS or from this machine.
     if (navigator.clipboard === undefined) copyFromPage(text);
     else await navigator.clipboard.writeText(text);
     copied.value = text;

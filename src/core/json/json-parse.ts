@@ -1,10 +1,12 @@
-/** Parses large JSON in pieces: `JSON.parse` of 16 MiB in one takes longer than a server may stand still. */
+/**
+ * Parses large JSON in pieces: a single `JSON.parse` of 16 MiB would stop the server for too long.
+ */
 import { JsonScan, type LargeValue, MAX_PIECE_BYTES } from './json-scan.ts';
 
 const QUOTE = 0x22;
 const BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
-/** An escape sequence such as `\u00e4` has so many bytes after its backslash. */
+/** The length of an escape sequence such as `\u00e4` after its backslash. */
 const MAX_ESCAPED_BYTES = 5;
 const MAX_CHARACTER_BYTES = 4;
 
@@ -46,7 +48,10 @@ function* parseLarge(json: Buffer, large: LargeValue): Generator<undefined, unkn
   return json[large.start] === BRACKET ? yield* parseArray(json, large) : yield* parseObject(json, large);
 }
 
-/** One stretch between two commas of a large container, or between one and its end. */
+/**
+ * One stretch of a large container: from one comma to the next, or between a comma and the start or
+ * end of the container.
+ */
 interface Stretch {
   readonly start: number;
   readonly end: number;

@@ -1,15 +1,15 @@
 /**
- * Scans the bytes of JSON from outside before anything is parsed. The scan finds excess: a few megabytes of `[],[],…`
- * would otherwise become gigabytes of heap, and deep nesting would overflow the stack of recursive readers. It also
- * finds the places at which large JSON can be divided, so that it can be parsed in pieces. Invalid JSON is left to the
- * parser.
+ * Scans the bytes of JSON that was received before anything is parsed. The scan finds excess: a few
+ * megabytes of `[],[],…` would otherwise become gigabytes of heap, and deep nesting would overflow
+ * the stack of recursive readers. It also finds the places at which large JSON can be divided, so
+ * that it can be parsed in pieces. Invalid JSON is left to the parser.
  */
 export interface JsonBounds {
   readonly maxDepth: number;
   readonly maxValues: number;
   /** How many digits a number may have in a row. */
   readonly maxDigits: number;
-  /** Whether the name of a member may be long. A name cannot be parsed in pieces. */
+  /** Whether a member's name may be long. A name cannot be parsed in pieces. */
   readonly mayHaveLargeNames: boolean;
 }
 
@@ -24,8 +24,9 @@ export interface LargeValue {
   readonly start: number;
   readonly end: number;
   /**
-   * Of an array or object, in order: its large members, and commas between its members. Between two commas there is a large
-   * member alone, or members which have together little more bytes than a piece.
+   * The large members and the commas between members of an array or object, in order. Between two
+   * of these commas there is either one large member, or several members that have together little
+   * more bytes than a piece.
    */
   readonly parts: readonly (number | LargeValue)[];
 }
@@ -44,7 +45,7 @@ const CLOSING = 0x7d;
 
 /** Most strings are shorter; in longer ones a native search is much faster. */
 const SHORT_STRING_BYTES = 64;
-/** How much one `advance` reads: bytes between strings, and quotes within them. */
+/** How many bytes between strings, or quotes within them, one `advance` reads. */
 const BYTES_AT_ONCE = 128 * 1024;
 const QUOTES_AT_ONCE = 4096;
 
@@ -53,7 +54,7 @@ interface Open {
   readonly start: number;
   /** The place of the last comma, or the start of the container. */
   comma: number;
-  /** The last comma that is one of the parts, or its start. */
+  /** The position of the last comma between parts, or the start. */
   cut: number;
   /** Whether a large member came after `cut`. */
   hasLarge: boolean;
@@ -64,7 +65,7 @@ export class JsonScan {
   readonly #json: Buffer;
   readonly #bounds: JsonBounds;
   #at = 0;
-  /** Where the string begins that is being read; -1 between strings. */
+  /** The start of the string that is being read; -1 between strings. */
   #string = -1;
   #values = 0;
   #digits = 0;
@@ -78,7 +79,7 @@ export class JsonScan {
     this.#bounds = bounds;
   }
 
-  /** The exceeded bound, once the end was reached. */
+  /** The limit that was exceeded, once the end was reached. */
   get excess(): JsonExcess | undefined {
     return this.#excess ?? (this.#values > this.#bounds.maxValues ? 'values' : undefined);
   }
@@ -101,7 +102,7 @@ export class JsonScan {
     return this.#excess !== undefined || this.#isUnbalanced || this.#at >= this.#json.length;
   }
 
-  /** Reads until a string that is not short, or until it is enough. */
+  /** Reads until the start of a long string, or until this call has read enough. */
   #readBetween(): void {
     const json = this.#json;
     const { maxDigits, maxDepth } = this.#bounds;
@@ -140,7 +141,10 @@ export class JsonScan {
     this.#digits = digits;
   }
 
-  /** Reads on in a string, to its end or until it is enough. `#at` is at no escaped character. */
+  /**
+   * Reads on in a string, to its end or until this call has read enough. `#at` is not at an escaped
+   * character.
+   */
   #readString(): void {
     const json = this.#json;
     for (let quotes = 0; quotes < QUOTES_AT_ONCE; quotes++) {

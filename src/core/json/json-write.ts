@@ -1,4 +1,7 @@
-/** Writes large JSON in pieces: `JSON.stringify` of megabytes in one takes longer than a server may stand still. */
+/**
+ * Writes large JSON in pieces: a single `JSON.stringify` of megabytes would stop the server for too
+ * long.
+ */
 
 import { isHighSurrogate } from '../utf8.ts';
 
@@ -23,10 +26,16 @@ export class EncodedJson {
 /** The JSON of long strings that was made ahead (`prepared-strings.ts`). */
 export const preparedJson = new Map<string, EncodedJson>();
 
-/** Returns whether the JSON of a value is short enough to be written at once. Looks at no more than fits. */
+/**
+ * Returns whether the JSON of a value is short enough to be written at once. Stops looking once the
+ * JSON is too long.
+ */
 export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean {
   let room = maxChars;
-  /** Values that are not counted yet: most texts and numbers are counted as soon as they are found. */
+  /**
+   * Values that are not counted yet. Most texts and numbers never get here, because they are
+   * counted as soon as they are found.
+   */
   const open = [value];
   while (open.length > 0 && room >= 0) {
     const next = open.pop();
@@ -53,8 +62,8 @@ export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean
 }
 
 /**
- * Returns the JSON of plain data in pieces, in steps of up to a millisecond: the text of `JSON.stringify`, as UTF-8.
- * The value must not change meanwhile.
+ * Returns the JSON of plain data in pieces, in steps of up to a millisecond. Together the pieces
+ * are the text of `JSON.stringify`, as UTF-8. The value must not change before the end.
  */
 export function* writeJson(value: unknown): Generator<undefined, Uint8Array[]> {
   const pieces: Uint8Array[] = [];

@@ -1,8 +1,9 @@
 /**
- * Long strings that one request puts into several messages and records: the JSON of each, and its digest, are made once and in
- * slices, before anything is decided.
+ * Long strings that one request puts into several messages and records: the JSON of each, its digest and its checksum in records are
+ * made once and in slices, before anything is decided.
  */
 import { createHash } from 'node:crypto';
+import { rememberChecksum } from '../checksum.ts';
 import { inSlices } from '../slices.ts';
 import { EncodedJson, preparedJson, writeJson } from './json-write.ts';
 
@@ -34,12 +35,16 @@ export function* encodeLongString(text: string): Generator<undefined, LongString
   const hash = createHash('sha256');
   for (const piece of pieces) {
     hash.update(piece);
+    rememberChecksum(piece);
     yield;
   }
   return { json: new EncodedJson(pieces), digest: hash.digest('hex') };
 }
 
-/** Resolves once the long ones among `texts` are prepared, which they are until the result is disposed of. */
+/**
+ * Resolves once the long strings among `texts` are prepared. They stay prepared until the result is
+ * disposed of.
+ */
 export async function prepareStrings(texts: Iterable<string>): Promise<Disposable> {
   const long = [...texts].filter(isLongString);
   return long.length === 0 ? NOTHING : inSlices(preparing(long));
@@ -60,7 +65,7 @@ export function* preparing(texts: readonly string[]): Generator<undefined, Dispo
     isComplete = true;
     return { [Symbol.dispose]: () => release(done.splice(0)) };
   } finally {
-    if (!isComplete) release(done); // the caller has given up
+    if (!isComplete) release(done); // the caller no longer waits
   }
 }
 

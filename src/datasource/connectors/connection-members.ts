@@ -3,7 +3,10 @@ import type { TObject } from 'typebox';
 import type { Violation } from '#src/core/errors.ts';
 import { describeSchemaError, type SchemaError } from '#src/core/schema-check.ts';
 
-/** Returns one violation for each mistaken member. None repeats a value, which may be a secret. */
+/**
+ * Returns one violation for each mistaken member. The violations never repeat a value, which may be
+ * a secret.
+ */
 export function memberViolations(errors: readonly SchemaError[], path: string): Violation[] {
   const found = new Map<string, Violation>();
   const alternatives = errors.filter(isAlternative);
@@ -14,7 +17,7 @@ export function memberViolations(errors: readonly SchemaError[], path: string): 
   return [...found.values()];
 }
 
-/** Returns whether the error is about a group of members of which one is required and all are missing. */
+/** Returns whether the error says that one member of a group is required and all are missing. */
 function isAlternative({ keyword, schemaPath }: SchemaError): boolean {
   return keyword === 'required' && schemaPath.startsWith('#/anyOf/');
 }

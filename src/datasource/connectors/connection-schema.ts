@@ -3,7 +3,10 @@ import { AppError, type Violation } from '#src/core/errors.ts';
 import type { Connector } from './connector.ts';
 import { CONNECTORS } from './registry.ts';
 
-/** A complete connection: its kind, and the members that its connector defines. It is secret: never log it. */
+/**
+ * A complete connection: its kind, and the members that the connector of this kind defines. It is
+ * secret: never log it.
+ */
 export type Connection = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 const PATH = '/connection';

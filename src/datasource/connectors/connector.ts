@@ -25,15 +25,18 @@ export interface Definition<S extends TObject> {
   /** Most bytes between two batches of rows, for drivers that buffer a whole row of any size. */
   readonly maxBytesBetweenBatches?: number;
   /**
-   * Set where the database has no read-only mode: only the words of a statement then decide whether an agent may run it, so the
-   * account should be one that can only read.
+   * Set if the database has no read-only mode. Then only the words of a statement decide whether an agent may run it, so the
+   * account should only be able to read.
    */
   readonly readsByWords?: true;
   /** Returns the placeholder for the parameter at a position, which starts at 1. */
   placeholder(position: number, parameter: Parameter): string;
   /** Returns violations that the schema cannot express. It is called with connections that match the schema. */
   check?(connection: Static<S>): readonly Violation[];
-  /** Returns the category of a driver's error; `undefined` lets the codes of sockets and TLS decide. */
+  /**
+   * Returns the category of a driver's error. When it returns `undefined`, the error codes of
+   * sockets and TLS decide.
+   */
   classify(error: unknown): FailureCategory | undefined;
   /** Returns the database's message if the error is about a statement. */
   explain?(error: unknown): string | undefined;

@@ -1,4 +1,7 @@
-/** Drivers that are too large to come with the server. They are imported on first use; an error names a missing one. */
+/**
+ * Drivers that are too large to come with the server. They are imported on first use. When one is
+ * missing, the error names it.
+ */
 import { codeOf, DatasourceFailure } from '../failure.ts';
 
 /** The versions that the connectors were written for. */
@@ -13,8 +16,8 @@ export type DriverLoader = (name: OptionalDriver) => Promise<unknown>;
 export const installedDrivers: DriverLoader = (name) => import(name);
 
 /**
- * Returns the driver. Throws `driver_missing`, with the command that installs it, when it is missing or `isKnown` does not
- * recognise it, as when another version is installed.
+ * Returns the driver. Throws `driver_missing`, with the command that installs it, when the driver
+ * is missing or `isKnown` does not recognise it, for example because another version is installed.
  */
 export async function loadDriver<T>(
   load: DriverLoader,

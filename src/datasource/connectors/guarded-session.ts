@@ -1,6 +1,7 @@
 /**
- * Wraps the sessions of connectors: errors of drivers become `DatasourceFailure` and nothing of them is kept, work that
- * does not end in time is cut off, and closing a session destroys all its sockets.
+ * Wraps the sessions of connectors. It turns errors of drivers into `DatasourceFailure` and keeps
+ * nothing else of them, cuts off work that does not end in time, and destroys all sockets of a
+ * session that is closed.
  */
 
 import { untilAborted } from '#src/core/until-aborted.ts';
@@ -103,7 +104,7 @@ export async function openGuarded(
       }
     },
     async close() {
-      await untilAborted(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed anyway
+      await untilAborted(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed in any case
       routes.end();
     },
   };
@@ -120,7 +121,7 @@ function openRoutes(limitBytes = Number.POSITIVE_INFINITY) {
     total[Symbol.dispose]();
     for (const route of routes) route[Symbol.dispose]();
   };
-  /** Ends everything when more bytes were received than `most()` returns. */
+  /** Ends all routes when more bytes were received than `most()` returns. */
   const watch = (most: () => number, category: FailureCategory) => {
     const look = () => {
       if (received() <= most()) return;
@@ -171,7 +172,7 @@ function endingAfterAbort(signal: AbortSignal, end: () => void): () => void {
   };
 }
 
-/** Returns the beginning of a text that is too long to be a message. */
+/** Returns the beginning of a text that is too long for a message. */
 function shortened(text: string): string {
   return text.length > MAX_MESSAGE_CHARS ? `${text.slice(0, MAX_MESSAGE_CHARS)}…` : text;
 }

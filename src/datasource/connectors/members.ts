@@ -15,7 +15,7 @@ export const Host = exactText(
   /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*|[\p{L}\p{N}\p{M}._-]+)$/u,
 );
 
-/** Returns the schema of a port, with its usual value as the example. */
+/** Returns the schema of a port. The database's usual port is the example. */
 export function portMember(usual: number) {
   return Type.Integer({
     title: 'Port',
@@ -92,7 +92,8 @@ export const HttpUrl = exactText(
 export const HttpsUrl = exactText(
   {
     title: 'URL',
-    description: 'Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.',
+    description:
+      'Base URL of the service, if it is not the usual one. It has a scheme, a host and a port, and nothing else.',
     pattern: '^https://[^/?#@\\x09-\\x0d ]+/?$',
     maxLength: 1024,
   },

@@ -25,16 +25,20 @@ export interface Session {
    * out. Absent where no database of the kind can say so.
    */
   mayWrite?(signal: AbortSignal): Promise<boolean | undefined>;
-  /** Runs one statement. Its positional parameters are written as the connector's `placeholder` returns them. */
+  /**
+   * Runs one statement. The statement's positional parameters are written in the form that the
+   * connector's `placeholder` returns.
+   */
   query(sql: string, parameters: readonly Parameter[], options: QueryOptions): AsyncIterable<RowBatch>;
   /**
-   * Returns the connection to the state in which it was opened: settings, locks, temporary tables, user and database. Rejects
-   * when the database cannot do that. Absent where statements leave nothing.
+   * Restores the state in which the connection was opened: settings, locks, temporary tables, user
+   * and database. Rejects when the database cannot do that. Absent where statements leave no
+   * traces.
    */
   reset?(): Promise<void>;
   /**
-   * Set where the traces of a statement on its connection cannot be removed, so that the connection may not get a
-   * second one.
+   * Set where the traces of a statement on its connection cannot be removed. Such a connection runs
+   * only one statement.
    */
   readonly isSingleUse?: boolean;
   /** Closes the connection. Idempotent; resolves or rejects within a short time, for any behaviour of the database. */
@@ -44,7 +48,10 @@ export interface Session {
 /** The context in which a connector opens a connection. */
 export interface ConnectorContext {
   readonly egress: Egress;
-  /** Returns the directory of the workspace's files, and makes it if need be: only embedded databases may need one. */
+  /**
+   * Returns the directory of the workspace's files, and makes it if necessary. Only embedded
+   * databases may need the directory.
+   */
   readonly filesDirectory: () => string;
   /** The processes that run embedded databases. */
   readonly engines: Engines;
@@ -58,6 +65,6 @@ export interface ConnectorContext {
 export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
   /** Checks a target and returns a route that lasts as long as the session. `by`, or else `signal`, aborts the check. */
   connectTo(target: Target, by?: AbortSignal): Promise<EgressRoute>;
-  /** Aborts when opening takes too long. It has no meaning once the session is open. */
+  /** Aborts when opening takes too long. It has no effect once the session is open. */
   readonly signal: AbortSignal;
 }

@@ -1,4 +1,7 @@
-/** Classifies IP addresses by their number alone: this machine, a private network, the internet, or never to reach. */
+/**
+ * Classifies IP addresses by their number alone: this machine, a private network, the internet, or
+ * an address that must never be reached.
+ */
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
 import { Networks } from '#src/core/ip-networks.ts';
 
@@ -33,7 +36,10 @@ const PRIVATE = new Networks([
   'fc00::/7',
 ]);
 
-/** Returns the scope of an address. `own` are the addresses of this machine: they lead to it as loopback does. */
+/**
+ * Returns the scope of an address. `own` are the addresses of this machine, which count as loopback
+ * because they lead to this machine too.
+ */
 export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressScope {
   if (FORBIDDEN.contains(address)) return 'forbidden';
   const embedded = embeddedIn(address);
@@ -42,7 +48,7 @@ export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressSc
   return PRIVATE.contains(address) ? 'private' : 'public';
 }
 
-/** Returns the IPv4 address in a transition address, which is where packets to it end up, if there is one. */
+/** Returns the IPv4 address inside a transition address, which is the real destination; undefined when there is none. */
 function embeddedIn({ family, bytes, text }: IpAddress): IpAddress | undefined {
   if (family === 4) return undefined;
   const startsWith = (...start: number[]) => start.every((byte, at) => bytes[at] === byte);

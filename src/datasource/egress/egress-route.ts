@@ -3,23 +3,26 @@ import type { IpAddress } from '#src/core/ip-address.ts';
 import type { AddressScope } from './address-scope.ts';
 
 /**
- * A checked way to one server. Its sockets connect to the addresses that were checked and to nothing else, even if the
- * name resolves to others later. Disposing of the route destroys every socket that it made.
+ * A checked route to one server. Its sockets connect only to the checked addresses, even if the name resolves to others later.
+ * Disposing of the route destroys every socket that it made.
  */
 export interface EgressRoute extends Disposable {
   /** The host as the connection names it, for certificates and `Host` headers. */
   readonly host: string;
   readonly port: number;
   readonly scope: Exclude<AddressScope, 'forbidden'>;
-  /** Returns a connecting socket. The route destroys it at the latest when the route is disposed of. */
+  /**
+   * Returns a socket that is connecting. The route destroys it at the latest when the route itself
+   * is disposed of.
+   */
   connect(): Socket;
   /** Returns how many bytes all sockets of the route have received. */
   receivedBytes(): number;
 }
 
-/** The target of a route, and its checked addresses. */
+/** The target of a route with its checked addresses. */
 export interface EgressRouteOptions extends Pick<EgressRoute, 'host' | 'port' | 'scope'> {
-  /** The addresses that passed the check, in the order in which connections try them. There is at least one. */
+  /** The addresses that passed the check, at least one, in the order in which they are tried. */
   readonly addresses: readonly IpAddress[];
 }
 

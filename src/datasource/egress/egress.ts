@@ -12,7 +12,7 @@ import { DatasourceFailure } from '../failure.ts';
 import { type AddressScope, scopeOf } from './address-scope.ts';
 import { type EgressRoute, openEgressRoute } from './egress-route.ts';
 
-/** Returns all addresses of a name. Rejects when there is none. */
+/** Returns all addresses of a name. Rejects when the name has none. */
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
 /** The rules of the gateway. */
@@ -91,7 +91,10 @@ export function isLoopbackHost(host: string): boolean {
   return parsed.kind === 'address' && scopeOf(parsed.address, new Set()) === 'loopback';
 }
 
-/** Returns the most public scope: it decides how carefully the server is spoken to. */
+/**
+ * Returns the most public scope of the addresses. It decides how strictly the server must prove its
+ * identity.
+ */
 function closestOf(scopes: readonly Exclude<AddressScope, 'forbidden'>[]): EgressRoute['scope'] {
   if (scopes.includes('public')) return 'public';
   return scopes.includes('private') ? 'private' : 'loopback';
@@ -111,7 +114,8 @@ async function resolved(resolve: Resolver, name: string, signal: AbortSignal): P
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {
-  // Not at start: the module reads the system's configuration of names when it is loaded.
+  // The module is loaded here and not at start, because it reads the system's configuration of
+  // names when it is loaded.
   const { lookup } = await import('node:dns/promises');
   return (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address);
 }

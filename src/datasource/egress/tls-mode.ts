@@ -36,7 +36,10 @@ export interface TlsOptions {
   readonly checkServerIdentity?: () => undefined;
 }
 
-/** Attempts in order: the next one is made only when the server has no TLS. `false` connects without TLS. */
+/**
+ * Attempts to connect, in order. The next one is made only when the server does not offer TLS.
+ * `false` connects without TLS.
+ */
 export type TlsAttempts = readonly [TlsOptions | false, ...(TlsOptions | false)[]];
 
 /** Returns the attempts for a TLS mode. Without a mode, the scope of the route and `ca` decide. */

@@ -8,7 +8,7 @@ function pathMember(description: string, example: string) {
   return Type.String({ title: 'Path', description, minLength: 1, maxLength: 1024, examples: [example] });
 }
 
-/** Returns the errors of a path. Links are checked by the engine, when it opens the file. */
+/** Returns the errors of a path. The engine checks links when it opens the file. */
 function checkPath(path: string): readonly Violation[] {
   const parts = path.split('/');
   const isInside =

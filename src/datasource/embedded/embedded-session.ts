@@ -1,13 +1,13 @@
 /**
- * Sessions with embedded databases. They hold no process: each statement takes a process, and a cancelled statement ends its
- * process.
+ * Sessions with embedded databases. A session does not keep a process: each statement takes one,
+ * and a cancelled statement ends its process.
  */
 
 import type { EngineKind, EngineLaunch, EngineMode } from '#src/confined/children/engine-process.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';
-import { checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';
+import { changedOf, checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';
 import type { EngineProcess } from './engine-port.ts';
 import type { Engines } from './engines.ts';
 import type { PackedRows } from './packed-rows.ts';
@@ -34,7 +34,10 @@ export function embeddedSession(options: EmbeddedOptions, engines: Engines): Ses
   };
 }
 
-/** Returns which process to start. Only SQLite files are ever written, or leave traces when they are read. */
+/**
+ * Returns the kind of process to start. Only SQLite files are ever written, or change when they are
+ * read.
+ */
 function launchOf(options: EmbeddedOptions, mode: EngineMode): EngineLaunch {
   return { ...options, mode: options.kind === 'sqlite' ? mode : 'read' };
 }
@@ -44,7 +47,7 @@ async function* queried(
   engines: Engines,
   sql: string,
   parameters: readonly Parameter[],
-  { signal, readOnly, memoryShare }: QueryOptions,
+  { signal, readOnly, memoryShare, onChanged }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   const launch = {
     ...launchOf(options, readOnly ? 'read' : 'write'),
@@ -54,7 +57,10 @@ async function* queried(
   const ask = (request: Readonly<Record<string, unknown>>) => killedOnAbort(engine, signal, request);
   let state: 'failed' | 'running' | 'done' = 'failed';
   try {
-    const columns = columnsOf(await ask({ op: 'query', sql, parameters: parameterFields(parameters) }));
+    const answer = await ask({ op: 'query', sql, parameters: parameterFields(parameters) });
+    const columns = columnsOf(answer);
+    const changed = changedOf(answer);
+    if (changed !== undefined) onChanged?.(changed);
     if (columns !== null) {
       state = 'running';
       for (let batches = 0; ; batches++) {
@@ -112,7 +118,7 @@ async function killedOnAbort(
   try {
     return await engine.ask(request);
   } catch (error) {
-    signal.throwIfAborted(); // killed, rather than failed
+    signal.throwIfAborted(); // the process was killed, so this is not a failure
     throw error;
   } finally {
     signal.removeEventListener('abort', kill);

@@ -3,7 +3,7 @@ import { DatasourceFailure, FAILURES, type FailureCategory } from '../failure.ts
 import { COLUMN_TYPES, type Column, type Parameter } from '../rows.ts';
 import { PackedRows } from './packed-rows.ts';
 
-/** Throws `DatasourceFailure` when the answer reports a failure, and when it is not a valid answer. */
+/** Throws `DatasourceFailure` when the answer reports a failure or is not valid. */
 export function checkAnswer(answer: unknown, op: 'opened' | 'ended'): void {
   if (fieldsOf(answer).op !== op) throw new DatasourceFailure('failed');
 }
@@ -17,14 +17,23 @@ export function columnsOf(answer: unknown): readonly Column[] | null {
   return columns.map(columnOf);
 }
 
-/** Rows; none at the end. Throws like `checkAnswer`. */
+/**
+ * Returns how many rows a statement without columns has changed; `undefined` when the database does
+ * not report it.
+ */
+export function changedOf(answer: unknown): number | undefined {
+  const { changed } = fieldsOf(answer);
+  return typeof changed === 'number' ? changed : undefined;
+}
+
+/** Returns the next rows; none at the end. Throws like `checkAnswer`. */
 export function rowsOf(answer: unknown, columns: readonly Column[]): PackedRows {
   if (Buffer.isBuffer(answer)) return new PackedRows(answer, columns);
   fieldsOf(answer);
   throw new DatasourceFailure('failed');
 }
 
-/** Parameters as JSON, in which a whole float would be read as an integer. */
+/** Returns parameters as JSON. A whole float is marked, because it would be read as an integer. */
 export function parameterFields(parameters: readonly Parameter[]): unknown[] {
   return parameters.map((one) => {
     if (typeof one === 'bigint')

@@ -1,13 +1,13 @@
 /**
- * This folder's interface to the processes of embedded databases, which the kernel host starts and confines. One
- * request at a time, one answer each; src/confined/python/engines/engine.py is the other side.
+ * The interface to the processes of embedded databases, which the kernel host starts and confines. A process takes one request at a
+ * time and answers it; src/confined/python/engines/engine.py is the other side.
  */
 import type { EngineLaunch } from '#src/confined/children/engine-process.ts';
 
 /** A process. Disposing kills it. */
 export interface EngineProcess extends Disposable {
   readonly ended: boolean;
-  /** Undefined until it was forked. */
+  /** Undefined until the process was forked. */
   readonly pid: number | undefined;
   /** Rejects when the process ends. */
   ask(request: Readonly<Record<string, unknown>>): Promise<unknown>;

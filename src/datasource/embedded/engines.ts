@@ -1,7 +1,7 @@
 /**
- * Processes of embedded databases. One that has answered a statement is kept a while for the next one on the same
- * database: starting and confining one takes longer than most statements. Each runs one statement at a time. A workspace has
- * a bounded number of them, at work and waiting, and further statements wait for one to end.
+ * Processes of embedded databases. After a statement, a process is kept for a while for the next one on the same database, because
+ * starting and confining a process takes longer than most statements. Each process runs one statement at a time. A workspace has a
+ * bounded number of processes, and further statements wait.
  */
 
 import type { EngineLaunch } from '#src/confined/children/engine-process.ts';
@@ -16,9 +16,12 @@ interface Kept {
 }
 
 const IDLE_MS = 60_000;
-/** How many idle processes may wait for a statement. The longest idle one is ended to make room. */
+/**
+ * How many idle processes may wait for a statement. To make room, the process that has been idle
+ * longest is ended.
+ */
 const MAX_KEPT = 16;
-/** How many processes of one workspace may be at work, and of those for one kernel. */
+/** How many processes may work for one workspace, and how many of them for one kernel. */
 const MAX_AT_WORK = 8;
 const MAX_FOR_KERNEL = 4;
 
@@ -42,8 +45,8 @@ export class Engines implements Disposable {
   }
 
   /**
-   * Resolves with a process for one statement when the kernel and its workspace have room for it. The caller gives it back. Rejects with the
-   * reason of `signal`.
+   * Resolves with a process for one statement when the kernel and its workspace are within their limits. The caller returns it.
+   * Rejects with the reason of `signal`.
    */
   async take(launch: EngineLaunch, signal: AbortSignal): Promise<EngineProcess> {
     await this.#enter(launch, signal);
@@ -61,7 +64,7 @@ export class Engines implements Disposable {
     return engine;
   }
 
-  /** Keeps the process, which has nothing left to do, for the next statement; or ends it. */
+  /** Keeps the process, which is idle now, for the next statement, or ends it. */
   give(launch: EngineLaunch, engine: EngineProcess, isUsable: boolean): void {
     this.#taken.delete(engine);
     this.#leave(launch.filesDirectory);
@@ -117,7 +120,7 @@ export class Engines implements Disposable {
     else if (--room.atWork === 0) this.#rooms.delete(name);
   }
 
-  /** Ends processes of the workspace that wait, when there would be too many with one more at work. */
+  /** Ends idle processes of the workspace if one more working process would make too many. */
   #makeRoom(folder: string): void {
     const waiting = this.#kept.filter((kept) => kept.folder === folder);
     const atWork = this.#rooms.get(folder)?.atWork ?? 0;
@@ -140,7 +143,10 @@ function keyOf({ kind, filesDirectory, path, mode, memoryShare }: EngineLaunch):
   return JSON.stringify([kind, filesDirectory, path, mode, memoryShare]);
 }
 
-/** Resolves when the function is called that it adds to `waiting`; rejects with the reason of `signal`. */
+/**
+ * Adds a function to `waiting`, and resolves when that function is called. Rejects with the reason
+ * of `signal`.
+ */
 function untilCalled(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

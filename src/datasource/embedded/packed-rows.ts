@@ -68,7 +68,7 @@ function plain(cell: unknown): Cell {
   throw new DatasourceFailure('failed');
 }
 
-/** Returns the value that a text stands for. */
+/** Returns the value that a text represents. */
 function meant(text: string, kind: unknown): Cell {
   switch (kind) {
     case 'integer':

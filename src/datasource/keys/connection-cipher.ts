@@ -1,7 +1,8 @@
 /**
- * Seals connections and unseals them. Each sealed connection has a data key of its own, which a key of the keyring seals.
- * Workspace, slug and revision are part of the sealed text and compared when it is unsealed, so a record that was moved
- * or replayed is rejected. Plaintext and data keys are wiped after use.
+ * Seals connections and unseals them. Each connection is sealed with a data key of its own, and a
+ * key of the keyring seals that data key. Workspace, slug and revision are part of the sealed text
+ * and are compared when it is unsealed, so a record that was moved or replayed is rejected.
+ * Plaintext and data keys are wiped after use.
  */
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
@@ -24,7 +25,10 @@ export class UnsealError extends Error {
   }
 }
 
-/** Returns the connection, sealed with a new data key, which the active key of the ring seals. */
+/**
+ * Returns the connection, sealed with a new data key. The active key of the ring seals the data
+ * key.
+ */
 export function sealConnection(ring: Keyring, ref: SealedRef, connection: Connection): SealedConnection {
   const dataKey = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
   const plaintext = new Uint8Array(Buffer.from(JSON.stringify({ ...refOf(ref), connection })));

@@ -1,12 +1,12 @@
 /**
- * The keyring of a running server, and its rotation: a new key becomes active, and every data key is sealed by it. The
- * old keys stay in the keyring until an operator deletes them, because earlier backups need them. The store does not,
- * so it has checks only of keys that seal something in it. A rotation that a crash interrupts can be repeated, because
- * each record names the key that seals it.
+ * The keyring of a running server, and its rotation: a new key becomes active, and seals every data
+ * key. The old keys stay in the keyring until an operator deletes them, because earlier backups
+ * need them. The store has checks only of the keys that seal something in it. A rotation that a
+ * crash interrupts can be repeated, because each record names the key that seals it.
  *
- * In a server of several workers the owner of `'*'` changes the keyring. The other workers read it again before the
- * response is sent, and each seals again the records at home there: connections of its workspaces, and secrets of its
- * notebooks.
+ * In a server of several workers the owner of `'*'` changes the keyring. The other workers read it
+ * again before the response is sent. Each worker seals the records at home there again: connections
+ * of its workspaces, and secrets of its notebooks.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -36,14 +36,14 @@ import { canReseal, homeOfSealed, listSealedBy, opensSealedBy, reseal } from './
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
 /**
- * How often the workers are asked to seal again, because a workspace may move from a worker that has not sealed it yet to a worker
- * that is already done.
+ * How often the workers are asked to seal again. A workspace may move from a worker that has not
+ * sealed it yet to a worker that has already finished.
  */
 const MAX_ROUNDS = 5;
 
 /**
- * Throws `KeyringError` unless the keyring has every key that the store needs. Where the check of a key is damaged, a
- * record sealed by the key serves as the check.
+ * Throws `KeyringError` unless the keyring has every key that the store needs. If the check of a
+ * key is damaged, a record that the key sealed is used instead.
  */
 export function requireFittingKeyring(
   store: Pick<Store, 'get' | 'listKeys'>,
@@ -90,9 +90,10 @@ export class KeyringStore implements KeyringSource {
   }
 
   /**
-   * Reads the keyring, or creates one if nothing was ever sealed in this store. Throws `KeyringError`, without writing
-   * anything, when the keyring is missing or is not the one that sealed the records. A worker of a server with several
-   * workers creates none.
+   * Reads the keyring, or creates one if nothing was ever sealed in this store. Throws
+   * `KeyringError`, without writing anything, when the keyring is missing although records are
+   * sealed, or when another keyring sealed them. A worker of a server with several workers never
+   * creates a keyring.
    */
   static async open(store: Store, path: string, cluster: Cluster = ALONE): Promise<KeyringStore> {
     const isFirst = cluster.size === 1;
@@ -127,7 +128,8 @@ export class KeyringStore implements KeyringSource {
   /** Adds a key, makes it the active one and returns its id. Sealed records stay sealed by the older keys. */
   async add(): Promise<string> {
     const ring = withNewKey(this.#ring);
-    // The file is written first: a store that names a key which the file lacks could not be opened.
+    // The file is written first: the store could not be opened if it named a key that the file
+    // lacks.
     writeKeyring(this.#path, ring);
     this.#ring = ring;
     await this.#storeKeyChecks();
@@ -153,7 +155,7 @@ export class KeyringStore implements KeyringSource {
     await this.#store.durable();
   }
 
-  /** Rejects with `unavailable` when something stays that no worker has sealed again. */
+  /** Rejects with `unavailable` when a record remains that no worker has sealed again. */
   async #haveOthersSealAgain(): Promise<void> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       await this.#cluster.askOthers('seal-again', null);
@@ -186,8 +188,8 @@ export class KeyringStore implements KeyringSource {
   }
 
   /**
-   * Deletes a key: backups that need it cannot be opened with this keyring any more. Rejects with `not_found`, and with
-   * `key_in_use` while the key is active or seals something.
+   * Deletes a key. Backups that need this key can no longer be opened with this keyring. Rejects
+   * with `not_found`, and with `key_in_use` while the key is active or seals something.
    */
   async delete(keyId: string): Promise<void> {
     await this.#rotation;
@@ -200,7 +202,7 @@ export class KeyringStore implements KeyringSource {
         'key_in_use',
         `The key ${keyId} ${isActive ? 'encrypts new connections' : 'still encrypts connections'}. Rotate the keys first.`,
       );
-    // The store is written first: a keyring that lacks a key which the store names could not be opened.
+    // The store is written first: it could not be opened if it named a key that the keyring lacks.
     this.#store.write((tx) => tx.remove(keyChecks, SYSTEM, keyId));
     await this.#store.durable();
     const rest = withoutKey(this.#ring, keyId);
@@ -236,7 +238,10 @@ export class KeyringStore implements KeyringSource {
 
 const PHRASE = new Uint8Array(Buffer.from('troupe key check 1'));
 
-/** Returns a sealed phrase that only this key opens: the store recognises a wrong keyring by it. */
+/**
+ * Returns a sealed phrase that only this key opens. By this phrase the store recognises a wrong
+ * keyring.
+ */
 function createKeyCheck(key: Uint8Array): KeyCheck {
   const nonce = new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
   return { nonce, box: nacl.secretbox(PHRASE, nonce, key) };

@@ -1,7 +1,7 @@
 /**
- * The keyring: the keys that seal data keys, in a file of its own inside or outside of the data directory. One key is
- * active and seals; the others only open earlier records. The file is replaced atomically and only its owner can read
- * it. The caller checks a keyring against the store before it seals or opens anything.
+ * The keyring: the keys that seal data keys, in a separate file, inside or outside of the data directory. One key is active and
+ * seals; the others only open earlier records. The file is replaced atomically and only its owner can read it. The caller checks a
+ * keyring against the store before it seals or opens anything.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
@@ -19,11 +19,14 @@ export interface Keyring {
 /** The source of the running server's keyring. */
 export interface KeyringSource {
   readonly ring: Keyring;
-  /** Returns the keyring. Reads it again when it lacks this key and another worker may have added it. */
+  /**
+   * Returns the keyring. Reads it again when it lacks this key, because another worker may have
+   * added the key.
+   */
   ringWith(keyId: string): Keyring;
 }
 
-/** The keyring cannot be used. The message is one line for the operator and holds no key. */
+/** The keyring cannot be used. The message is one line for the operator and contains no key. */
 export class KeyringError extends OperatorError {}
 
 /**
@@ -67,7 +70,7 @@ function parsed(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw damaged(path, 'it is not valid JSON'); // its contents must not be in the message
+    throw damaged(path, 'it is not valid JSON'); // the contents of the file must not be in the message
   }
 }
 
@@ -84,7 +87,7 @@ export function protectKeyring(path: string): void {
   try {
     chmodSync(path, 0o600);
   } catch (error) {
-    // A mounted secret can be read-only; the mount then decides which users may read it.
+    // A mounted secret can be read-only. The mount then decides which users may read it.
     if (errorNameOf(error) !== 'EROFS' && errorNameOf(error) !== 'EPERM') throw error;
   }
 }

@@ -1,4 +1,7 @@
-/** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
+/**
+ * Sealed connections in the store, and an index that lists them by the key that sealed them. Both
+ * are always written together.
+ */
 
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
@@ -25,8 +28,8 @@ export function putSealed(tx: Transaction, ring: Keyring, ref: SealedRef, connec
 }
 
 /**
- * Removes a sealed connection, if there is one. A damaged one does not say which key sealed it, so its entry in the
- * index stays until `reseal` removes that.
+ * Removes a sealed connection, if it exists. A damaged one does not say which key sealed it, so `reseal` removes its index entry
+ * later.
  */
 export function removeSealed(tx: Transaction, ref: SealedRef): void {
   const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(ref)));
@@ -37,17 +40,17 @@ export function removeSealed(tx: Transaction, ref: SealedRef): void {
 }
 
 /**
- * Removes the entries that belong to the record with this key, which is about to be removed, if it is a sealed
- * connection.
+ * Removes the index entries of the record with this key, if it is a sealed connection. The record
+ * is about to be removed.
  */
 export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', revision = '']: Key): void {
   if (name === sealedConnections.name) removeSealed(tx, { workspaceId, slug, revision: Number(revision) });
 }
 
 /**
- * Seals a connection with the active key, unless it is already. `keyId` is the key under which the index lists the
- * connection. If the connection was removed, this removes its entry in the index. A damaged connection stays as it is,
- * because its key is needed when it is restored from a backup.
+ * Seals a connection with the active key, unless that key already seals it. `keyId` is the key
+ * under which the index lists the connection. If the connection no longer exists, this removes its
+ * index entry. A damaged connection is not changed, because a restore from a backup needs its key.
  */
 export function reseal(tx: Transaction, ring: Keyring, keyId: string, ref: SealedRef): void {
   const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(ref)));
@@ -65,7 +68,7 @@ export function readSealed(store: Store, keys: KeyringSource, ref: SealedRef): C
   return openConnection(keys.ringWith(sealed.keyId), ref, sealed);
 }
 
-/** Returns whether the key opens the first connection that it seals and that is not damaged. One that seals none does. */
+/** Returns whether the key opens the first undamaged connection that it seals. Returns true for a key that seals none. */
 export function opensSealedBy(store: Pick<Store, 'get' | 'listKeys'>, ring: Keyring, keyId: string): boolean {
   for (const ref of listSealedBy(store, keyId, Number.MAX_SAFE_INTEGER)) {
     const sealed = unlessDamaged(() => store.get(sealedConnections, ...keyOf(ref)));
@@ -84,7 +87,7 @@ function opens(ring: Keyring, ref: SealedRef, sealed: SealedConnection): boolean
   }
 }
 
-/** Returns the first `limit` connections that this key seals, or the first of those after another one. */
+/** Returns the first `limit` connections that this key seals, in total or after a given one. */
 export function listSealedBy(
   store: Pick<Store, 'listKeys'>,
   keyId: string,
@@ -95,14 +98,15 @@ export function listSealedBy(
   return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)].map(refOf);
 }
 
-/** Returns whether the connection exists and can be sealed again, which a damaged one cannot. */
+/** Returns whether the connection exists and can be sealed again. A damaged one cannot. */
 export function canReseal(store: Pick<Store, 'get'>, ref: SealedRef): boolean {
   return unlessDamaged(() => store.get(sealedConnections, ...keyOf(ref))) !== undefined;
 }
 
 /**
- * Returns the notebook in whose home a connection is written, if it is the secret of a notebook and its workspace
- * exists. Undefined is the home of the workspace, which also removes the remains of a deleted workspace.
+ * Returns the notebook whose owner writes the connection, if it is the secret of a notebook in an
+ * existing workspace. Otherwise returns undefined: the owner of the workspace writes the
+ * connection, and removes the remains of a deleted workspace.
  */
 export function homeOfSealed(store: Pick<Store, 'get'>, ref: SealedRef): string | undefined {
   const isDeleted = store.get(workspaceRecords, ref.workspaceId) === undefined;

@@ -1,9 +1,9 @@
 /**
- * Runs the statements that one kernel sends. The kernel reads a result batch by batch; the next batch is fetched while
- * the kernel reads the current one. Disposing of the handler cancels every statement of that kernel.
+ * Runs the statements that one kernel sends. The kernel reads a result batch by batch; the next batch is fetched while the kernel
+ * reads the current one. Disposing of the handler cancels every statement of that kernel.
  *
- * A kernel is not trusted: for any input, it receives only rows of datasources that its notebook lists and that the
- * member who opened the session may read, or an error.
+ * A kernel is not trusted: for any input, it receives only an error, or rows of datasources that its notebook lists and the member
+ * who opened the session may read.
  */
 
 import type { QueryOrigin } from '#src/audit/query-audit.ts';
@@ -39,6 +39,11 @@ interface OpenResult {
   readonly abort: AbortController;
   /** The next batch. It is fetched and encoded while the kernel reads the current one. */
   next: Promise<EncodedBatch | undefined>;
+  /**
+   * The number of rows that the statement has changed, once it has ended and the database has
+   * reported it.
+   */
+  changed?: number;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -71,11 +76,16 @@ export class KernelQueryHandler implements Disposable {
           return await this.#execute(fields);
         case 'fetch':
           return await this.#fetch(Number(fields.cursor));
+        case 'describe':
+          return this.#describe(fields);
         case 'close':
           this.#drop(Number(fields.cursor));
           return ['{}'];
         default:
-          return failed('InterfaceError', 'The server does not know this call. Use execute, fetch or close.');
+          return failed(
+            'InterfaceError',
+            'The server does not know this call. Use execute, fetch, describe or close.',
+          );
       }
     } catch (error) {
       return describe(error);
@@ -87,14 +97,29 @@ export class KernelQueryHandler implements Disposable {
     for (const result of [...this.#results.keys()]) this.#drop(result);
   }
 
+  /** Answers with the kind of a datasource, on which the words of a CREATE TABLE depend. */
+  #describe({ slug }: Fields): JsonParts {
+    const who = typeof slug === 'string' ? this.#readerOf(slug) : undefined;
+    if (typeof slug !== 'string' || who === undefined)
+      return failed('InterfaceError', unusableDatasource(String(slug)));
+    return [JSON.stringify({ kind: this.#options.queries.kindOf(who, slug) })];
+  }
+
+  /**
+   * Returns the reader of the datasource; undefined when the notebook does not list the datasource
+   * or the reader may no longer read it.
+   */
+  #readerOf(slug: string): Omit<Reader, 'origin'> | undefined {
+    return this.#options.slugs().includes(slug) ? this.#options.reader() : undefined;
+  }
+
   async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
-    const { queries, origin, reader, slugs, trace, memoryShare } = this.#options;
+    const { queries, origin, trace, memoryShare } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
       return failed('InterfaceError', 'The statement and the slug of its datasource must be text.');
     }
-    const who = reader();
-    if (who === undefined || !slugs().includes(slug))
-      return failed('InterfaceError', unusableDatasource(slug));
+    const who = this.#readerOf(slug);
+    if (who === undefined) return failed('InterfaceError', unusableDatasource(slug));
     const name = Number(cursor);
     if (!Number.isSafeInteger(name) || this.#results.has(name)) {
       return failed('InterfaceError', 'The cursor must be a number that no other open result has.');
@@ -110,6 +135,9 @@ export class KernelQueryHandler implements Disposable {
       signal: abort.signal,
       readOnly: false,
       ...(memoryShare !== undefined && { memoryShare }),
+      onChanged: (rows: number) => {
+        result.changed = rows;
+      },
     };
     const batches = queries.run(
       { ...who, origin, trace: trace?.() },
@@ -139,7 +167,7 @@ export class KernelQueryHandler implements Disposable {
     }
     if (batch === undefined) {
       this.#forget(name, result);
-      return ['{}'];
+      return [JSON.stringify({ changed: result.changed })];
     }
     result.next = encodedNext(result.batches);
     result.next.catch(() => undefined); // the next fetch reports it
@@ -157,7 +185,7 @@ export class KernelQueryHandler implements Disposable {
     if (result === undefined) return;
     this.#results.delete(name);
     result.abort.abort();
-    void result.batches.return(undefined).catch(() => undefined); // it was aborted: how it ends does not matter
+    void result.batches.return(undefined).catch(() => undefined); // the statement was aborted, so its result does not matter
   }
 }
 

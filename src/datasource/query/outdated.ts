@@ -6,7 +6,7 @@ import type { Announce, Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
 
-/** Drops everything cached for a datasource. */
+/** Removes all cached data of a datasource. */
 type Drop = (workspaceId: WorkspaceId, slug: string) => void;
 
 interface Workers {
@@ -16,9 +16,9 @@ interface Workers {
 }
 
 /**
- * Returns the function to call in the turn in which a datasource is replaced or deleted: this worker drops its cache at
- * once, and the others after the commit and before the response. From then on they read the datasource as it is, so
- * none of them caches its old state again.
+ * Returns the function to call in the turn in which a datasource is replaced or deleted. This
+ * worker drops its cache at once, and the others after the commit and before the response. They
+ * then read the new state, so none of them caches the old one again.
  */
 export function dropInAllWorkers(drop: Drop, { store, cluster, announce }: Workers): Drop {
   cluster.onAsked('datasource-gone', (payload) => {

@@ -1,4 +1,7 @@
-/** Datasources for agents: which there are, their tables, and the rows of statements that only read. */
+/**
+ * Datasources for agents: the list of datasources, their tables, and the rows of statements that
+ * only read.
+ */
 import { compactText } from '#src/core/compact-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -37,7 +40,7 @@ interface RowRequest<Value> extends ToolRequest {
 
 const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
 const MAX_COLUMNS = 5_000;
-/** Most characters stored of a result. A model is shown far less. */
+/** Most characters stored of a result. A model is shown far fewer. */
 export const MAX_KEPT_CHARS = 1024 * 1024;
 /** Most bytes of cells that are read for one result, stored or not. */
 export const MAX_READ_BYTES = 64 * 1024 * 1024;
@@ -77,7 +80,7 @@ export class QueriesForAgents {
     this.#descriptions = descriptions;
   }
 
-  /** Returns whether there is this datasource and the user may not read it now. */
+  /** Returns whether this datasource exists but the user may not read it now. */
   isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean {
     return this.#datasources.isKeptFrom(workspaceId, userId, slug);
   }
@@ -96,8 +99,9 @@ export class QueriesForAgents {
   }
 
   /**
-   * Returns the tables of a datasource. Those of a remote one may be some minutes old, unless `refresh` is set. Throws
-   * `not_found`; returns `refused`, with a text for the model, when the scope is missing or the database fails.
+   * Returns the tables of a datasource. For a remote datasource they may be some minutes old,
+   * unless `refresh` is set. Throws `not_found`; returns `refused`, with a text for the model, when
+   * the scope is missing or the database fails.
    */
   async describe(
     caller: Principal,
@@ -118,10 +122,10 @@ export class QueriesForAgents {
   }
 
   /**
-   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells. It returns fewer when
-   * their cells would have more than `MAX_KEPT_CHARS` together, or when more than `MAX_READ_BYTES` of cells were read.
-   * Throws `not_found`; returns `refused`, with a text for the model, when the scope is missing or the statement
-   * fails.
+   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells.
+   * Returns fewer rows when their cells would have more than `MAX_KEPT_CHARS` together, or when
+   * more than `MAX_READ_BYTES` of cells were read. Throws `not_found`. Returns `refused`, with a
+   * text for the model, when the scope is missing or the statement fails.
    */
   async query<Value extends string | null>(
     caller: Principal,
@@ -134,7 +138,7 @@ export class QueriesForAgents {
     let columns: readonly Column[] = [];
     let isCut = false;
     try {
-      // One row more than wanted shows whether the result was cut.
+      // One more row than requested shows whether the result was cut.
       const options = { signal, readOnly: true, maxRows: maxRows + 1 };
       const origin = { by: 'agent', sessionId: null, tokenId: caller.tokenId } as const;
       const reader = { ...caller, origin, trace };
@@ -142,7 +146,7 @@ export class QueriesForAgents {
         columns = batch.columns;
         for (const row of batch.rows) {
           isCut = rows.length === maxRows;
-          if (isCut) break; // the outer loop goes on: the statement ends by itself, and its connection can be used again
+          if (isCut) break; // the outer loop continues, so the statement ends by itself and its connection can be reused
           // Cells are shortened at once: a row may have 16 MiB, and only its stored part may stay in memory.
           const kept = budget.read(row) ? row.map((cell) => detached(cell, shorten(cell))) : undefined;
           if (kept === undefined || !budget.keep(kept)) return { columns, rows, isCut: true };
@@ -169,7 +173,7 @@ class ReadBudget {
     return true;
   }
 
-  /** Counts the stored part of a row. Returns false when it is too much. */
+  /** Counts the stored part of a row. Returns false when it exceeds the limit. */
   keep(row: readonly (string | null)[]): boolean {
     for (const text of row) this.#keptChars += text?.length ?? 0;
     return this.#keptChars <= MAX_KEPT_CHARS;

@@ -20,7 +20,8 @@ const CHANGED_MEANWHILE =
   'The datasource was changed while the statement waited for a connection. Run it again.';
 
 /**
- * The member of the workspace who runs a statement, and its origin. Their right to read is checked for each statement.
+ * The member of the workspace who runs a statement, and the statement's origin. The member's right
+ * to read is checked for each statement.
  */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & {
   readonly origin: QueryOrigin;
@@ -55,9 +56,20 @@ export class Queries {
   }
 
   /**
-   * Yields the rows of one statement, whose parameters are written `?`. Throws `not_found` when the reader may not read
-   * the datasource, and `DatasourceFailure` for every failure of the connection or the statement. Notes in the
-   * audit how it ended.
+   * Returns the kind of a datasource. Throws `not_found` when the reader may not read the
+   * datasource.
+   */
+  kindOf(reader: Omit<Reader, 'origin'>, slug: string): DatasourceRecord['kind'] {
+    this.#store.refreshShared();
+    const record = this.#store.get(datasourceRecords, reader.workspaceId, slug);
+    if (record === undefined || !mayRead(this.#store, reader, record)) throw notFound();
+    return record.kind;
+  }
+
+  /**
+   * Yields the rows of one statement, whose parameters are written `?`. Throws `not_found` when the
+   * reader may not read the datasource, and `DatasourceFailure` for every failure of the connection
+   * or the statement. Records the outcome in the audit log.
    */
   async *run(
     reader: Reader,

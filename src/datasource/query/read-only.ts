@@ -5,8 +5,9 @@
 import { isReading, statementStart } from './statements.ts';
 
 /**
- * Blanks and comments that all databases read in the same way. Some nest comments, end them at a carriage return, or continue
- * them after a backslash at the end of a line: a comment to one database is a statement to another.
+ * Blanks and comments that all databases read in the same way. They read other comments differently: some
+ * databases nest comments, end them at a carriage return, or continue them after a backslash at the
+ * end of a line. So one database may execute text that is a comment to another.
  */
 const PLAIN_START = /^(?:[ \t\n;(]|\r\n|--[^\r\n\\]*\r?\n|\/\*(?:(?!\/\*|\*\/)[\s\S])*\*\/)*$/;
 

@@ -1,4 +1,7 @@
-/** Groups rows that a driver emits one by one into batches, and pauses the driver while no reader takes them. */
+/**
+ * Groups rows that a driver emits one by one into batches, and pauses the driver while the rows are
+ * not read.
+ */
 import type { Cell, Column, RowBatch } from '../rows.ts';
 
 /** The driver's side of a queue. */
@@ -12,7 +15,7 @@ export interface RowSource {
 const BATCH_ROWS = 1000;
 const BATCH_BYTES = 512 * 1024;
 
-/** The rows between one statement's driver and its reader. */
+/** The queue of rows between the driver of one statement and the reader of its result. */
 export class RowQueue {
   readonly #source: RowSource;
   #columns: readonly Column[] | undefined;

@@ -1,4 +1,7 @@
-/** The JSON form of rows and parameters between server and kernel, with text for values that JSON does not have. */
+/**
+ * The JSON form of rows and parameters between server and kernel. Values that JSON lacks are
+ * written as text.
+ */
 import { DatasourceFailure } from '../failure.ts';
 import type { Cell, Parameter, RowBatch } from '../rows.ts';
 
@@ -27,12 +30,13 @@ function plainCell(cell: Cell): unknown {
   return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;
 }
 
-/** Floats that JSON does not have. */
+/** Floats that JSON cannot represent. */
 const NOT_FINITE: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity']);
 
 /**
- * Returns the parameters that a kernel sent. Once parsed, 2.0 looks like 2, so whole floats come as `{"float": 2.0}` and a
- * whole number that stands alone is an integer. Throws `DatasourceFailure` when they are not a list of known values.
+ * Returns the parameters that a kernel sent. Once parsed, 2.0 looks like 2. So the kernel sends a
+ * whole float as `{"float": 2.0}`, and a plain whole number is an integer. Throws
+ * `DatasourceFailure` when the parameters are not a list of known values.
  */
 export function parseParameters(value: unknown): Parameter[] {
   if (!Array.isArray(value)) throw invalidParameters();

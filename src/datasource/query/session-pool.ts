@@ -14,8 +14,8 @@ export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =
 export interface Lease {
   readonly session: Session;
   /**
-   * Returns the connection to the pool if it is `reusable` and can be reset, and closes it otherwise. It is not reusable when its
-   * statement has failed. Idempotent.
+   * Closes the connection, or returns it to the pool if it is `reusable` and can be reset. A
+   * connection whose statement has failed is not reusable. Idempotent.
    */
   release(reusable: boolean): void;
 }
@@ -23,7 +23,7 @@ export interface Lease {
 interface IdleSession {
   readonly session: Session;
   readonly timer: NodeJS.Timeout;
-  /** Resolves with whether the session is as it was when it was opened. It does not reject. */
+  /** Resolves with whether the session has the same state as at its opening. Never rejects. */
   readonly isReset: Promise<boolean>;
 }
 
@@ -35,8 +35,8 @@ interface RevisionPool {
 }
 
 /**
- * Most connections of the server to one datasource at a time. Each of several workers has its share. Further statements wait for
- * a connection, up to `WAIT_MS`.
+ * Most connections of the server to one datasource at a time, divided among its workers. Further
+ * statements wait for a connection, up to `WAIT_MS`.
  */
 const MAX_CONNECTIONS = 8;
 /** Code that sends a statement while it reads the rows of another one needs two connections. */
@@ -73,7 +73,8 @@ export class SessionPool implements AsyncDisposable {
     const key = `${keyOf(workspaceId, record.slug)}${record.id}/${record.revision}`;
     const pool = this.#pools.get(key) ?? { idle: [], waiting: [], leased: 0, isVoid: false };
     this.#pools.set(key, pool);
-    // The wait has a limit: the caller itself may hold all connections, with results that it does not read.
+    // The wait has a limit, because the caller itself may hold all connections, with results that
+    // it does not read.
     while (pool.leased >= this.#maxConnections) await waitForRelease(pool, this.#waitMs, signal);
     pool.leased++;
     for (let kept = pool.idle.pop(); kept !== undefined; kept = pool.idle.pop()) {
@@ -82,8 +83,8 @@ export class SessionPool implements AsyncDisposable {
     }
     try {
       const session = await this.#open(workspaceId, record);
-      // A database closes idle connections on its own, for instance when it restarts. When one in use is closed, its
-      // statement fails.
+      // A database closes idle connections at any time, for instance when it restarts. If it closes
+      // one in use, the statement on it fails.
       void session.lost?.then(() => {
         this.#lost.add(session);
         if (pool.idle.some((kept) => kept.session === session)) this.#discard(key, pool, session);
@@ -123,8 +124,8 @@ export class SessionPool implements AsyncDisposable {
   }
 
   /**
-   * Makes a session available to the next statement of any caller. The session is reset now and not before that
-   * statement: a lock would otherwise be held for as long as the session is idle, and the statement would wait for the
+   * Makes a session available to the next statement of any caller. The session is reset now, not
+   * when that statement comes: until then it would hold locks, and the statement would wait for the
    * reset.
    */
   #keep(key: string, pool: RevisionPool, session: Session): void {

@@ -1,15 +1,19 @@
 /**
- * The words of a statement, for the checks that look for words that write. Databases split the same text differently: where a
- * comment or a quotation ends, whether a number may touch the next word (`SELECT 1DELETE …` is two statements to SQL Server), and
- * which letters count as the same (to Spark `ſ` is an S). So quotations and comments are read like everything else, and a text
- * contains a word if any of these readings has it: a check can refuse too much, never too little.
+ * The words of a statement, for the checks that look for words that write. Databases split the same
+ * text differently: where a comment or a quotation ends, whether a number may touch the next word
+ * (`SELECT 1DELETE …` is two statements to SQL Server), and which letters count as the same (to
+ * Spark `ſ` is an S). So quotations and comments are read like all other text, and a text contains
+ * a word if any of these readings contains it. A check can therefore refuse too much, but never too
+ * little.
  */
 
 const RUN = /[A-Za-z0-9_]+/g;
 const BEGINS_WITH_DIGIT = /^[0-9]/;
 const ENDS_WITH_LETTER = /[A-Z]$/;
 
-/** Returns whether some database may find one of the words in the text. The words are in capitals, of A to Z. Takes linear time. */
+/**
+ * Returns whether some database may read one of the words in the text. The words are in capitals, from A to Z. Takes linear time.
+ */
 export function mayContain(text: string, words: ReadonlySet<string>): boolean {
   if (hasWord(text, words)) return true;
   return /\P{ASCII}/u.test(text) && hasWord(foldLetters(text), words);
@@ -23,7 +27,9 @@ export function foldLetters(text: string): string {
 }
 
 function hasWord(text: string, words: ReadonlySet<string>): boolean {
-  /** The end of the preceding run of letters and digits, if that was a number or began as one. */
+  /**
+   * The end of the preceding run of letters and digits, if that run was a number or began with one.
+   */
   let numberEnd = -1;
   for (const { 0: found, index } of text.matchAll(RUN)) {
     const run = found.toUpperCase();
@@ -31,7 +37,8 @@ function hasWord(text: string, words: ReadonlySet<string>): boolean {
     // The exponent of `1.e5DELETE` is a part of the number that begins before the point.
     const isNumber = BEGINS_WITH_DIGIT.test(run) || (index === numberEnd + 1 && text[numberEnd] === '.');
     numberEnd = isNumber ? index + run.length : -1;
-    // Where the number ends is not known: hexadecimal digits and exponents are letters as well.
+    // The end of the number is not known, because hexadecimal digits and exponents are letters as
+    // well.
     if (isNumber && ENDS_WITH_LETTER.test(run)) for (const word of words) if (run.endsWith(word)) return true;
   }
   return false;

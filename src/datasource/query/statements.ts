@@ -1,4 +1,7 @@
-/** Reads SQL statements as far as their effect and their placeholders must be known without a database. */
+/**
+ * Reads SQL statements without a database, as far as their effect and their placeholders must be
+ * known.
+ */
 import { mayContain } from './sql-words.ts';
 
 const BLANK = /[\s;(]+|--[^\n]*(?:\n|$)/y;
@@ -41,8 +44,9 @@ export function beginsAsReading(sql: string): boolean {
 }
 
 /**
- * Returns whether the statement, by its words, only returns rows. Some dialects write after a `WITH`, or call a
- * procedure that it defines, so a statement with `WITH` and such a word anywhere is rejected.
+ * Returns whether the statement, by its words, only returns rows. In some dialects a statement can
+ * write after a `WITH`, or call a procedure that the `WITH` defines. So a statement with `WITH` and
+ * a writing word anywhere is rejected.
  */
 export function isReading(sql: string): boolean {
   const { word, rest } = statementStart(sql);
@@ -57,10 +61,13 @@ function endOf(pattern: RegExp, text: string, at: number): number {
 }
 
 const TRANSACTION = new Set('START COMMIT ROLLBACK ABORT END SAVEPOINT RELEASE'.split(' '));
-/** They run several statements as one, which may contain a whole transaction. */
+/** These words run several statements as one. The statements may contain a whole transaction. */
 const TAKE_BATCHES = new Set(['mssql', 'bigquery', 'snowflake', 'databricks']);
 
-/** Returns whether the statement begins or ends a transaction, which is impossible: each has its own connection. */
+/**
+ * Returns whether the statement begins or ends a transaction. Transactions are not possible,
+ * because each statement has its own connection.
+ */
 export function controlsTransaction(kind: string, sql: string): boolean {
   if (TAKE_BATCHES.has(kind)) return false;
   const { word, rest } = statementStart(sql);
@@ -68,7 +75,10 @@ export function controlsTransaction(kind: string, sql: string): boolean {
   return TRANSACTION.has(word) || (word === 'BEGIN' && statementStart(rest).word !== 'NOT');
 }
 
-/** Where `?` is not a placeholder: quoted text and names, comments, and PostgreSQL's dollar quotes. */
+/**
+ * The texts in which `?` is not a placeholder: quoted text and names, comments, and PostgreSQL's
+ * dollar quotes.
+ */
 const OPAQUE =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|\/\*[\s\S]*?\*\/|\$([A-Za-z_]\w*)?\$[\s\S]*?\$\1\$/y;
 

@@ -9,6 +9,7 @@
 import type { Home } from '#src/cluster/slots.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
+import type { PageCredential } from '#src/core/page-access.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
 import { RouteDurations, type ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { parseTraceparent, type TraceContext } from '#src/tracing/trace-context.ts';
@@ -20,8 +21,10 @@ import {
   DEFAULT_BODY_LIMIT_BYTES,
   needsRoom,
   openEndOf,
+  PAGE_COOKIE,
   paramNamesOf,
   type Route,
+  withOneShape,
 } from '../route.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { NO_CONTENT } from './body-stream.ts';
@@ -40,6 +43,7 @@ import {
   requireSoundFraming,
 } from './request-head.ts';
 import { findHome, homeParamOf } from './request-home.ts';
+import { sessionOf } from './session-cookie.ts';
 import { type Check, createCheck } from './violations.ts';
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
@@ -53,19 +57,19 @@ export interface PreparedRoute {
   /** The parameter that names the notebook or conversation that requests are about. */
   readonly homeParam: string | undefined;
   /**
-   * Whether requests with one idempotency key may be carried out in different workers, because they may name different homes
-   * although their path is the same.
+   * Whether requests with one idempotency key may be carried out in different workers. They may
+   * name different homes although their path is the same.
    */
   readonly sharesKeys: boolean;
   readonly headerNames: readonly string[];
   readonly action: string | undefined;
   readonly isMutation: boolean;
   readonly isStream: boolean;
-  /** Whether it is refused while the disk is full. */
+  /** Whether the route is refused while the disk is full. */
   readonly needsRoom: boolean;
   readonly limitBytes: number;
   readonly parseQuery: QueryParser;
-  /** The query of a request that has none; undefined when the route requires a parameter. */
+  /** The parsed query of a request without one; undefined when the route requires a parameter. */
   readonly queryDefaults: unknown;
   /** Undefined when the route takes no body. */
   readonly checkBody: Check | undefined;
@@ -73,9 +77,11 @@ export interface PreparedRoute {
 }
 
 /** Precomputes the facts about a route that admission needs. */
-export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRoute {
+export function prepareRoute(declared: Route, metrics?: ServerMetrics): PreparedRoute {
+  const route = withOneShape(declared);
   const paramNames = paramNamesOf(route.path);
-  const parseQuery = route.isPage === true ? createPageQueryParser() : createQueryParser(route.query);
+  const parseQuery =
+    route.isPage === true ? createPageQueryParser(route.query) : createQueryParser(route.query);
   return {
     route,
     paramNames,
@@ -121,7 +127,10 @@ export class AdmittedRequest implements AnyRouteRequest {
   trace: TraceContext | undefined;
   span: Span | undefined;
   idempotencyKey: string | undefined;
-  /** The `Authorization` header, when the reply holds a secret that its idempotency record is to be sealed with. */
+  /**
+   * The `Authorization` header, or the secret of a browser's session, if the reply holds a secret.
+   * The idempotency record of that reply is sealed with it.
+   */
   credential: string | undefined;
   /**
    * The notebook, conversation or workspace of the request; undefined in a server of one process, and when any worker may answer
@@ -156,7 +165,7 @@ export class AdmittedRequest implements AnyRouteRequest {
     return this.#abort.signal;
   }
 
-  /** Aborts `signal`: the client has left. */
+  /** Aborts `signal`, because the client has left. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#abort?.abort();
@@ -164,8 +173,8 @@ export class AdmittedRequest implements AnyRouteRequest {
 }
 
 /**
- * Fills in `request` from `req`, and returns whether the body is to be read. Throws when the request is refused; `request` then
- * has the parts that were copied before the refusal.
+ * Fills in `request` from `req`, and returns whether the body must be read. Throws when the request is refused; `request` then
+ * contains the parts that were already copied.
  */
 export function admit(
   request: AdmittedRequest,
@@ -198,8 +207,8 @@ export function admit(
   if (action !== undefined) {
     const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;
-    context.auth.authorize(principal, action);
-    if (prepared.isStream && context.streamPermits === undefined)
+    if (principal !== undefined) context.auth.authorize(principal, action);
+    if (principal !== undefined && prepared.isStream && context.streamPermits === undefined)
       admitStream(
         context.open.streams,
         context.streamsPerWorkspace(principal.workspaceId),
@@ -209,7 +218,9 @@ export function admit(
   if (route.access === 'token') {
     const authorization = req.getHeader('authorization');
     try {
-      request.holder = context.auth.identify(authorization);
+      const session = authorization === '' ? sessionFor(context, prepared, request, req) : undefined;
+      request.holder =
+        session === undefined ? context.auth.identify(authorization) : context.auth.identifySession(session);
     } catch (error) {
       throw guessCounted(error, context, res, req, authorization);
     }
@@ -226,7 +237,7 @@ export function admit(
     request.idempotencyKey = readIdempotencyKey(req, counted);
   if (route.audited === true && request.remoteAddress === '')
     request.remoteAddress = context.clientAddress(res, req);
-  if (route.secretAnswer === true) request.credential = req.getHeader('authorization');
+  if (route.secretAnswer === true) request.credential ??= req.getHeader('authorization');
   const query = req.getQuery() ?? '';
   request.query =
     query === '' && prepared.queryDefaults !== undefined
@@ -242,7 +253,7 @@ export function admit(
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
 }
 
-/** Returns where the ticket in the query of an event stream was issued, when that is another worker. */
+/** Returns the worker that issued the ticket of an event stream; undefined when this worker did, or there is no ticket. */
 function elsewhereByTicket(
   forwarding: Forwarding,
   { isStream }: PreparedRoute,
@@ -268,24 +279,70 @@ function beginTrace(
   request.trace = request.span?.context ?? parent;
 }
 
-/** Returns the caller: the one of the headers, or of the ticket in the query of an event stream. */
+/**
+ * Returns the caller from the headers, from the ticket in the query of an event stream, or from the session's cookie. Returns
+ * undefined, if the route allows that, when there is no caller or they are no longer valid.
+ */
 function callerOf(
   context: HttpContext,
-  { isStream, action = '' }: PreparedRoute,
-  { params }: AdmittedRequest,
+  prepared: PreparedRoute,
+  request: AdmittedRequest,
   res: WireResponse,
   req: WireRequest,
-): Principal {
+): Principal | undefined {
   let credential = req.getHeader('authorization');
   try {
-    const ticket = isStream && credential === '' ? req.getQuery('ticket') : undefined;
-    if (ticket === undefined || ticket === '')
-      return context.auth.authenticate(credential, req.getHeader('service-workspace-id'));
-    credential = ticket;
-    return context.redeemTicket(ticket, { action, sessionId: params.sessionId ?? '' });
-  } catch (error) {
-    throw guessCounted(error, context, res, req, credential);
+    const { route, action = '' } = prepared;
+    if (route.credential !== undefined) {
+      const { params } = request;
+      credential = pageCredentialOf(route.credential, params, req);
+      const { notebookId = '' } = params;
+      return context.pageCaller({ kind: route.credential, text: credential, notebookId, action });
+    }
+    if (credential === '') {
+      const ticket = prepared.isStream ? req.getQuery('ticket') : undefined;
+      if (ticket !== undefined && ticket !== '') {
+        credential = ticket;
+        return context.redeemTicket(ticket, { action, sessionId: request.params.sessionId ?? '' });
+      }
+      const session = sessionFor(context, prepared, request, req);
+      if (session !== undefined)
+        return context.auth.authenticateSession(session, req.getHeader('service-workspace-id'));
+    }
+    return context.auth.authenticate(credential, req.getHeader('service-workspace-id'));
+  } catch (caught) {
+    const error = guessCounted(caught, context, res, req, credential);
+    const isStranger =
+      error instanceof AppError && (error.code === 'unauthenticated' || error.code === 'not_found');
+    if (isStranger && prepared.route.handleStranger !== undefined) return undefined;
+    throw error;
   }
+}
+
+/** Returns the secret of the browser's session that sends the request; undefined without one. Throws `cross_origin`. */
+function sessionFor(
+  { publicUrl }: HttpContext,
+  { route, isMutation }: PreparedRoute,
+  request: AdmittedRequest,
+  req: WireRequest,
+): string | undefined {
+  if (route.tokensOnly === true) return undefined;
+  const session = sessionOf(req, publicUrl, isMutation);
+  if (session !== undefined && route.secretAnswer === true) request.credential = session;
+  return session;
+}
+
+/** Returns the credential of a page of a notebook; empty when the request has none. */
+function pageCredentialOf(
+  kind: PageCredential,
+  params: Readonly<Record<string, string>>,
+  req: WireRequest,
+): string {
+  if (kind === 'code') return params.code ?? '';
+  if (kind === 'page') return /^Bearer +(\S+)$/i.exec(req.getHeader('authorization'))?.[1] ?? '';
+  const cookies = req.getHeader('cookie').split(';');
+  const own = cookies.find((one) => one.trim().startsWith(`${PAGE_COOKIE}=`));
+  return own?.slice(own.indexOf('=') + 1).trim() ?? '';
 }
 
 /** Returns the error to throw for a credential that was refused. A wrong one is counted against the address that it comes from. */

@@ -24,7 +24,7 @@ export class AuthThrottle {
   readonly #workers: number;
   readonly #maxFreeAttempts: number;
 
-  /** `nowS` returns seconds of a clock that never goes back. Each of `workers` has a throttle of its own. */
+  /** `nowS` returns seconds of a clock that never goes back. Each of `workers` processes has its own throttle. */
   constructor(nowS: () => number = () => performance.now() / 1000, workers = 1) {
     this.#nowS = nowS;
     this.#workers = workers;

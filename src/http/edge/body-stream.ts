@@ -2,7 +2,7 @@ import { AppError } from '#src/core/errors.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { bodyTooLarge, isDiscarded } from './request-body.ts';
 
-/** From how many bytes in memory on the client has to wait. */
+/** When this many bytes are in memory, the client has to wait. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** The body of a request without one. */
@@ -11,8 +11,9 @@ export const NO_CONTENT: AsyncIterable<Uint8Array> = {
 };
 
 /**
- * The bytes of a body, for one reader, as they arrive. Little is held in memory: when the reader falls behind, the client
- * waits. Reading rejects with `body_too_large` beyond the limit, and when the client leaves.
+ * The bytes of a body, for one reader, as they arrive. Little is held in memory: when the reader
+ * falls behind, the client waits. Reading rejects when the client leaves, and with `body_too_large`
+ * beyond the limit.
  */
 export class BodyStream implements AsyncIterable<Uint8Array> {
   readonly #res: WireResponse;
@@ -80,7 +81,8 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 
   /** Tells the reader that the client has left. */
   abandon(): void {
-    // Even when the whole body has arrived, its unread part is dropped: the reader must fail, not take the part for the whole.
+    // Even when the whole body has arrived, its unread part is dropped. The reader must fail, so
+    // that it does not take the part for the whole.
     if (this.#end === 'open' || this.#pieces.length > 0) this.#end = 'gone';
     this.#drop();
     this.#wake();

@@ -1,6 +1,7 @@
 /**
- * Checks callers again when their rights may have changed since admission. A body may arrive slowly and a request may wait for
- * its turn: a caller that has lost its right meanwhile must be refused.
+ * Checks callers again when their rights may have changed since admission. A body may arrive slowly
+ * and a request may wait for its turn. A caller that has lost its right in the meantime must be
+ * refused.
  */
 import type { Caller, Principal, TokenHolder } from '#src/core/principal.ts';
 

@@ -1,7 +1,7 @@
 /**
- * The address of the client: that of the connection or, when a trusted proxy has connected, the address that the proxy saw.
- * Proxies append to `X-Forwarded-For`, so the list is read from its end: the first address that is not a trusted proxy is the
- * client. Entries that the client itself sent stand before that one and are not read.
+ * The address of the client: that of the connection or, when a trusted proxy has connected, the address that the proxy saw. Proxies
+ * append to `X-Forwarded-For`, so the list is read from its end: the first address that is not a trusted proxy is the client.
+ * Entries before it come from the client and are not read.
  */
 
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
@@ -27,7 +27,10 @@ export function createClientAddress(trusted: readonly string[]): ClientAddressOf
   };
 }
 
-/** Returns the client that a chain of proxies names; the last proxy whose word is understood when none is named. */
+/**
+ * Returns the client that a chain of proxies names. If the chain names none, returns the last proxy
+ * whose entry could be read.
+ */
 function forwardedFor(peer: IpAddress, header: string, isProxy: (address: IpAddress) => boolean): IpAddress {
   let nearest = peer;
   for (const entry of header.split(',', -1).slice(-MAX_PROXIES).reverse()) {

@@ -14,8 +14,8 @@ export class ConnectionLimit {
   #open = 0;
 
   /**
-   * A `limit` of 0 means as many as the open-file limit of this process allows. Of any other limit, which is that of the
-   * server, each of `workers` processes has its share.
+   * A `limit` of 0 means as many as the open-file limit of this process allows. Any other limit is for the whole server, and each
+   * of `workers` processes has its share.
    */
   constructor(limit = 0, workers = 1) {
     this.limit = limit === 0 ? affordableConnections() : Math.max(1, Math.floor(limit / workers));

@@ -1,7 +1,7 @@
 /**
  * Cross-origin access for the pages of an allow-list (the Fetch standard's CORS protocol). Without a list, no CORS header is read
- * or sent. The list only lets pages read answers and gives no rights: every request still needs its token, and requests that only
- * pages of this server may make stay refused.
+ * or sent. The list only allows pages to read responses, and grants no rights: every request still needs its token, and requests
+ * that only pages of this server may make stay refused.
  */
 import type { WireRequest } from '../wire-exchange.ts';
 
@@ -14,16 +14,22 @@ const REQUEST_HEADERS = [
   'if-none-match',
   'if-range',
   'last-event-id',
+  'marimo-server-token',
+  'marimo-session-id',
   'range',
   'service-session-id',
   'service-workspace-id',
   'x-request-id',
+  'x-runtime-url',
 ].join(', ');
 
 /** How long a browser may remember the answer to a preflight request. Chromium caps it at two hours. */
 const PREFLIGHT_MAX_AGE_S = 7200;
 
-/** Returns the origin of the request if its pages may read the answer; empty when they may not, or when no page asks. */
+/**
+ * Returns the origin of the request if its pages may read the answer. Returns the empty string if
+ * they may not, or if the request has no origin.
+ */
 export type AllowedOriginOf = (req: WireRequest) => string;
 
 /** Returns the test for a list of origins such as `https://app.example`; undefined for an empty list. */
@@ -36,7 +42,10 @@ export function createAllowedOrigins(origins: readonly string[]): AllowedOriginO
   };
 }
 
-/** Returns the headers, beyond those of every answer, that allow a request which a browser asks about first. */
+/**
+ * Returns the additional headers with which a browser's preflight request is answered, to allow the
+ * request that follows.
+ */
 export function preflightHeaders(methods: string): Readonly<Record<string, string>> {
   return {
     'access-control-allow-methods': methods,

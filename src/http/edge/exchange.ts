@@ -71,7 +71,10 @@ type Phase =
   | { readonly name: 'receiving' }
   /** The exchange waits for the handler, or for the commit of its writes. */
   | { readonly name: 'handling' }
-  /** As `handling`, with white space sent meanwhile. `failed` makes the body of a failure that comes too late for a status. */
+  /**
+   * Like `handling`, but white space is sent during the wait. `failed` makes the body of a failure that occurs after the status was
+   * sent.
+   */
   | { readonly name: 'deferred'; readonly answer: DeferredAnswer; readonly failed: DeferredReply['failed'] }
   /** A large body is being sent. */
   | { readonly name: 'sending' }
@@ -151,13 +154,13 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     }
   }
 
-  /** Goes on as if the client had left. */
+  /** Continues as if the client had left. */
   #leave(): void {
     this.#phase = GONE;
     this.#request.abandon();
   }
 
-  /** Ends the exchange: the whole reply is about to be given to uWebSockets.js, or its last byte was. */
+  /** Ends the exchange: uWebSockets.js is about to get the whole reply, or has got its last byte. */
   #conclude(): void {
     if (this.#phase.name !== 'callback') this.#release();
     this.#phase = OVER;
@@ -182,6 +185,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   /** Takes the request. uWebSockets.js reuses `req` when this returns. */
   receive(req: WireRequest): void {
     this.#req = req;
+    this.#context.open.count++;
     let expectsBody: boolean;
     try {
       expectsBody = admit(this.#request, this.#prepared, this.#context, this.#res, req);
@@ -211,7 +215,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
 
   #receiveBody(bytes: Buffer | AppError, isEnd: boolean): void {
     const request = this.#request;
-    this.#beganAtMs = performance.now(); // the time that the client took to send its body is not the server's
+    this.#beganAtMs = performance.now(); // the time in which the client sent its body is not the server's
     if (!isEnd) request.endsConnection = true;
     try {
       if (bytes instanceof AppError) throw bytes;
@@ -233,8 +237,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   }
 
   /**
-   * Answers a request whose handler will not run. If the connection is to end, the answer waits for the next turn. In this turn
-   * uWebSockets.js would parse the bytes after the request and forget to end the connection; while an answer is due, it ends the
+   * Answers a request whose handler will not run. If the connection must end, the answer is sent in the next turn: in this turn
+   * uWebSockets.js would parse the bytes after the request and not end the connection. While an answer is pending, it ends the
    * connection at the first byte of another request.
    */
   #refuse(error: unknown): void {
@@ -245,7 +249,10 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     } else this.#send(reply);
   }
 
-  /** Runs the handler of a request after which the connection ends, for the reason that `#refuse` gives. */
+  /**
+   * Runs the handler of a request and ends the connection after it, for the reason that `#refuse`
+   * gives.
+   */
   #handleInNextTurn(body: TakenBody): void {
     this.#enter(HANDLING);
     setImmediate(() => this.#handle(body));
@@ -283,7 +290,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     }
     this.#enter(HANDLING);
     const attempt = async () => this.#reply(() => this.#claim(NO_BODY));
-    // When the caller loses the right to the request meanwhile, it is answered at once, and reading the body fails.
+    // If the caller loses the right to the request before the end, the request is answered at once, and reading the body fails.
     const reply = await this.#whilePending(attempt(), { endsConnection: true }).catch((error: unknown) =>
       this.#problem(error),
     );
@@ -295,7 +302,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   // ── Another worker ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Lets the worker that is the request's home carry it out. `body` is for the case that this worker becomes its home meanwhile.
+   * Lets the worker that is the request's home carry it out. `body` is used if this worker becomes
+   * the home in the meantime.
    */
   #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
     const { forwarding, open } = this.#context;
@@ -315,17 +323,17 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       mirrored: open.mirrored,
     });
     this.#enter({ name: 'forwarded', exchange });
-    // If the client has left while its body was read, nothing was done yet, and nobody would take the answer.
+    // The client has left while its body was read. Nothing was done yet, and no answer is needed.
     if (this.#phase.name === 'gone') this.#release();
     else exchange.begin();
   }
 
-  /** Notes that the other worker's reply is about to be given to uWebSockets.js whole, or that its last byte was. */
+  /** Notes that uWebSockets.js is about to get the other worker's whole reply, or has got its last byte. */
   forwardedReplySent(): void {
     this.#conclude();
   }
 
-  /** Notes that an event stream of this worker, which mirrors that of the other one, owns the response from now on. */
+  /** Notes that an event stream of this worker, the mirror of another worker's, owns the response from now on. */
   forwardedStreamOpened(): void {
     this.#enter(STREAMING);
     this.#release();
@@ -340,8 +348,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   // ── Handler ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Whether other workers may get a request with the same key at this moment. A shared turn then decides which request is carried
-   * out, so that a key serves one request even when its requests have different homes.
+   * Whether other workers may get a request with the same key at this moment. If so, a shared turn decides which request is carried
+   * out, even when the requests have different homes.
    */
   get #claimsInSharedTurn(): boolean {
     const { sharesKeys } = this.#prepared;
@@ -439,7 +447,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
 
   /**
    * Returns the reply of the handler, or the one that `replayOf` returns to an earlier request with the same key. Throws when the
-   * caller has lost the right to the request since its admission, because its body or its turn may have taken long to come.
+   * caller has lost the right to the request since its admission, because its body or its turn may have taken long to arrive.
    */
   #reply(replayOf: () => Reply | undefined): Reply | Promise<Reply> {
     const { route, isMutation, action } = this.#prepared;
@@ -448,8 +456,11 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     if (request.changesSeen !== callerChanges.count) callerChanges.renew(request, action);
     const replay = request.idempotencyKey === undefined ? undefined : replayOf();
     if (replay !== undefined) return replay;
-    if (isMutation) return route.handle(request);
-    const { result, uncommitted } = this.#context.observe(() => route.handle(request));
+    const isStranger = action !== undefined && request.principal === undefined;
+    const handle = () =>
+      isStranger && route.handleStranger ? route.handleStranger(request) : route.handle(request);
+    if (isMutation) return handle();
+    const { result, uncommitted } = this.#context.observe(handle);
     this.#observed = uncommitted;
     return result;
   }
@@ -527,8 +538,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   }
 
   /**
-   * Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. With
-   * `endsConnection` the connection ends with that answer, because a body may be on its way that nobody will read.
+   * Resolves with the value. If the caller loses the right to the request before that, the exchange is answered at once. With
+   * `endsConnection` the connection ends with that answer, because an unread body may still be arriving.
    */
   #whilePending<T>(value: Promise<T>, { endsConnection = false } = {}): Promise<T> {
     const { principal: caller, home } = this.#request;

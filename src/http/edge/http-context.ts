@@ -5,6 +5,7 @@ import type {
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
 import type { Home } from '#src/cluster/slots.ts';
+import type { SentPageCredential } from '#src/core/page-access.ts';
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
@@ -67,7 +68,7 @@ export interface HttpDependencies {
   readonly idempotency?: Idempotency;
   /** The address at which browsers reach this server, if it is configured. */
   readonly publicUrl?: string | undefined;
-  /** While it returns true, every route but the health checks answers 503. Open event streams go on. */
+  /** While it returns true, every route but the health checks answers 503. Open event streams continue. */
   readonly draining?: () => boolean;
   /** While it returns true, requests that would store something new answer 507. */
   readonly full?: () => boolean;
@@ -82,7 +83,7 @@ export interface HttpDependencies {
   readonly heartbeatMs?: number;
   /** How many processes serve; 1 when absent. Each throttles its share of wrong tokens. */
   readonly workers?: number;
-  /** Nothing is logged of requests when absent, but for failures that nobody expected. */
+  /** When absent, nothing about requests is logged except unexpected failures. */
   readonly requestLog?: RequestLog;
   /** The metrics of requests; absent when nothing is counted. */
   readonly metrics?: ServerMetrics | undefined;
@@ -90,11 +91,15 @@ export interface HttpDependencies {
   readonly tracer?: Tracer | undefined;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies?: readonly string[];
-  /** Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. Absent: there are none. */
+  /**
+   * Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. Absent: the server has no tickets.
+   */
   readonly redeemTicket?: (
     ticket: string,
     purpose: { readonly action: string; readonly sessionId: string },
   ) => Principal;
+  /** Returns the caller of a page of a notebook. Throws `unauthenticated`. Absent: there are no such pages. */
+  readonly pageCaller?: (credential: SentPageCredential) => Principal;
   /** Absent in a server of one process. */
   readonly forwarding?: Forwarding | undefined;
   /** Origins whose pages may read answers, such as `https://app.example`. */

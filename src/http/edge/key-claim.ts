@@ -35,7 +35,7 @@ export function claimKey(
   });
 }
 
-/** Returns the path of the request, rebuilt because that of uWebSockets.js is gone by the time it is needed. */
+/** Returns the path of the request. It is rebuilt, because uWebSockets.js has discarded it by then. */
 export function pathOf({ route }: PreparedRoute, { params }: AdmittedRequest): string {
   return pathWith(route.path, params);
 }

@@ -26,6 +26,8 @@ export class OpenRequests {
   readonly inFlight = new Set<InFlightRequest>();
   readonly pendingAnswers = new Set<PendingAnswer>();
   readonly callerChanges = new CallerChanges();
+  /** How many requests have come so far. */
+  count = 0;
   readonly #log: ErrorLog;
 
   constructor(log: ErrorLog) {
@@ -45,14 +47,14 @@ export class OpenRequests {
       for (const { home } of open) if (home !== undefined) yield home;
   }
 
-  /** Ends the event streams whose caller and action match, such as those of a revoked token, and those for which `matches` throws. */
+  /** Ends the event streams for which `matches` returns true or throws, such as those of a revoked token. */
   endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void {
     for (const stream of this.streams) {
       try {
         if (!matches(stream.caller, stream.action)) continue;
       } catch (error) {
-        // Nobody knows whether the caller still has the right, so the stream ends. The error must not keep the streams after it
-        // from being checked.
+        // It is unknown whether the caller still has the right, so the stream ends. The error must
+        // not prevent the checks of other streams.
         this.#log.error({ err: error }, 'a stream ends because its caller could not be checked');
       }
       stream.end();
@@ -60,8 +62,8 @@ export class OpenRequests {
   }
 
   /**
-   * Refuses the requests whose caller may no longer make them, or cannot be checked: `renew` throws why. Those with a deferred
-   * reply end now, others before their handler begins. Handlers that have not begun yet get the caller that `renew` returns.
+   * Refuses the requests whose caller may no longer make them, or cannot be checked: `renew` throws the reason. Requests with a
+   * deferred reply end now, others before their handler begins. Handlers that begin later get the caller that `renew` returns.
    */
   endPending(renew: RenewCaller): void {
     this.callerChanges.note(renew);

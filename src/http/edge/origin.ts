@@ -4,7 +4,7 @@ import { invalidRequest } from './violations.ts';
 
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
-/** The headers by which a browser says where a request comes from, and the host that it asked for; empty when missing. */
+/** The headers in which a browser reports the origin and the host of a request; empty when missing. */
 export interface RequestOrigin {
   readonly origin: string;
   readonly fetchSite: string;
@@ -44,6 +44,15 @@ function refuse(): never {
  */
 export function publicOriginOf(host: string, forwardedProto: string): string {
   if (!HOST.test(host)) throw invalidRequest([{ path: 'header/host', message: 'is not a host name' }]);
+  return `${isForwardedTls(forwardedProto) ? 'https' : 'http'}://${host}`;
+}
+
+/** Returns whether browsers reach this server over TLS. */
+export function isSecureOrigin(forwardedProto: string, publicUrl: string | undefined): boolean {
+  return publicUrl === undefined ? isForwardedTls(forwardedProto) : publicUrl.startsWith('https:');
+}
+
+function isForwardedTls(forwardedProto: string): boolean {
   const [nearestToCaller = ''] = forwardedProto.split(',');
-  return `${nearestToCaller.trim().toLowerCase() === 'https' ? 'https' : 'http'}://${host}`;
+  return nearestToCaller.trim().toLowerCase() === 'https';
 }

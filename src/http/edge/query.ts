@@ -8,10 +8,22 @@ const MAX_VIOLATIONS = 8;
 /** Returns the value of a raw query string, with the schema's defaults filled in. */
 export type QueryParser = (text: string) => unknown;
 
-/** Returns the parser of a page: its links get parameters such as `utm_source` on their way, and it has none of its own. */
-export function createPageQueryParser(): QueryParser {
-  const none = Object.freeze({});
-  return () => none;
+/**
+ * Returns the query parser of a page. It ignores unknown parameters, such as `utm_source` that links acquire, and returns the
+ * declared ones, if there are any.
+ */
+export function createPageQueryParser(schema: QuerySchema | undefined): QueryParser {
+  const own = schema === undefined ? [] : Object.keys(schema.properties);
+  const parse = createQueryParser(schema);
+  return (text) => {
+    if (own.length === 0 || text === '') return parse('');
+    const sent = new URLSearchParams(text);
+    const known = own.flatMap((name) => {
+      const value = sent.get(name);
+      return value === null ? [] : [[name, value] as [string, string]];
+    });
+    return parse(new URLSearchParams(known).toString());
+  };
 }
 
 /**
@@ -51,7 +63,10 @@ function defaultsOf(properties: Readonly<Record<string, TSchema>>): Record<strin
   return values;
 }
 
-/** Returns the word as the property's type. One that is not of the type stays a string for the schema check to refuse. */
+/**
+ * Returns the text as a value of the property's type. A text of another form stays a string, which
+ * the schema check refuses.
+ */
 function parseWord(property: TSchema, word: string): unknown {
   const type = 'type' in property ? property.type : undefined;
   if (type === 'integer') return /^-?\d{1,15}$/.test(word) ? Number(word) : word;

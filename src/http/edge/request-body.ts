@@ -2,8 +2,8 @@ import { AppError } from '#src/core/errors.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 
 /**
- * How many bytes of a body beyond its limit are read and discarded. Many clients send the whole body before they read the reply:
- * if the connection ended meanwhile, they would see a network error instead of the 413.
+ * How many bytes of a body beyond its limit are read and discarded. Many clients send the whole body before they read the reply: if
+ * the connection ended before, they would see a network error instead of the 413.
  */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
@@ -12,7 +12,10 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
   return lengthBytes <= limitBytes + MAX_DISCARDED_BYTES;
 }
 
-/** How long a body may be, and how long its client says that it is; 0 when it does not say. */
+/**
+ * The largest allowed length of a body, and the length that its client announces; 0 when the client
+ * announces none.
+ */
 export interface BodyLength {
   readonly limitBytes: number;
   readonly announcedBytes: number;
@@ -57,8 +60,9 @@ export function readBody(
 }
 
 /**
- * Returns a buffer that has the first `used` bytes of `whole` and room for `bytes`. It is made once when the client has said how
- * long the body is, so that no turn copies all of it: the system gives memory that is not written to when it is.
+ * Returns a buffer with the first `used` bytes of `whole` and room for `bytes` in total. If the client has announced the
+ * length, the buffer gets this size at once, so that no turn copies the whole body. The system allocates its memory only when
+ * bytes are written.
  */
 function withRoom(whole: Buffer | undefined, used: number, bytes: number, limitBytes: number): Buffer {
   if (whole !== undefined && whole.byteLength >= bytes) return whole;

@@ -11,13 +11,27 @@ import type { WireRequest } from '../wire-exchange.ts';
 
 const MAX_REQUEST_ID_CHARACTERS = 128;
 const processId = randomBytes(6).toString('hex');
+/** The last two digits of request ids. A number is converted to text once for all ids that differ in these only. */
+const LAST_DIGITS = Array.from({ length: 36 ** 2 }, (_, n) => n.toString(36).padStart(2, '0'));
 let requestCount = 0;
+let firstDigits = '';
 
-/** Returns the caller's `X-Request-Id` when it is 1 to 128 of `[A-Za-z0-9._-]`, otherwise a new id. */
+/**
+ * Returns the caller's `X-Request-Id` when it consists of 1 to 128 characters of `[A-Za-z0-9._-]`,
+ * otherwise a new id.
+ */
 export function requestIdFor(header: string): string {
   const isUsable =
     header !== '' && header.length <= MAX_REQUEST_ID_CHARACTERS && /^[A-Za-z0-9._-]+$/.test(header);
-  return isUsable ? header : `req_${processId}${(++requestCount).toString(36)}`;
+  return isUsable ? header : newRequestId();
+}
+
+function newRequestId(): string {
+  const last = requestCount % LAST_DIGITS.length;
+  if (last === 0)
+    firstDigits = `req_${processId}${Math.floor(requestCount / LAST_DIGITS.length).toString(36)}`;
+  requestCount++;
+  return firstDigits + LAST_DIGITS[last]!;
 }
 
 /** Returns the parameters of the path, percent-decoded. `openEnd` is the parameter that takes the whole rest of the path. */
@@ -28,13 +42,20 @@ export function copyParams(
 ): Record<string, string> {
   const params: Record<string, string> = {};
   for (let i = 0; i < names.length; i++) {
-    const isOpen = names[i] === openEnd?.name;
-    const text = isOpen ? req.getUrl().slice(openEnd?.before.length) : req.getParameter(i);
-    // An id never contains a `%`, so an id that cannot be decoded is kept and names nothing. A file's name may contain one, so a
-    // path that cannot be decoded becomes empty, which names nothing.
+    const isOpen = openEnd !== undefined && names[i] === openEnd.name;
+    const text = isOpen ? restOf(req.getUrl(), openEnd.before) : req.getParameter(i);
+    // An id never contains a `%`, so an undecodable id is kept, and matches nothing. A file's name may contain one, so an
+    // undecodable path becomes empty, which matches nothing.
     params[names[i]!] = text.includes('%') ? (decode(text) ?? (isOpen ? '' : text)) : text;
   }
   return params;
+}
+
+/** Returns the part of a path that comes after as many slashes as the pattern `before` has. */
+function restOf(path: string, before: string): string {
+  let at = 0;
+  for (let slashes = before.split('/').length - 1; slashes > 0; slashes--) at = path.indexOf('/', at) + 1;
+  return path.slice(at);
 }
 
 /** Returns undefined for a text that cannot be decoded. */
@@ -90,10 +111,9 @@ export function requireJson(contentType: string): void {
 export type Framing = 'plain' | 'chunked' | 'unsound';
 
 /**
- * Returns how the end of the request is marked. `unsound`: two lengths, a length that is not a number, or a transfer
- * coding other than `chunked`, so that a proxy in front may see another end than we do (request smuggling). `chunked`:
- * uWebSockets.js accepts line ends in a chunked body that a proxy may read differently. Counts the headers where that is needed,
- * unless `counted` has the counts.
+ * Returns how the end of the request is marked. `unsound`: two lengths, a length that is not a number, or a transfer coding other
+ * than `chunked`, so that a proxy in front may see another end than we do (request smuggling). `chunked`: uWebSockets.js accepts
+ * line ends in a chunked body that a proxy may read differently. Counts the headers if necessary, unless `counted` has the counts.
  */
 export function framingOf(req: WireRequest, counted?: HeaderCounts): Framing {
   const length = req.getHeader('content-length');
@@ -116,7 +136,7 @@ export function requireSoundFraming(framing: Framing): void {
     throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
 }
 
-/** How often headers were sent that must be sent once. */
+/** How often each header was sent that may be sent only once. */
 export interface HeaderCounts {
   readonly contentLengths: number;
   readonly transferEncodings: number;

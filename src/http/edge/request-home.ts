@@ -4,7 +4,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
 import type { Forwarding } from './http-context.ts';
 
-/** Stands in place of a workspace in requests about the whole server. */
+/** Takes the place of a workspace in requests about the whole server. */
 const WHOLE_SERVER = '*';
 
 /** The parameters of paths that name a notebook or conversation. Each of these has a home of its own. */
@@ -50,6 +50,7 @@ function homeOf(
 ): Home | undefined {
   if (route.home === 'server') return { workspaceId: WHOLE_SERVER };
   if (route.home === 'named-workspace') return { workspaceId: request.params.workspaceId ?? '' };
+  if (route.home === 'workspace') return { workspaceId };
   if (homeParam !== undefined) return { workspaceId, id: request.params[homeParam] };
   if (route.homeOf === undefined) return { workspaceId };
   const about = route.homeOf(request);

@@ -1,7 +1,7 @@
 /**
- * The lines that the log has of requests: at `debug` one for each; at `warn` one for each that took longer than
- * `slowMs` on the server; at `info` one for those that a limit refused, at most one each second, which says how many
- * others there were. The time that a client takes to send its body or to read its answer does not count as slow.
+ * Writes the log's lines about requests. At `debug` each request has one. At `warn` each request has one that took longer than
+ * `slowMs` on the server. At `info` at most one a second reports a request that a limit refused, with the number of others. Time in
+ * which a client sends its body or reads its answer does not count.
  */
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -10,7 +10,7 @@ import type { Principal } from '#src/core/principal.ts';
 export interface LoggedRequest {
   readonly requestId: string;
   readonly principal: Principal | undefined;
-  /** The empty string when it was not looked at. */
+  /** The empty string when the caller was not determined. */
   readonly remoteAddress: string;
   readonly query: unknown;
   readonly trace?: { readonly traceId: string } | undefined;

@@ -5,8 +5,9 @@ import { describeSchemaError, SchemaCheck, type SchemaError } from '#src/core/sc
 import { wordsOf } from '#src/wire/patterns.ts';
 
 /**
- * How many mistakes the validator collects. A union reports the mistakes of all its branches and itself after them: were
- * the list cut off before the union, nothing would tell which branch was meant.
+ * How many mistakes the validator collects. For a union it reports the mistakes of all branches and
+ * then the union itself. If the list were cut off before the union, nothing would show which branch
+ * was meant.
  */
 const MAX_COLLECTED = 500;
 const MAX_REPORTED = 20;
@@ -24,7 +25,10 @@ export function createCheck(schema: TSchema, prefix = ''): Check {
   };
 }
 
-/** Finding the mistakes costs about a hundred times as much as the check, so it is done for smaller values only. */
+/**
+ * Finding the mistakes costs about a hundred times as much as the check, so large values are not
+ * searched.
+ */
 const MAX_EXPLAINED_VALUES = 50_000;
 const SOMEWHERE: Violation = {
   path: '',

@@ -1,4 +1,7 @@
-/** The audit entries of operations whose handlers do not write one themselves: a table that can be read as a whole. */
+/**
+ * The audit entries of operations whose handlers do not write one themselves. They are one table,
+ * so that it can be read as a whole.
+ */
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { OperationId } from '#src/wire/paths.ts';
@@ -61,6 +64,15 @@ const CHANGES: Readonly<Record<string, EntryOf>> = {
       .filter(({ status }) => status === 'cancelling')
       .map(({ runId }) => ({ action: 'run.cancel', target: text(runId) })),
   deleteNotebook: ({ params }) => ({ action: 'notebook.delete', target: text(params.notebookId) }),
+  importNotebook: ({ body }) =>
+    body.settingsFrom === undefined
+      ? []
+      : { action: 'notebook.copy-settings', target: text(body.settingsFrom) },
+  restoreNotebookVersion: ({ params }) => ({
+    action: 'notebook.restore',
+    target: text(params.notebookId),
+    detail: text(params.version),
+  }),
   setNotebookSecret: ({ params }) => ({
     action: 'notebook-secret.set',
     target: text(params.notebookId),

@@ -1,6 +1,6 @@
 /**
- * Cancels runs. Each is cancelled by the worker that is the home of its session, because only that worker knows how far the run
- * has come. A request for one run is forwarded to its home; for many runs, the homes of the others are asked.
+ * Cancels runs. The home of a run's session cancels it, because only that worker knows the progress of the run. A request for one
+ * run is forwarded to its home; for many runs, this worker asks the other homes.
  */
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -23,13 +23,13 @@ export interface RunCancellationOptions {
   readonly cluster: Pick<Cluster, 'owns' | 'askOthers' | 'onAsked'>;
 }
 
-/** The question that workers ask each other. A worker skips the runs that are not at home there. */
+/** The question that workers ask each other. A worker skips the runs whose home it is not. */
 interface Cancellations {
   readonly principal: Principal;
   readonly runIds: readonly string[];
 }
 
-/** How many rounds of questions are made for runs whose workers have died or released them meanwhile. */
+/** How many rounds of questions are made, because workers may die or release runs in between. */
 const MAX_ROUNDS = 3;
 
 export class RunCancellation {
@@ -79,7 +79,8 @@ export class RunCancellation {
       const answers = await this.#options.cluster.askOthers('cancel-runs', asked);
       for (const result of answers.flat() as RunCancellationResult[]) known.set(result.runId, result);
     }
-    // In the turn of the reply, so that an idempotency record is in the commit of the cancellations.
+    // This happens in the turn of the reply, so that the idempotency record is in the commit of the
+    // cancellations.
     return runIds.map((runId) => {
       const result = known.get(runId);
       if (result !== undefined) return result;
@@ -87,7 +88,7 @@ export class RunCancellation {
     });
   }
 
-  /** Whether the run is at home in this worker, or there is none. */
+  /** Returns whether the run is at home in this worker, or does not exist. */
   #isHere({ workspaceId }: Principal, runId: string): boolean {
     const { runs, cluster } = this.#options;
     const home = isPlausibleId(runId) ? runs.reader.homeOf(workspaceId, runId) : undefined;

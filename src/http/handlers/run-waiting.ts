@@ -1,4 +1,4 @@
-/** Replies that wait for the end of a run, so that a simple client needs one request and no event stream. */
+/** Replies that wait for the end of a run, so that a simple client needs a single request and no event stream. */
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type Submission, submissionJson, submissionOf } from '#src/runs/submission.ts';
@@ -37,7 +37,7 @@ export class RunWaiting {
     this.#guard = guard;
   }
 
-  /** Returns the run once it has ended, or as it is when the time is over. Throws `not_found`. */
+  /** Returns the run once it has ended, or its present state when the time is over. Throws `not_found`. */
   read(request: WaitingRead, runId: string): Reply<never> {
     const read = () => {
       const { json, tag } = this.#read(request, runId);
@@ -47,8 +47,8 @@ export class RunWaiting {
   }
 
   /**
-   * Returns the reply to a request that has just submitted a run: the run once it has ended, or 202 with the run as it began when
-   * the time is over or the run is stale.
+   * Returns the reply to a request that has just submitted a run. It is the run once it has ended,
+   * or 202 with the run as it began when the time is over or the run is stale.
    */
   submitted(request: WaitingRequest, submission: Submission): Reply<never> {
     const location = pathOf('getRun', { runId: submission.runId });
@@ -56,7 +56,7 @@ export class RunWaiting {
     return request.query.wait === 0 ? accepted : this.#submitted(request, submission, accepted, {});
   }
 
-  /** As `submitted`, for a retry of the request that submitted the run. */
+  /** Does the same as `submitted`, for a retry of the request that submitted the run. */
   resumed(request: WaitingRequest, first: BytesReply | EmptyReply): Reply {
     const submission = first.kind === 'empty' ? undefined : submissionOf(Buffer.from(first.bytes));
     const { workspaceId } = request.principal;
@@ -91,7 +91,7 @@ export class RunWaiting {
     return waiting(accepted, ended.then(replyOf));
   }
 
-  /** Returns the run, which the caller may no longer read after a wait. Throws `not_found`. */
+  /** Returns the run. Throws `not_found` when the caller lost the right to read it during the wait. */
   #read({ principal }: WaitingRequest, runId: string): ReadRun {
     this.#guard(principal, runId, 'read');
     const { json, version } = this.#runs.reader.served(principal.workspaceId, runId);

@@ -25,7 +25,7 @@ const RETENTION_MS = 24 * 60 * 60 * 1000;
 const SWEEP_INTERVAL_MS = 60 * 1000;
 /** Records that are removed in one commit. */
 const SWEEP_BATCH = 200;
-/** A sweep that takes longer ends; the next one goes on. */
+/** A sweep stops after this time, and the next one continues. */
 const MAX_SWEEP_MS = 30 * 1000;
 const TIME_DIGITS = 15;
 
@@ -80,8 +80,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
   }
 
   /**
-   * Claims a key for this worker among all. Throws `idempotency_in_progress` when a living worker has it. A server of one process
-   * needs no claim.
+   * Claims a key for this worker among all workers. Throws `idempotency_in_progress` when a living worker has it. A server of one
+   * process needs no claim.
    */
   #claim({ workspaceId }: IdempotentRequest, digest: string): IdempotencyClaim | undefined {
     const cluster = this.#cluster;
@@ -98,7 +98,10 @@ export class IdempotencyStore implements Idempotency, Disposable {
     return claim;
   }
 
-  /** Removes all expired records, a batch for each commit, however fast they come. Resolves when it is over. */
+  /**
+   * Removes all expired records, one batch in each commit, even if new ones keep expiring. Resolves
+   * when none is left.
+   */
   async sweep(): Promise<void> {
     if (this.#isSweeping) return;
     this.#isSweeping = true;
@@ -116,7 +119,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
     }
   }
 
-  /** Sweeps a batch of expired records after `passed`. Returns the last of the batch; undefined when there are no more. */
+  /** Sweeps a batch of expired records after `passed`. Returns the last record of the batch; undefined after the last batch. */
   #sweepBatch(passed: readonly string[] | undefined): readonly string[] | undefined {
     const now = timeText(this.#now());
     const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH, passed)].filter(
@@ -131,8 +134,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
     for (const [time = '', workspaceId = '', digest = ''] of due) {
       if (this.#cluster?.owns(workspaceId) === false) continue;
       for (const kind of [idempotencyClaims, idempotencyRecords]) {
-        // The key may have been used again meanwhile; the newer record has an expiry of its own and stays. A damaged
-        // record is of no use.
+        // The key may have been used again since. The newer record has its own expiry and stays. A
+        // damaged record is useless, so it is removed.
         const record = unlessDamaged(() =>
           tx.get<{ readonly expiresAtMs: number }>(kind, workspaceId, digest),
         );

@@ -9,7 +9,7 @@ import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { BytesReply, EmptyReply } from '../reply/reply.ts';
 import type { EncodedReply } from '../reply/write-reply.ts';
 
-/** A reply as it is stored with its key, ready to be sent again. */
+/** A stored reply with its key, ready to be sent again. */
 export interface StoredReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ export interface Replay {
   readonly reply: BytesReply | EmptyReply;
 }
 
-/** The header of an answer to a request that was carried out before. */
+/** The header of a reply that repeats the reply to an earlier request. */
 export const REPLAYED = { 'idempotency-replayed': 'true' } as const;
 
 const MAX_KEY_CHARACTERS = 255;

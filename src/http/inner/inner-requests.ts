@@ -1,7 +1,7 @@
 /**
- * Requests that the server makes to itself for a client, without a connection. They pass the same admission, checks, limits,
- * audit and forwarding to other workers as requests of clients. So another form of the API, such as MCP, has exactly the rights
- * and the rules of the API.
+ * Requests that the server makes to itself for a client, without a connection. They pass the same
+ * admission, checks, limits, audit and forwarding to other workers as requests of clients. So
+ * another form of the API, such as MCP, has exactly the rights and the rules of the API.
  */
 import { AppError } from '#src/core/errors.ts';
 import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
@@ -25,7 +25,7 @@ interface InnerRoute {
   readonly pattern: RegExp;
 }
 
-/** The routes of the server, once it has them. */
+/** Makes requests to the routes of the server, once it has them. */
 export class InnerRequests {
   readonly #routes = new Map<string, InnerRoute[]>();
   #context: HttpContext | undefined;
@@ -42,8 +42,9 @@ export class InnerRequests {
   }
 
   /**
-   * Returns a `fetch` that carries out the requests of this caller in this process. Of the address only the path and the query count.
-   * Bodies are text or bytes. It rejects as `fetch` does when the signal aborts: for the handler, its client has then left.
+   * Returns a `fetch` that carries out the requests of this caller in this process. It uses only
+   * the path and the query of an address. Bodies are text or bytes. It rejects as `fetch` does when
+   * the signal aborts; the handler then finds that its client has left.
    */
   fetchFor(caller: InnerCaller): typeof fetch {
     return (input, init = {}) =>
@@ -96,14 +97,17 @@ export class InnerRequests {
   }
 }
 
-/** Returns the response to a request that no operation has. */
+/** Returns the response to a request that matches no operation. */
 function noSuchOperation(instance: string): Response {
   const error = new AppError('not_found', 'No resource has this name.');
   const { bytes, contentType } = problemReply(error, { requestId: requestIdFor(''), instance });
   return new Response(bytes, { status: error.status, headers: { 'content-type': contentType } });
 }
 
-/** Returns a key that finds few routes: the method and the beginning of the path, which is never a parameter. */
+/**
+ * Returns a key that matches few routes: the method and the beginning of the path, which is never a
+ * parameter.
+ */
 function keyOf(method: string, path: string): string {
   const [, first = '', second = '', third = ''] = path.split('/', 4);
   return `${method} ${first}/${second}/${third}`;

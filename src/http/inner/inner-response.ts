@@ -1,6 +1,6 @@
 /**
- * The response to a request that the server makes to itself. It collects what the exchange writes, and gives it on as a `Response`
- * of the web: with the whole body when it comes at once, otherwise with a body that is read as it is written.
+ * The response to a request that the server makes to itself. It collects the output of the exchange into a web `Response`: with the
+ * whole body if it is written at once, otherwise with a body that is read as it is written.
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { WireResponse } from '../wire-exchange.ts';
@@ -15,7 +15,7 @@ export interface InnerResponseOptions {
   readonly over: () => void;
 }
 
-/** How many bytes of a body may wait to be read before its writer has to wait. */
+/** How many unread bytes of a body may be pending before its writer has to wait. */
 const WINDOW_BYTES = 256 * 1024;
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
@@ -71,7 +71,8 @@ export class InnerResponse implements WireResponse {
       this.end(bytes);
       return [true, true];
     }
-    // All of it is taken, so the writer never has to send a part again; it waits when the window is full.
+    // All bytes are taken, so the writer never has to send a part again. The writer waits when the
+    // window is full.
     return [this.write(bytes), false];
   }
 
@@ -101,7 +102,7 @@ export class InnerResponse implements WireResponse {
     this.#breakOff(new Error('The response was broken off.'));
   }
 
-  /** Ends the exchange, as when a client leaves. */
+  /** Ends the exchange in the way in which it ends when a client leaves. */
   abort(reason: unknown): void {
     this.#breakOff(reason instanceof Error ? reason : new Error('The request was aborted.'));
   }
@@ -139,7 +140,7 @@ export class InnerResponse implements WireResponse {
     this.#onAborted();
   }
 
-  /** Returns the writer of the body, for which the head is sent first. */
+  /** Returns the writer of the body. The head is sent before. */
   #begin(): ReadableStreamDefaultController<Uint8Array> {
     if (this.#controller !== undefined) return this.#controller;
     const body = new ReadableStream<Uint8Array>(
@@ -148,7 +149,7 @@ export class InnerResponse implements WireResponse {
           this.#controller = controller;
         },
         pull: () => {
-          // Only a writer that waits is called: it writes something each time.
+          // The writer is called only while it waits, and writes something each time.
           if (!this.#isFull || this.#isOver) return;
           this.#isFull = false;
           this.#onWritable(this.#writtenBytes);
@@ -171,7 +172,7 @@ export class InnerResponse implements WireResponse {
   }
 }
 
-/** Returns the bytes in memory of their own: the writer may use its memory again. */
+/** Returns a copy of the bytes, because the writer may use its memory again. */
 function copyOf(chunk: RecognizedString): Uint8Array<ArrayBuffer> {
   if (typeof chunk === 'string') return Buffer.from(chunk);
   if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk.slice(0));

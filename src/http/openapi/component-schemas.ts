@@ -2,11 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The direction of a schema: from clients to the server, or back. */
+/** Whether a schema describes data from clients to the server, or from the server to clients. */
 export type Direction = 'request' | 'response';
 
 const COMPONENTS = '#/components/schemas/';
-/** Keywords whose value is a schema, a list of schemas, or a map of schemas. All others are copied as they are. */
+/**
+ * Keywords whose value is a schema, a list of schemas, or a map of schemas. All other keywords are
+ * copied unchanged.
+ */
 const WITH_SCHEMA = new Set(['items', 'additionalProperties', 'propertyNames', 'not']);
 const WITH_LIST = new Set(['anyOf', 'oneOf', 'allOf']);
 const WITH_MAP = new Set(['properties', 'patternProperties']);
@@ -31,8 +34,8 @@ export class ComponentSchemas {
   readonly #responses: Record<string, Json> = {};
 
   /**
-   * `replacements` are used in place of schemas with these names, for shapes that others than `src/wire` own. `examples` are
-   * values by the names of response schemas.
+   * `replacements` are used in place of schemas with these names, for shapes that are not defined
+   * in `src/wire`. `examples` are values by the names of response schemas.
    */
   constructor(replacements: Readonly<Record<string, object>> = {}, examples: Json = {}) {
     this.#replacements = replacements;
@@ -45,7 +48,10 @@ export class ComponentSchemas {
     return Object.fromEntries(schemas.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Adds a schema and returns its name. Throws when a different schema of this direction has the name. */
+  /**
+   * Adds a schema and returns its name. Throws when a different schema for the same direction
+   * already has this name.
+   */
   add(name: string, schema: Json, direction: Direction): string {
     const requested = this.#requests[name];
     if (direction === 'response' && requested !== undefined) {
@@ -108,14 +114,17 @@ export class ComponentSchemas {
   }
 }
 
-/** Moves a member's default into its description: openapi-typescript takes members with a default for required ones. */
+/**
+ * Moves a member's default into its description, because openapi-typescript treats members with a
+ * default as required.
+ */
 function describeDefault(member: Json): Json {
   if (!('default' in member)) return member;
   const { default: value, description = '', ...rest } = member;
   return { ...rest, description: `${String(description)} Default: \`${String(value)}\`.`.trim() };
 }
 
-/** Writes a union with a `discriminator` as `oneOf`, with the variant of each tag. */
+/** Writes a union with a `discriminator` as `oneOf`, with the variant for each tag. */
 function writeTags(schema: Json, converted: Record<string, unknown>): void {
   const { discriminator, anyOf } = schema;
   if (!isObject(discriminator) || !Array.isArray(anyOf) || !Array.isArray(converted.anyOf)) return;
@@ -133,7 +142,7 @@ function tagOf({ properties }: Json, tag: string): string {
   return String(member.const);
 }
 
-/** Lets objects that clients receive have further members, and says of objects without members that they may have any. */
+/** Lets objects that clients receive have further members, and documents objects without members as open. */
 function writeOpenness(converted: Record<string, unknown>, direction: Direction): void {
   if (converted.type !== 'object') return;
   if (direction === 'response' && converted.additionalProperties === false)

@@ -20,7 +20,9 @@ type Json = Readonly<Record<string, unknown>>;
 export interface OpenApiOptions {
   readonly version: string;
   readonly requirements: Auth['requirements'];
-  /** Schemas that replace those of the same name, for shapes that `src/wire` does not own. */
+  /**
+   * Schemas that replace schemas of the same name, for shapes that are not defined in `src/wire`.
+   */
   readonly schemas?: Readonly<Record<string, object>>;
 }
 
@@ -32,7 +34,7 @@ export interface OpenApiDocument {
   readonly [member: string]: unknown;
 }
 
-/** Returns the document for these routes, without those of pages. Throws when two different schemas have the same name. */
+/** Returns the document for these routes, except those of pages. Throws when two different schemas have the same name. */
 export function createOpenApi(allRoutes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
   const routes = allRoutes.filter(({ isUndocumented }) => isUndocumented !== true);
   const schemas = new ComponentSchemas({ ...FAILURE_SCHEMAS, ...options.schemas }, RESPONSE_EXAMPLES);
@@ -104,7 +106,10 @@ function securityOf({ access }: Route, needs: Requirements | undefined): Json[] 
   return needs === undefined ? [] : [{ bearer: needs.scopes, workspace: [] }];
 }
 
-/** Returns nothing for a route that needs no body: it accepts an empty object, but generated clients need not send one. */
+/**
+ * Returns nothing for a route that needs no body. Such a route accepts an empty object, but
+ * generated clients need not send one.
+ */
 function requestBody({ body, optionalBody, takesBytes }: Route, schemas: ComponentSchemas): Json {
   if (takesBytes === true) return { requestBody: BYTES };
   if (body === undefined || body === EmptyBodySchema) return {};
@@ -161,7 +166,10 @@ function content(
   return Object.keys(types).length === 0 ? {} : { content: types };
 }
 
-/** Returns the media types to list. Generators that know no ranges take a file of any type for bytes. */
+/**
+ * Returns the media types to list. Generators that do not know ranges treat a file of any type as
+ * bytes.
+ */
 function mediaTypesFor(contentType: string): readonly string[] {
   return contentType === '*/*' ? ['application/octet-stream', '*/*'] : [contentType];
 }
@@ -197,7 +205,7 @@ const RETRY_AFTER: Json = {
   },
 };
 
-/** OpenAPI 3.1 cannot describe the items of a stream: the schema of the media type is that of each item. */
+/** OpenAPI 3.1 cannot describe the items of a stream, so the schema of the media type describes each item. */
 function describeStream(declared: ResponseSpec | undefined): string {
   if (declared?.contentType !== 'text/event-stream') return '';
   return 'Server-sent events. The schema is that of the JSON in the `data:` line of each event.';
@@ -208,8 +216,8 @@ function describeCodes(codes: readonly ErrorCode[]): string {
 }
 
 /**
- * Returns every error that an operation can answer with, by status: the codes it declares, and those that admission can
- * answer with before the handler runs.
+ * Returns every error that an operation can answer with, by status. The errors have the codes that
+ * the operation declares, and those that admission can answer with before the handler runs.
  */
 function errorsByStatus(route: Route): Map<number, ErrorCode[]> {
   const byStatus = new Map<number, ErrorCode[]>();

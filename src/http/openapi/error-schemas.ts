@@ -56,7 +56,10 @@ export const ERROR_SCHEMAS = {
   ErrorCode: codeSchema('Why a request was refused.', titles),
 } as const;
 
-/** The schemas with the lists of codes, in place of those that `src/wire` names only. */
+/**
+ * The schemas with the lists of codes. They replace the schemas in `src/wire`, which have only the
+ * names.
+ */
 export const FAILURE_SCHEMAS = {
   FailureCode: codeSchema('Why a run or a session failed.', Object.entries(FAILURES)),
 } as const;

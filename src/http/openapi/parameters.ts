@@ -3,10 +3,10 @@ import type { ComponentSchemas } from './component-schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Request headers that HTTP clients and proxies set by themselves, so that no caller passes them. */
+/** Request headers that HTTP clients and proxies set, so that callers do not pass them. */
 const OF_TRANSPORT: ReadonlySet<string> = new Set(['host', 'x-forwarded-proto']);
 const TEXT: Json = { type: 'string' };
-/** Headers that are not spelled like `Content-Range`. */
+/** Headers whose spelling differs from the pattern of `Content-Range`. */
 const SPELLINGS: Readonly<Record<string, string>> = { etag: 'ETag', 'last-event-id': 'Last-Event-ID' };
 
 /** Returns whether a request may carry an idempotency key. */
@@ -15,8 +15,9 @@ export function takesIdempotencyKey({ method, access }: Route): boolean {
 }
 
 /**
- * Returns whether `If-None-Match` has a use: to read only what has changed, and to create only what is not there yet. Other
- * operations evaluate it as well (RFC 9110, section 13.1.2), but `*` always refuses them.
+ * Returns whether `If-None-Match` is useful: for reading, to get only changes, and for creating, to
+ * replace nothing. Other operations evaluate the header as well (RFC 9110, section 13.1.2), but `*`
+ * always refuses them.
  */
 function takesIfNoneMatch({ method, responses }: Route): boolean {
   return method === 'GET' || (method === 'PUT' && 201 in responses);

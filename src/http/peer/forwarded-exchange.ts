@@ -24,19 +24,19 @@ import { WINDOW_BYTES } from './peer-response.ts';
 const CREDIT_BYTES = WINDOW_BYTES / 4;
 
 /**
- * The worker in which a stream is at home knows the caller, and ends the stream when the caller may not follow it any
- * more.
+ * The worker in which a stream is at home knows the caller. It ends the stream when the caller may
+ * no longer follow it.
  */
 const NOBODY = { caller: undefined, action: undefined, home: undefined };
 
 /** The head of a request whose home may not be known yet. */
 export type HeadWithoutSlot = Omit<ForwardedHead, 'slot'>;
 
-/** The exchange of a request that is forwarded, as far as its near end uses it. */
+/** The part of the exchange of a forwarded request that its near end uses. */
 export interface ForwardedEnd {
   /** The notebook, conversation or workspace of the request, if it is known. */
   readonly home: Home | undefined;
-  /** The whole reply is about to be given to uWebSockets.js, or its last byte was. */
+  /** uWebSockets.js is about to get the whole reply, or has got its last byte. */
   forwardedReplySent(): void;
   /** An event stream owns the response from now on. */
   forwardedStreamOpened(): void;
@@ -58,7 +58,7 @@ export interface ForwardedExchangeOptions {
   /** The most bytes that the body may have. */
   readonly limitBytes: number;
   readonly forwarding: Forwarding;
-  /** The event streams that have gone over to mirrors. */
+  /** The event streams that mirrors have taken over. */
   readonly mirrored: OpenStreams;
 }
 
@@ -99,7 +99,7 @@ export class ForwardedExchange implements AnswerEvents {
   /** The length of the answer's body; undefined when the other worker has not announced it. */
   #length: number | undefined;
   #writtenBytes = 0;
-  /** Bytes that the connection of the client did not take. */
+  /** Bytes that the client's connection has not taken yet. */
   #unsent: Uint8Array | undefined;
   #isBlocked = false;
   #owedBytes = 0;
@@ -155,7 +155,10 @@ export class ForwardedExchange implements AnswerEvents {
     this.#write(bytes);
   }
 
-  /** Sends live events from the mirror from now on. The stream ends when the home ends it, and the home is notified when the client leaves. */
+  /**
+   * Sends live events from the mirror from now on. The stream ends when the home ends it. The home
+   * is notified when the client leaves.
+   */
   follow(mirror: MirroredStream, nextIndex: number): void {
     if (this.#isGone) return;
     const stream = new EventStream(this.#res, NOBODY, this.#options.mirrored);
@@ -193,7 +196,8 @@ export class ForwardedExchange implements AnswerEvents {
   here(): void {
     if (this.#isGone) return;
     const { head, forwarding, carryOutHere } = this.#options;
-    // Of a request with a ticket the caller is not known yet, and of a streamed body the beginning was not looked at.
+    // The caller of a request with a ticket is not known yet, and the beginning of a streamed body
+    // was not examined.
     if (head.isStreamed || this.#end.home === undefined) {
       this.#fail();
       return;

@@ -3,12 +3,13 @@ import { isDiscarded } from '../edge/request-body.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
-/** When more bytes than these are held, the client is paused. */
+/** When more bytes than this are held, the client is paused. */
 const MAX_HELD_BYTES = WINDOW_BYTES;
 
 /**
- * The body of a request on its way to the worker that carries the request out. It holds the bytes for which that
- * worker has given no credit yet, and pauses the client when they are too many.
+ * The body of a request on its way to the worker that carries the request out. It holds the bytes
+ * for which that worker has given no credit yet, and pauses the client when there are too many of
+ * them.
  */
 export class ForwardedUpload {
   readonly #res: WireResponse;
@@ -44,9 +45,10 @@ export class ForwardedUpload {
   }
 
   /**
-   * Reads and discards the rest of the body, and then calls `done`. Many clients read nothing before they have sent
-   * everything: they would not see an earlier answer. `isWhole` is false when the body is too long to be read to its
-   * end; the connection has to end with the answer then.
+   * Reads and discards the rest of the body, and then calls `done`. Many clients read nothing
+   * before they have sent everything, so they would not see an earlier answer. `isWhole` is false
+   * when the body is too long to be read to its end; then the connection has to end with the
+   * answer.
    */
   discard(done: (isWhole: boolean) => void): void {
     this.drop();
@@ -55,8 +57,7 @@ export class ForwardedUpload {
   }
 
   /**
-   * Drops the bytes that are held and all that follow, and resumes the client if it was paused. Not to be called after
-   * the client has left.
+   * Drops the held bytes and all later ones, and resumes the client if it was paused. Must not be called after the client has left.
    */
   drop(): void {
     this.abandon();

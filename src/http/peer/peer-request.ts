@@ -7,7 +7,9 @@ type RequestHead = Pick<ForwardedHead, 'method' | 'url' | 'query' | 'params' | '
 /** A request that another worker has received and forwarded, or that the server makes to itself. */
 export class PeerRequest implements WireRequest {
   readonly #head: RequestHead;
-  /** A header that was sent more than once is read as its first line, as uWebSockets.js does. */
+  /**
+   * Of a header that was sent more than once, only the first line is read, as in uWebSockets.js.
+   */
   readonly #headers = new Map<string, string>();
 
   constructor(head: RequestHead) {

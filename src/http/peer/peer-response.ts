@@ -21,7 +21,10 @@ export class PeerResponse implements WireResponse, IncomingEvents {
   #status: string | undefined;
   #hasHead = false;
   #isOver = false;
-  /** Bytes of the answer that were sent, and those of them that the other worker has not taken yet. */
+  /**
+   * How many bytes of the answer were sent, and how many of them the other worker has not taken
+   * yet.
+   */
   #sentBytes = 0;
   #untakenBytes = 0;
   /** Whether a write was refused, so that the writer waits. */
@@ -101,7 +104,7 @@ export class PeerResponse implements WireResponse, IncomingEvents {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#channel.cut();
-    // As uWebSockets.js does: the abort handler runs when the response is closed.
+    // The abort handler runs when the response is closed, as in uWebSockets.js.
     this.#onAborted();
   }
 

@@ -3,6 +3,7 @@ import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
 import { HttpExchange } from '../edge/exchange.ts';
 import type { HttpContext } from '../edge/http-context.ts';
 import type { ReplyStamp } from '../reply/write-reply.ts';
+import type { Route } from '../route.ts';
 import type { WireRequest } from '../wire-exchange.ts';
 import { PeerRequest } from './peer-request.ts';
 import { PeerResponse } from './peer-response.ts';
@@ -14,7 +15,7 @@ import { PeerResponse } from './peer-response.ts';
 export function servePeers(
   routes: Iterable<PreparedRoute>,
   context: HttpContext,
-  stampOf: (req: WireRequest) => ReplyStamp,
+  stampOf: (req: WireRequest, route: Route) => ReplyStamp,
 ): ForwardedHandler {
   const byOperation = new Map([...routes].map((prepared) => [prepared.route.operationId, prepared]));
   return (head: ForwardedHead, body: Buffer, answer: AnswerChannel) => {
@@ -23,7 +24,7 @@ export function servePeers(
     if (prepared === undefined) response.close();
     else {
       const req = new PeerRequest(head);
-      const request = new AdmittedRequest(stampOf(req), head.method === 'head');
+      const request = new AdmittedRequest(stampOf(req, prepared.route), head.method === 'head');
       new HttpExchange(prepared, context, response, request).receive(req);
     }
     return response;

@@ -1,24 +1,32 @@
-/** Compression of large answers for callers that ask for it. Small ones are not compressed: they fit into a packet or two. */
+/**
+ * Compresses large answers for callers that ask for it. Small ones are not compressed, because they
+ * fit into a packet or two.
+ */
 import { constants, gzip } from 'node:zlib';
 import { compressedTag } from './entity-tag.ts';
 import type { BytesReply, EmptyReply } from './reply.ts';
 
-/** Below this size an answer is sent sooner than it is compressed. */
+/** A smaller answer is sent faster without compression. */
 export const MIN_COMPRESSED_BYTES = 8 * 1024;
-/** Above this size a body is sent as it is, in pieces: its compressed copy would be in memory as well. */
+/** A larger body is sent uncompressed, in pieces, because a compressed copy would take additional memory. */
 const MAX_COMPRESSED_BYTES = 32 * 1024 * 1024;
-/** JSON of this API becomes a tenth at any level; the highest ones take several times as long. */
+/**
+ * JSON of this API shrinks to a tenth at any level, and the highest levels take several times as
+ * long.
+ */
 const LEVEL = constants.Z_BEST_SPEED + 3;
 
 const COMPRESSIBLE = /^(?:text\/|application\/(?:[\w.+-]*json|javascript|xml)\b|image\/svg\+xml)/;
 
 /**
- * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has grown. It does not for content
- * that can be requested in ranges, because a range counts the bytes of the uncompressed body.
+ * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has
+ * grown. It may not for content that can be requested in ranges, because a range counts the bytes
+ * of the uncompressed body.
  */
 export function variesByEncoding(reply: BytesReply | EmptyReply): boolean {
   if (reply.headers?.['accept-ranges'] !== undefined) return false;
-  return reply.kind === 'bytes' ? COMPRESSIBLE.test(reply.contentType) : reply.status === 304;
+  if (reply.kind === 'empty') return reply.status === 304;
+  return reply.contentType === 'application/json' || COMPRESSIBLE.test(reply.contentType);
 }
 
 /** Returns whether the answer is worth compressing. */

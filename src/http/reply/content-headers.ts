@@ -67,10 +67,13 @@ const TYPES_OF_ENDINGS: Readonly<Record<string, string>> = {
 
 /** Returns the headers for a file whose name and content are untrusted. */
 export function describeFile(name: string): ReturnType<typeof describeUntrusted> {
+  return describeUntrusted(mediaTypeOf(name) ?? UNKNOWN_TYPE);
+}
+
+/** Returns the media type of a file by the ending of its name; undefined when it is not known. */
+export function mediaTypeOf(name: string): string | undefined {
   const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
-  return describeUntrusted(
-    Object.hasOwn(TYPES_OF_ENDINGS, ending) ? TYPES_OF_ENDINGS[ending]! : UNKNOWN_TYPE,
-  );
+  return Object.hasOwn(TYPES_OF_ENDINGS, ending) ? TYPES_OF_ENDINGS[ending] : undefined;
 }
 
 /**

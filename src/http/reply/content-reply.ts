@@ -47,7 +47,7 @@ export function assetReply(
   const headers = {
     'content-disposition': disposition,
     'content-security-policy': "sandbox; default-src 'none'",
-    // An asset never changes, but whether the caller may read it does.
+    // An asset never changes, but the caller's right to read it does.
     'cache-control': 'private, no-cache',
   };
   return contentReply({ bytes, sha256, contentType, headers }, requested, headOnly);

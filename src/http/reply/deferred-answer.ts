@@ -11,7 +11,9 @@ import type { Principal } from '#src/core/principal.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';
 
-/** A request whose reply is deferred or waits: its caller may lose the right to it in the meantime. */
+/**
+ * A request whose reply is deferred or waits. Its caller may lose the right to it before the reply.
+ */
 export interface PendingAnswer {
   readonly caller: Principal | undefined;
   /** The request's action in the permission table. */
@@ -22,7 +24,7 @@ export interface PendingAnswer {
   revoke(error: AppError): void;
 }
 
-/** Resolves with the value. Until then `answer` is one of those that are pending. */
+/** Resolves with the value, and keeps `answer` in `all` until then. */
 export function whilePending<T>(
   all: Set<PendingAnswer>,
   answer: PendingAnswer,
@@ -34,7 +36,7 @@ export function whilePending<T>(
 
 const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json',
-  'x-accel-buffering': 'no', // nginx would otherwise hold the white space back
+  'x-accel-buffering': 'no', // without this nginx would hold the white space back
 };
 
 export class DeferredAnswer {
@@ -58,7 +60,7 @@ export class DeferredAnswer {
     return this.#hasBegun;
   }
 
-  /** Ends an answer that has begun. */
+  /** Ends an answer whose body has begun. */
   end(body: Uint8Array | string): void {
     this.stop();
     this.#res.cork(() => {

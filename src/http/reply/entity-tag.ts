@@ -8,12 +8,14 @@ import type { READ_CONDITION, WRITE_CONDITIONS } from '#src/wire/operations/part
 import { invalidRequest } from '../edge/violations.ts';
 import type { BytesReply, EmptyReply, JsonReply } from './reply.ts';
 
-/** Returns the tag of a record that has a version. It must be visible ASCII without quotes. */
+/**
+ * Returns the tag of a record that has a version. The version must be visible ASCII without quotes.
+ */
 export function versionTag(version: string): string {
   return `"${version}"`;
 }
 
-/** Returns the tag of a record without a version, made from the bytes with which it is served. */
+/** Returns the tag of a record without a version, computed from the bytes that are served. */
 export function contentTag(bytes: Uint8Array | string): string {
   return `"${createHash('sha256').update(bytes).digest('base64url')}"`;
 }
@@ -35,7 +37,10 @@ export function unlessKnown<R extends JsonReply | BytesReply>(
     : { kind: 'empty', status: 304, headers: { etag: current } };
 }
 
-/** Returns the tag of the same state sent with gzip: other bytes need another tag (RFC 9110, 8.8.3.3). */
+/**
+ * Returns the tag of the same state when it is sent with gzip: other bytes need another tag (RFC
+ * 9110, 8.8.3.3).
+ */
 export function compressedTag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`;
 }
@@ -45,7 +50,10 @@ export function isKnown(ifNoneMatch: string, etag: string): boolean {
   return currentTagIn(ifNoneMatch, etag) !== undefined;
 }
 
-/** Returns the tag by which the header names the state: the caller has the bytes to which that one belongs. */
+/**
+ * Returns the tag in the header that names the state. The caller already has the bytes with that
+ * tag.
+ */
 function currentTagIn(ifNoneMatch: string, etag: string): string | undefined {
   if (ifNoneMatch === '') return undefined;
   const tags = parseTags(ifNoneMatch);

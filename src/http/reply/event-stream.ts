@@ -26,14 +26,20 @@ const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'x-accel-buffering': 'no',
 };
 
-/** No empty line follows, which would end an event: it is empty here, and some clients hand it to their user. */
+/**
+ * No empty line follows. An empty line would end an event, and some clients pass the empty event to
+ * their user.
+ */
 const COMMENT = Buffer.from(':\n');
 
 const MIN_RETRY_MS = 1000;
 
 /** How long a lagging client has to take the event that reports the cut. */
 const LEAVING_MS = 10_000;
-/** How many clients have that time at once: 16 MiB of unsent pieces. Above it, the connection that waits longest is closed. */
+/**
+ * How many clients have that time at once: 16 MiB of unsent pieces. When there are more, the
+ * connection that has waited longest is closed.
+ */
 const MAX_LEAVING = 256;
 
 /** The open streams, so that revoking a token or closing the server can end them. */
@@ -70,7 +76,10 @@ export class EventStream implements EventSink {
   readonly caller: Caller | undefined;
   /** The action that the caller must be allowed to do for as long as the stream lasts. */
   readonly action: string | undefined;
-  /** The notebook or conversation that must not leave this worker while the stream is open; undefined when it may. */
+  /**
+   * The notebook or conversation that must not leave this worker while the stream is open;
+   * undefined when moving it is allowed.
+   */
   readonly home: Home | undefined;
   readonly #res: WireResponse;
   readonly #streams: OpenStreams;
@@ -105,7 +114,10 @@ export class EventStream implements EventSink {
     this.goOn(open);
   }
 
-  /** Takes over the response, and opens the subscription of a stream whose first bytes were sent by another worker. */
+  /**
+   * Takes over the response of a stream whose first bytes another worker has sent, and opens the
+   * subscription.
+   */
   goOn(open: (sink: EventSink) => Subscription): void {
     this.#res.onAborted(() => this.close());
     this.#res.onWritable(() => this.#goOnWriting());
@@ -121,8 +133,9 @@ export class EventStream implements EventSink {
   }
 
   /**
-   * Tries whether the socket takes bytes again. Linux says that it is writable only when a third of its send buffer, which may have
-   * 4 MiB, is free: of a slow reader that is seconds after it has begun to take bytes.
+   * Tests whether the socket takes bytes again. Linux reports a socket as writable only when a
+   * third of its send buffer, which may have 4 MiB, is free. With a slow reader that is seconds
+   * after the buffer has begun to take bytes.
    */
   retry(): void {
     if (!this.#over && !this.#accepted && this.relay === undefined) this.#goOnWriting();
@@ -155,8 +168,8 @@ export class EventStream implements EventSink {
   }
 
   /**
-   * Ends the stream of a client that lags: with the pieces of `last` if the client takes them in time, otherwise without
-   * a word.
+   * Ends the stream of a client that lags. If the client takes the pieces of `last` in time, they
+   * are sent before.
    */
   cutOff(last: Iterable<Uint8Array>): void {
     if (this.#over) return;
@@ -170,7 +183,7 @@ export class EventStream implements EventSink {
     const [first] = leaving;
     if (leaving.size >= MAX_LEAVING) first?.abandon();
     leaving.add(this);
-    // Never closed within this call: uWebSockets.js may be about to go on with the same connection.
+    // Never closed within this call: uWebSockets.js may be about to continue with the same connection.
     this.#deadline = setTimeout(() => this.abandon(), LEAVING_MS);
   }
 
@@ -208,7 +221,8 @@ export class EventStream implements EventSink {
   }
 
   #endResponse(): void {
-    // The connection is not closed with it: uWebSockets.js 20 would write the `connection` header into the body.
+    // The connection is not closed with the response: uWebSockets.js 20 would write the
+    // `connection` header into the body.
     this.#res.cork(() => {
       this.#res.end();
     });
@@ -248,8 +262,8 @@ export function openStream(
     try {
       stream.start(open);
     } catch (error) {
-      // The status has been sent, so the stream can only end. Thrown within a callback of uWebSockets.js, the error would end
-      // the server.
+      // The status has been sent, so the stream can only end. An error that was thrown within a
+      // callback of uWebSockets.js would end the server.
       failed(error);
       stream.end();
     }

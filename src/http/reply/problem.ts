@@ -4,7 +4,7 @@ import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import type { BytesReply } from './reply.ts';
 
-/** The facts about its request that a problem document shows. */
+/** The facts about a request that a problem document shows. */
 export interface ProblemContext {
   readonly requestId: string;
   /** The path, without the query. */
@@ -47,8 +47,9 @@ function requiredHeaders(code: ErrorCode, status: number): Record<string, string
 }
 
 /**
- * Returns an `AppError` unchanged. If the server has no file descriptor left, returns the passing error for that, which is not a
- * bug. Any other error is a bug: it is logged with the request id, and `internal` is returned, which shows nothing of it.
+ * Returns an `AppError` unchanged. If the server has no file descriptor left, returns the temporary
+ * error for that, which is not a bug. Any other error is a bug: it is logged with the request id,
+ * and `internal` is returned, which shows nothing of it.
  */
 export function toAppError(error: unknown, log: ErrorLog, context: ProblemContext): AppError {
   if (error instanceof AppError) return error;

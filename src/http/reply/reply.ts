@@ -39,8 +39,9 @@ export interface EmptyReply {
 }
 
 /**
- * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval, status 200 has been sent: if it
- * rejects after that, the body is the result of `failed`. So refuse the request before returning this reply.
+ * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval,
+ * status 200 has been sent. If `value` rejects after that, the body is the result of `failed`. So
+ * refuse the request before returning this reply.
  */
 export interface DeferredReply<Value = unknown> {
   readonly kind: 'deferred';
@@ -49,8 +50,9 @@ export interface DeferredReply<Value = unknown> {
 }
 
 /**
- * A reply to a request that has done its work and waits to tell more, such as how a run ended. Nothing is sent meanwhile.
- * The promise must settle soon after the signal of the request aborts.
+ * A reply to a request whose work is done, but which waits to report more, such as how a run ended.
+ * Nothing is sent during the wait. The promise must settle soon after the signal of the request
+ * aborts.
  */
 export interface WaitingReply<Value = unknown> {
   readonly kind: 'waiting';
@@ -64,9 +66,12 @@ export interface FileReply {
   readonly kind: 'file';
   readonly status: number;
   readonly contentType: string;
-  /** How many bytes there are to send. */
+  /** The number of bytes to send. */
   readonly sizeBytes: number;
-  /** Resolves with up to `length` bytes from `offset`, with fewer when the file has become shorter. */
+  /**
+   * Resolves with up to `length` bytes from `offset`. There are fewer when the file has become
+   * shorter.
+   */
   readonly read: (offset: number, length: number) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
   readonly headers?: Headers;

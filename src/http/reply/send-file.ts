@@ -8,7 +8,7 @@ const PIECE_BYTES = 256 * 1024;
 /** Called before the head is written, with the length of the body if it is known. Returns false when the client has left. */
 export type BeginBody = (status: number, bytes: number) => boolean;
 
-/** The part of the exchange that sending a file needs. */
+/** The part of the exchange that is needed to send a file. */
 export interface FileSending {
   /** Resolves when the reply may be sent. */
   readonly ready: Promise<void> | undefined;
@@ -22,8 +22,9 @@ interface FileRequest extends ReplyStamp {
 }
 
 /**
- * Sends a file, or its head alone, and closes it. Resolves when it was handed over or the client has left. Rejects when it
- * cannot be read; `begin` was called then if the head has been written.
+ * Sends a file, or only its head, and closes it. Resolves when everything was handed over or the
+ * client has left. Rejects when the file cannot be read; if `begin` was called before, the head has
+ * been written.
  */
 export async function sendFile(
   res: WireResponse,
@@ -51,7 +52,7 @@ async function readPiece({ read, sizeBytes }: FileReply, offset: number): Promis
   return piece;
 }
 
-/** Writes the head alone, with the length that the body would have. */
+/** Writes only the head, with the length that the body would have. */
 function writeFileHead(res: WireResponse, reply: FileReply, stamp: ReplyStamp): void {
   res.cork(() => {
     writeHead(res, reply.status, stamp, reply.headers);
@@ -97,7 +98,7 @@ async function writeFile(
     }
     if (signal.aborted) return;
     res.cork(() => {
-      // uWebSockets.js has sent a part of a piece that was not accepted, and has kept none of it.
+      // uWebSockets.js has sent a part of a piece that was not accepted, and has not kept the rest.
       [isAccepted, isOver] = res.tryEnd(piece.subarray(res.getWriteOffset() - offset), sizeBytes);
     });
   }

@@ -33,7 +33,8 @@ export async function sendWeb(
     if (request.signal.aborted) return;
     res.cork(() => {
       writeHead(res, status, request, headers);
-      // Also when it is empty: without a length, clients would wait until the connection ends.
+      // This is done even if the body is empty: without a length, clients would wait until the
+      // connection ends.
       res.end(bytes, request.endsConnection);
     });
     return;

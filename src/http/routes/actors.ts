@@ -15,13 +15,13 @@ import { homeOfRun } from './runs.ts';
 const CURSOR = /^[\w-]+\/[\w-]+$/;
 
 export interface ActorListing extends ActorQuery {
-  /** Whether to list also actors that ended or failed lately. */
+  /** Whether to list also actors that have recently ended or failed. */
   readonly ended: boolean;
 }
 
 /** The operators' view of the actors of all workers. Reading it restores and wakes no actor. */
 export interface ActorInspection {
-  /** Resolves with a page. `silentWorkers` did not answer in time. */
+  /** Resolves with a page. `silentWorkers` are the workers that did not answer in time. */
   list(
     workspaceId: WorkspaceId,
     query: ActorListing,
@@ -43,12 +43,13 @@ export function actorRoutes(
       ...OPERATIONS.followActors,
       summary: 'Follow the events of the actors of the workspace',
       description:
-        'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a second. The events ' +
-        'that an actor took since the last time are sent as one, and so is a command that it refused several times. ' +
-        'The order is `actors.snapshot` with counts, the events that you missed, `actors.replayed`, and then live events. ' +
-        'With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
-        'all later events; without it, read the list again. Connect again after `actors.resync-required`, which also ' +
-        'comes when a worker of the server has ended: its actors have left memory. Heartbeats are comments. Only the ' +
+        'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a ' +
+        'second. All events that an actor took since the last sending are one event, and so are repeated ' +
+        'refusals of one command. The order is `actors.snapshot` with counts, the events that you missed, ' +
+        '`actors.replayed`, and then live events. With the id of the last event that you received, the ' +
+        'snapshot has `resumed: true` if the server still has all later events; without it, read the list ' +
+        'again. Connect again after `actors.resync-required`. It is also sent when a worker of the server ' +
+        'has ended, because the actors of that worker have left memory. Heartbeats are comments. Only the ' +
         'types of actors’ events are sent, never their data.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
@@ -82,7 +83,7 @@ export function actorRoutes(
       ...OPERATIONS.inspectActor,
       summary: 'Read the state of an actor, and the events that it takes and refuses',
       description:
-        'Reading restores and wakes nothing. Only the types of events are shown, never their data.',
+        'Reading restores no actor and wakes no session. Only the types of events are shown, never their data.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       homeOf({ principal, params: { kind, id } }) {
@@ -98,8 +99,7 @@ export function actorRoutes(
     defineRoute({
       ...OPERATIONS.getChart,
       summary: 'Read the statechart of a kind of actor',
-      description:
-        'A request that names the `version` of the chart gets an answer that caches may keep for ever.',
+      description: 'If the request names the `version` of the chart, caches may keep the response for ever.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       readsStoreOnly: true,

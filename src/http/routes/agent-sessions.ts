@@ -38,7 +38,8 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       access: { action: 'agent.open' },
       sharedTurn: true,
       homeInBody: true,
-      // A new conversation can be made in any worker. The id of the request chooses one, which all workers agree on.
+      // A new conversation can be made in any worker. The id of the request chooses the worker, so
+      // all workers agree on it.
       homeOf: ({ body, requestId }) => ({ id: body.notebookSessionId ?? body.id ?? requestId }),
       errors: [
         'unknown_model',
@@ -86,7 +87,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
     defineRoute({
       ...OPERATIONS.closeAgentSession,
       summary: 'Close an agent session',
-      description: 'The history is kept. A notebook session that the conversation is bound to stays open.',
+      description: 'The history is kept. The notebook session to which the conversation is bound stays open.',
       tags,
       access: { action: 'agent.close' },
       errors: ['session_closed', 'conversation_read_only', 'precondition_failed'],
@@ -116,11 +117,12 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       ...OPERATIONS.handOverAgentSession,
       summary: 'Hand a conversation over to another member',
       description:
-        'The member becomes its owner, with its whole history. The owner until then can still use it, as if it were shared ' +
-        'with them. Its owner and the owners of the workspace can do this, also when the conversation is closed.',
+        'The member becomes its owner, with its whole history. The previous owner can still use it, as a ' +
+        'member with whom it is shared. The owner of a conversation and the owners of the workspace can ' +
+        'do this, even when the conversation is closed.',
       tags,
       access: { action: 'agent.share' },
-      sharedTurn: true, // members are removed in the home of the workspace
+      sharedTurn: true, // members are removed in the home of the workspace, so grants are made there too
       errors: ['conversation_read_only'],
       handle: ({ principal, params, body }) =>
         ok(sessions.handOver(principal, params.sessionId, body.userId)),
@@ -129,10 +131,11 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
       ...OPERATIONS.submitPrompt,
       summary: 'Prompt an agent',
       description:
-        'Returns 202 with the run as soon as it is stored. The text and the tool calls of the agent are sent on the event stream and ' +
-        'stored in the conversation. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. ' +
-        'A prompt that was interrupted by the death of the server is never run again. With `wait` the response is the run, ' +
-        'once it has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
+        'Returns 202 with the run as soon as it is stored. The text and the tool calls of the agent are ' +
+        'sent on the event stream and stored in the conversation. Follow `run-status` on the event ' +
+        'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. A prompt that was interrupted ' +
+        'by a crash of the server is never run again. With `wait` the response is sent when the run has ' +
+        'ended (200), or when the time is over (202). Disconnecting does not cancel the run.',
       tags,
       access: { action: 'agent.prompt' },
       errors: [
@@ -209,7 +212,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       ...OPERATIONS.listAgentSessionGrants,
       summary: 'List the members a conversation is shared with',
       description:
-        'In addition to them, its owner can use it. Owners of the workspace can read, share and hand it over.',
+        'The owner of the conversation can also use it, without being listed. Owners of the workspace can read, share and hand it over.',
       tags,
       access: { action: 'agent.read' },
       readsStoreOnly: true,
@@ -223,7 +226,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
         'workspace can share it.',
       tags,
       access: { action: 'agent.share' },
-      sharedTurn: true, // members are removed in the home of the workspace
+      sharedTurn: true, // members are removed in the home of the workspace, so grants are made there too
       errors: ['conversation_read_only'],
       checkAccess: ({ principal, params }) => access.checkSharing(principal, params.sessionId),
       handle({ principal, params: { sessionId }, body }) {
@@ -235,7 +238,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       ...OPERATIONS.revokeAgentSessionGrant,
       summary: 'Stop sharing a conversation',
       description:
-        'Members who can share the conversation can do this, and so can the member with whom it is shared.',
+        'Members who can share the conversation can do this, and the member with whom it is shared can give up their own access.',
       tags,
       access: { action: 'agent.read' },
       errors: ['conversation_read_only'],
@@ -248,8 +251,8 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
 }
 
 /**
- * Returns the tag of a conversation. Of its entries only the outcomes of prompts change, so the outcomes, the number of entries
- * and the last entry stand for all.
+ * Returns the tag of a conversation. Only the outcomes of prompts ever change in its entries, so the tag covers the outcomes, the
+ * number of entries and the last entry.
  */
 function conversationTag({ entries, ...summary }: AgentSession): string {
   const outcomes = entries.flatMap(({ outcome }) => outcome ?? []);

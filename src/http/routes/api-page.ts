@@ -2,7 +2,10 @@ import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { type PageFiles, pageFileHandling, pageHandling, pageRedirection } from '../page-files.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** Everything comes from this server, and nothing is inline. The pictures of Swagger UI are data URLs in its style sheet. */
+/**
+ * All files come from this server, and nothing is inline. The pictures of Swagger UI are data URLs
+ * in its style sheet.
+ */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -8,8 +8,11 @@ import {
 } from '../page-files.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** Everything comes from this server, nothing is inline, no text becomes code, and no other page may frame it. */
-const PAGE_POLICY = [
+/**
+ * All files come from this server, nothing is inline, no text is executed as code, and no other
+ * page may frame the console.
+ */
+export const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -30,7 +33,7 @@ export function consoleRoutes(files: PageFiles): readonly Route[] {
       ...OPERATIONS.getConsole,
       ...pageHandling(files, PAGE_POLICY),
       summary: 'Open the console in a browser',
-      description: 'A web page on which the holder of an access token sees the work of the server.',
+      description: 'A web page that shows the work of the server to the holder of an access token.',
     }),
     defineRoute({
       ...OPERATIONS.redirectToConsole,
@@ -47,8 +50,8 @@ export function consoleRoutes(files: PageFiles): readonly Route[] {
 }
 
 /**
- * Returns the policy of the page in which the HTML of outputs is shown. It has no origin, and its own script, named by its
- * hash, is the only one that runs; nothing is loaded from anywhere.
+ * Returns the policy of the page in which the HTML of outputs is shown. The page has no origin and
+ * loads nothing. Only its own script runs, which the policy names by its hash.
  */
 function framePolicy({ inlineScript }: PageFile): Readonly<Record<string, string>> {
   if (inlineScript === null) return {};

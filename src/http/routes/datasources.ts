@@ -19,8 +19,8 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       ...OPERATIONS.listDatasources,
       summary: 'List the datasources you can use, by slug',
       description:
-        'Returns all of them, unless `limit` asks for a page. Of more than 10,000 the first 10,000 are returned, and ' +
-        '`nextCursor` says where to go on.',
+        'Returns all of them, unless `limit` requests a page. If there are more than 10,000, the first ' +
+        '10,000 are returned, with a `nextCursor` for the rest.',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
       readsStoreOnly: true,
@@ -60,8 +60,8 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       ...OPERATIONS.replaceDatasource,
       summary: "Replace a datasource's connection",
       description:
-        'The new connection must be complete and may be of another kind. An omitted name stays as it is; null removes it. ' +
-        'Credentials at the database are not changed.',
+        'The new connection must be complete and may be of another kind. An omitted name is kept; null ' +
+        'removes it. Credentials at the database are not changed.',
       tags: ['Datasources'],
       access: { action: 'datasource.write' },
       audited: true,
@@ -131,7 +131,8 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
     defineRoute({
       ...OPERATIONS.listDatasourceGrants,
       summary: 'List the subjects a datasource is shared with',
-      description: 'In addition to them, its creator and the owners of the workspace can use it.',
+      description:
+        'The creator of the datasource and the owners of the workspace can also use it, without being listed.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       readsStoreOnly: true,

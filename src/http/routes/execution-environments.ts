@@ -47,7 +47,7 @@ export function executionEnvironmentRoutes(
     defineRoute({
       ...OPERATIONS.getExecutionEnvironment,
       summary: 'Read an execution environment',
-      description: 'Closed environments can still be read.',
+      description: 'Closed environments can be read as well.',
       tags: ['Execution environments'],
       access: { action: 'environment.read' },
       readsStoreOnly: true,

@@ -27,15 +27,20 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       ...OPERATIONS.getFile,
       summary: 'Read a file',
       description:
-        'Sends the bytes of the file. The media type follows from the ending of its name. A file that becomes shorter while ' +
-        'it is sent ends the connection, so that nobody takes it for whole.',
+        'Sends the bytes of the file. The extension of its name determines the media type. If the file ' +
+        'becomes shorter while it is sent, the connection ends, so that the client notices that the file ' +
+        'is incomplete.',
       tags: ['Files'],
       access: { action: 'file.read' },
       readsStoreOnly: true,
       errors: ['range_not_satisfiable', 'not_a_file', 'file_inaccessible', 'stale_update'],
       async handle({ principal, params, headers, headOnly }) {
         const file = await files.open(principal.workspaceId, params.path);
-        return fileReply({ ...contentOf(file), ...describe(params.path) }, headers, headOnly);
+        return fileReply(
+          { ...fileContent(file, params.path), headers: headersOf(params.path) },
+          headers,
+          headOnly,
+        );
       },
     }),
     defineRoute({
@@ -84,10 +89,12 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
   ];
 }
 
-function contentOf({ handle, size, etag }: OpenFile) {
+/** Returns the content of a file for a reply. The ending of its name determines its media type. */
+export function fileContent({ handle, size, etag }: OpenFile, path: string) {
   return {
     sizeBytes: size,
     etag,
+    contentType: describeFile(nameOf(path)).contentType,
     async read(offset: number, length: number) {
       const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, offset);
       return buffer.subarray(0, bytesRead);
@@ -96,15 +103,16 @@ function contentOf({ handle, size, etag }: OpenFile) {
   };
 }
 
-function describe(path: string) {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  const { contentType, disposition } = describeFile(name);
+function headersOf(path: string) {
+  const name = nameOf(path);
+  const { disposition } = describeFile(name);
   return {
-    contentType,
-    headers: {
-      'content-disposition': disposition === 'inline' ? disposition : attachment(name),
-      'content-security-policy': "sandbox; default-src 'none'",
-      'cache-control': 'private, no-cache',
-    },
+    'content-disposition': disposition === 'inline' ? disposition : attachment(name),
+    'content-security-policy': "sandbox; default-src 'none'",
+    'cache-control': 'private, no-cache',
   };
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }

@@ -9,7 +9,7 @@ export function healthRoutes(readiness: () => Readiness): readonly Route[] {
     defineRoute({
       ...OPERATIONS.getHealth,
       summary: 'Check whether the process is alive',
-      description: 'The server answers from its start to its end, also while it is not ready.',
+      description: 'The server answers from its start to its end, even while it is not ready.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,

@@ -42,8 +42,9 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       ...OPERATIONS.rotateKeys,
       summary: 'Add a key and encrypt everything with it',
       description:
-        'Returns when all connections are encrypted with the new key. The earlier keys stay, because backups that were made ' +
-        'before need them, until they are deleted. After a crash, call it again to finish.',
+        'Returns when all connections are encrypted with the new key. The earlier keys are kept until you ' +
+        'delete them, because earlier backups need them. After a crash, call this operation again to ' +
+        'finish.',
       ...COMMON,
       checkAccess: ({ principal }) => requireUnbound(principal),
       async handle({ principal }) {
@@ -56,7 +57,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
     defineRoute({
       ...OPERATIONS.deleteKey,
       summary: 'Delete a key that encrypts nothing any more',
-      description: 'Backups whose `manifest.json` names the key can then not be opened with this keyring.',
+      description: 'Afterwards this keyring cannot open backups whose `manifest.json` names the key.',
       ...COMMON,
       errors: ['key_in_use'],
       async handle({ principal, params }) {

@@ -1,32 +1,66 @@
 /** The page at the server's address in a browser: a description of the server, first steps, and every operation. */
 import { createHash } from 'node:crypto';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { cookieIn, cookieNameOf, SESSION_COOKIE } from '../edge/session-cookie.ts';
 import { TAGS } from '../openapi/tags.ts';
+import { type PageFiles, pageHandling } from '../page-files.ts';
 import { raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import { PAGE_POLICY } from './console.ts';
 
 export interface LandingPageOptions {
   readonly version: string;
   /** The operations that the page lists. */
   readonly routes: readonly Route[];
+  /** The files of the page for people who have signed in. */
+  readonly files: PageFiles;
+  /** Returns whether a secret belongs to a session. */
+  readonly isSession: (secret: string) => boolean;
+  readonly publicUrl: string | undefined;
 }
 
-/** `GET /`. The page needs no token: it says nothing that the OpenAPI document does not say. */
-export function landingPageRoute({ version, routes }: LandingPageOptions): Route {
+/**
+ * `GET /about` describes the server. So does `GET /` for programs; in browsers it shows people who
+ * have signed in their notebooks, and leads others to the page for signing in. The description
+ * needs no token: it says nothing that the OpenAPI document does not say.
+ */
+export function landingPageRoutes({
+  version,
+  routes,
+  files,
+  isSession,
+  publicUrl,
+}: LandingPageOptions): readonly Route[] {
+  const home = pageHandling(files, PAGE_POLICY, 'home.html');
   const page = Buffer.from(pageOf(version, routes));
   const headers = {
     'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
     'cache-control': 'no-cache',
   };
-  return defineRoute({
-    ...OPERATIONS.getLandingPage,
-    summary: 'Read a description of this server, as a web page',
-    tags: ['Server'],
-    access: 'public',
-    isPage: true,
-    isUndocumented: true,
-    handle: () => raw('text/html; charset=utf-8', page, headers),
-  });
+  const describe = () => raw('text/html; charset=utf-8', page, headers);
+  return [
+    defineRoute({
+      ...OPERATIONS.getHomePage,
+      ...home,
+      summary: 'Open the list of notebooks in a browser',
+      handle(request) {
+        const { host, cookie, accept, 'x-forwarded-proto': forwardedProto } = request.headers;
+        const name = cookieNameOf(SESSION_COOKIE, { host, forwardedProto }, publicUrl);
+        if (isSession(cookieIn(cookie, name) ?? '')) return home.handle(request);
+        if (!accept.includes('text/html')) return describe();
+        return { kind: 'empty', status: 303, headers: { location: 'sign-in' } };
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.getLandingPage,
+      summary: 'Read a description of this server, as a web page',
+      tags: ['Server'],
+      access: 'public',
+      isPage: true,
+      isUndocumented: true,
+      handle: describe,
+    }),
+  ];
 }
 
 const STYLE = `
@@ -57,7 +91,7 @@ function pageOf(version: string, routes: readonly Route[]): string {
 <h1>Troupe <small>${escaped(version)}</small></h1>
 <p>A server for notebooks, agents and data: reactive Python notebooks on the marimo kernel, durable runs, live events, and
 database connections whose credentials never leave it. It is used through its interface or the command <code>troupe</code>.</p>
-<p><a href="console">Open the console</a> to see its work, live: sessions, runs, actors and the commands that they refuse.</p>
+<p><a href="sign-in">Sign in</a> to see and open your notebooks. <a href="console">Open the console</a> to see its work, live: sessions, runs, actors and the commands that they refuse.</p>
 <h2>Begin</h2>
 <p>The first start printed an access token and a workspace id, and keeps both in <code>bootstrap.json</code> in its data
 directory. On the machine of the server nothing else has to be set:</p>

@@ -10,14 +10,15 @@ export function mcpRoutes(endpoint: McpEndpoint, inner: InnerRequests): readonly
       ...OPERATIONS.callMcp,
       summary: 'Talk to the server by the Model Context Protocol',
       description:
-        'One message of JSON-RPC. Each tool call needs the rights that its requests to the API need.',
+        'The body is one JSON-RPC message. A tool call needs the same rights as the API requests that it makes.',
       tags: ['Server'],
       access: { action: 'mcp.call' },
       isUndocumented: true,
       sameOrigin: true,
+      tokensOnly: true, // requests to the API contain only the caller's headers
       audited: true,
       ignoresKeys: true,
-      whileFull: true, // the requests of its tools are refused by themselves
+      whileFull: true, // requests of the tools are refused individually
       home: 'any',
       bodyLimitBytes: 4 * 1024 * 1024,
       async handle({ principal, headers, body, signal, trace, remoteAddress }) {

@@ -10,8 +10,8 @@ export function meRoutes(accounts: OwnAccounts): readonly Route[] {
       ...OPERATIONS.getMe,
       summary: 'Read your own identity',
       description:
-        'The user and the access token of the request, and the workspaces that they give access to. This is the only ' +
-        'operation that needs a token and no workspace: `Service-Workspace-Id` is ignored.',
+        'The user and the access token of the request, and the workspaces that they give access to. This ' +
+        'is the only operation that needs a token but no workspace: `Service-Workspace-Id` is ignored.',
       tags: ['Identity'],
       access: 'token',
       errors: ['invalid_cursor'],

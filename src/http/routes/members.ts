@@ -5,6 +5,12 @@ import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-t
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
+/**
+ * A worker changes members and counts owners when it gets an answer of the identity provider,
+ * whichever worker that is. So the home of the workspace alone does not decide these requests.
+ */
+const CHANGE = { access: { action: 'member.write' }, sharedTurn: true } as const;
+
 /** Members of the workspace. */
 export function memberRoutes(members: Members): readonly Route[] {
   return [
@@ -13,7 +19,7 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: 'Add a member to the workspace',
       description: 'Creates the user when there is none with this id.',
       tags: ['Identity'],
-      access: { action: 'member.write' },
+      ...CHANGE,
       errors: ['already_exists'],
       handle({ principal, body: { userId, ...fields } }) {
         const member = members.add(principal.workspaceId, userId, fields);
@@ -45,7 +51,7 @@ export function memberRoutes(members: Members): readonly Route[] {
       ...OPERATIONS.changeMember,
       summary: "Change a member's role or name",
       tags: ['Identity'],
-      access: { action: 'member.write' },
+      ...CHANGE,
       errors: ['last_owner', 'precondition_failed'],
       handle({ principal, params, headers, body }) {
         const changed = members.change(principal.workspaceId, params.userId, body, (updatedAt) =>
@@ -59,7 +65,7 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: 'Remove a member',
       description: "Takes effect at once. The member's tokens that are bound to this workspace are revoked.",
       tags: ['Identity'],
-      access: { action: 'member.write' },
+      ...CHANGE,
       errors: ['last_owner', 'precondition_failed'],
       handle({ principal, params, headers }) {
         members.remove(principal.workspaceId, params.userId, (updatedAt) =>

@@ -93,7 +93,10 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       access: { action: 'session.read' },
       errors: ['at_capacity', 'quota_exceeded'],
       handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
-        sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.record(workspaceId, sessionId))),
+        sessions.whenReadable(workspaceId, sessionId, () => {
+          const record = sessions.recordJson(workspaceId, sessionId);
+          return record instanceof Uint8Array ? encodedJson(record) : ok(record);
+        }),
     }),
     defineRoute({
       ...OPERATIONS.closeNotebookSession,
@@ -104,15 +107,15 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       access: { action: 'session.close' },
       errors: ['session_closed'],
       handle: async ({ principal, params }) =>
-        ok(await sessions.close(principal.workspaceId, params.sessionId)),
+        ok(await sessions.close(principal.workspaceId, params.sessionId, principal.userId)),
     }),
     defineRoute({
       ...OPERATIONS.hibernateNotebookSession,
       whileFull: true,
       summary: 'Put a notebook session to sleep',
       description:
-        'Stops the kernel; its variables are lost, and cells, outputs and history stay. The next use of the session, or ' +
-        '`wake`, starts another kernel. A session that sleeps already is left as it is.',
+        'Stops the kernel: its variables are lost, but cells, outputs and history are kept. The next use ' +
+        'of the session, or `wake`, starts a new kernel. A sleeping session is not changed.',
       tags: ['Notebook sessions'],
       access: { action: 'inspect.control' },
       errors: ['session_busy', 'session_not_ready', 'session_failed', 'session_closed'],
@@ -124,11 +127,12 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       whileFull: true,
       summary: 'Interrupt the run or the code call of a notebook session',
       description:
-        'Ends the run or the code call that keeps the session busy. A run is cancelled, as `POST /api/v3/runs/{runId}/cancel` ' +
-        'does it; a code call is interrupted, and its caller gets a result with `success: false`. Returns 202 when the ' +
-        'interruption has begun: the session is `ready` again once it is over. When nothing runs, the response is 200, ' +
-        'nothing changes, and a session that sleeps stays asleep. The prompt of an agent that works in the notebook goes on: ' +
-        'cancel its run to end it.',
+        'Ends the run or the code call that keeps the session busy. A run is cancelled as by ' +
+        '`POST /api/v3/runs/{runId}/cancel`; a code call is interrupted, and its caller gets a result ' +
+        'with `success: false`. Returns 202 when the interruption has begun: the session is `ready` again ' +
+        'once it is over. When nothing runs, the response is 200, nothing changes, and a sleeping session ' +
+        'stays asleep. The prompt of an agent that works in the notebook continues: cancel its run to end ' +
+        'it.',
       tags: ['Notebook sessions'],
       access: { action: 'session.interrupt' },
       errors: ['session_closed'],
@@ -144,8 +148,8 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       whileFull: true,
       summary: 'Wake a notebook session',
       description:
-        'Starts a kernel for a session that sleeps, or whose kernel ended with the server. No cell is run. A session that ' +
-        'is awake is left as it is.',
+        'Starts a kernel for a session that sleeps, or whose kernel ended with the server. No cell is ' +
+        'run. A session that is awake is not changed.',
       tags: ['Notebook sessions'],
       access: { action: 'inspect.control' },
       errors: ['session_failed', 'session_closed', 'at_capacity', 'quota_exceeded'],
@@ -168,10 +172,11 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       ...OPERATIONS.getNotebookSessionAsset,
       summary: 'Read a large output of a notebook session',
       description:
-        'Events of the session name an output or figure over 64 KiB by its `assetId`. It can be read for as long as the notebook ' +
-        'shows it: the response is 404 when its cell has another output, when code was called again, and when the session is ' +
-        'closed. Runs store the outputs of their cells as assets of their own, with other ids. Reading wakes no session that ' +
-        'sleeps. The media type was chosen by notebook code, so only plain images and plain text are marked to be shown in the ' +
+        'Events of the session name an output or figure over 64 KiB by its `assetId`. It can be read as ' +
+        'long as the notebook shows it: the response is 404 when its cell has another output, after the ' +
+        'next code call, and when the session is closed. Runs store the outputs of their cells as ' +
+        'separate assets, with other ids. Reading does not wake a sleeping session. The media type was ' +
+        'chosen by notebook code, so only plain images and plain text are marked to be shown in the ' +
         'browser.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
@@ -208,18 +213,21 @@ export function executionRoutes(
       ...OPERATIONS.submitExecution,
       summary: 'Execute cells',
       description:
-        'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
-        'request are saved with the notebook. Returns 202 with the run as soon as it is stored. Follow `run-status` on the event ' +
-        'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. With `wait` the response is the run, once it ' +
-        'has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run. A session that sleeps is woken, ' +
-        'and the request waits up to 30 seconds for its kernel; disconnecting then submits nothing. One that is `starting`, or ' +
-        'whose kernel takes longer, refuses with 409 `session_not_ready` and `Retry-After`.',
+        'Executes all cells, or the named cells and the stale cells that they depend on. Code and ' +
+        'configuration in the request are saved with the notebook. Returns 202 with the run as soon as it ' +
+        'is stored. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn ' +
+        'how it ended. With `wait` the response is sent when the run has ended (200), or when the time is ' +
+        'over (202). Disconnecting does not cancel the run. A sleeping session is woken, and the request ' +
+        'waits up to 30 seconds for its kernel; if the client disconnects during that wait, nothing is ' +
+        'submitted. If the session is `starting`, or its kernel takes longer, the response is 409 ' +
+        '`session_not_ready` with `Retry-After`.',
       tags: ['Executions'],
       access: { action: 'run.submit' },
       bodyLimitBytes: 16 * 1024 * 1024,
       errors: [
         'unknown_cell',
         'duplicate_cell',
+        'stale_update',
         'session_busy',
         'session_not_ready',
         'session_not_editable',
@@ -297,7 +305,7 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
         'and the call waits up to 30 seconds for its kernel.',
       tags: ['Live editing'],
       access: { action: 'code.execute' },
-      whileFull: true, // it is how files of a workspace are deleted
+      whileFull: true, // because code can delete files of the workspace when the disk is full
       homeOf: ({ headers }) => ({ id: headers['service-session-id'] }),
       errors: [
         'missing_session',
@@ -315,7 +323,8 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
       async handle({ principal, headers, body, signal, trace }) {
         const sessionId = namedSession({ headers });
         const { code, keep = false, timeoutS } = body;
-        const call = { code, keep, timeoutS, toolCallId: body.tool_call_id ?? undefined, trace };
+        const toolCallId = body.tool_call_id ?? undefined;
+        const call = { code, by: principal.userId, keep, timeoutS, toolCallId, trace };
         const { result } = await calls.begin(principal.workspaceId, sessionId, call, signal);
         return defer(result, unfinished);
       },

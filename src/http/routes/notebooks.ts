@@ -1,7 +1,9 @@
 import { AppError } from '#src/core/errors.ts';
+import { type NotebookUrl, withMembers, withUrlInSlices } from '#src/core/notebook-url.ts';
+import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/core/version-limits.ts';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
-import type { NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
+import type { ImportedNotebook, NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
 import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { SECRET_NAME } from '#src/wire/notebook.ts';
@@ -11,13 +13,25 @@ import { publicOriginOf } from '../edge/origin.ts';
 import { attachment } from '../reply/content-headers.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { encodedJson, noContent, ok, raw } from '../reply/reply.ts';
+import { prepareHeaders } from '../reply/write-reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { frontEndPath } from './front-end.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** Saved notebooks. */
-export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDeletion): readonly Route[] {
+export function notebookRoutes(
+  notebooks: SavedNotebooks,
+  deletion: NotebookDeletion,
+  urlOf: NotebookUrl,
+): readonly Route[] {
+  const read = notebooks.createReader(({ json, updatedAt }, id) => {
+    const etag = versionTag(updatedAt);
+    const headers = prepareHeaders({ etag });
+    const reply = (shown: Uint8Array) => encodedJson(shown, 200, headers);
+    const shown = withUrlInSlices(json, urlOf(id));
+    return { reply: shown instanceof Promise ? shown.then(reply) : reply(shown), etag };
+  });
   return [
     defineRoute({
       ...OPERATIONS.createNotebook,
@@ -29,7 +43,7 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
         const { document, json } = await notebooks.create(principal.workspaceId, body, principal.userId);
-        const reply = encodedJson(json, 201, {
+        const reply = encodedJson(await withUrlInSlices(json, urlOf(document.id)), 201, {
           location: pathOf('getNotebook', { notebookId: document.id }),
         });
         return tagged(reply, versionTag(document.updatedAt));
@@ -43,7 +57,7 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       readsStoreOnly: true,
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) =>
-        encodedJson(await notebooks.list(principal.workspaceId, { ...query, signal })),
+        encodedJson(await notebooks.list(principal.workspaceId, { ...query, signal }, urlOf)),
     }),
     defineRoute({
       ...OPERATIONS.getNotebook,
@@ -52,18 +66,21 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       access: { action: 'notebook.read' },
       readsStoreOnly: true,
       handle({ principal, params, headers }) {
-        const { json, updatedAt } = notebooks.served(principal.workspaceId, params.notebookId);
-        return unlessKnown(encodedJson(json), versionTag(updatedAt), headers);
+        const { reply, etag } = read(principal.workspaceId, params.notebookId);
+        if (headers['if-none-match'] === '') return reply;
+        return reply instanceof Promise
+          ? reply.then((whole) => unlessKnown(whole, etag, headers))
+          : unlessKnown(reply, etag, headers);
       },
     }),
     defineRoute({
       ...OPERATIONS.updateNotebook,
       summary: 'Change a notebook',
       description:
-        'Replaces the members that are given: at least one of `title`, `serialization`, `datasourceSlugs`, `variables` ' +
-        'and `metadata`. ' +
-        '`expectedUpdatedAt` is the `updatedAt` of your last read. Refused while a session is open on the notebook: send ' +
-        'changed code with an execution instead.',
+        'Replaces the members that are given: at least one of `title`, `serialization`, ' +
+        '`datasourceSlugs`, `variables` and `metadata`. `expectedUpdatedAt` is the `updatedAt` of your ' +
+        'last read. The request is refused while a session is open on the notebook: send changed code ' +
+        'with an execution instead.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,
@@ -73,8 +90,13 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
         const { workspaceId } = principal;
         const { notebookId } = params;
         const checkState = (updatedAt: string) => requireState(headers, () => versionTag(updatedAt));
-        const changed = await notebooks.patch(workspaceId, notebookId, expectedUpdatedAt, fields, checkState);
-        return tagged(encodedJson(changed.json), versionTag(changed.updatedAt));
+        const by = principal.userId;
+        const change = { expectedUpdatedAt, checkState, by };
+        const changed = await notebooks.patch(workspaceId, notebookId, fields, change);
+        return tagged(
+          encodedJson(await withUrlInSlices(changed.json, urlOf(notebookId))),
+          versionTag(changed.updatedAt),
+        );
       },
     }),
     defineRoute({
@@ -103,7 +125,20 @@ function nothingToChange(): AppError {
   });
 }
 
-const CONTENT_TYPES: Readonly<Record<WritableFormat, string>> = {
+/** Returns the JSON of an imported notebook, with the warnings as its last member. */
+function jsonOfImport({ id, json, warnings }: ImportedNotebook, urlOf: NotebookUrl): Promise<Uint8Array> {
+  return withMembers(json, { url: urlOf(id), ...(warnings.length === 0 ? {} : { warnings }) });
+}
+
+function noSettings(): AppError {
+  const message = 'is for new notebooks only, and not to be given with replaces';
+  return new AppError('invalid_request', `settingsFrom ${message}.`, {
+    errors: [{ path: '/settingsFrom', message }],
+  });
+}
+
+/** The media types of notebook files. */
+export const CONTENT_TYPES: Readonly<Record<WritableFormat, string>> = {
   py: 'text/x-python; charset=utf-8',
   ipynb: 'application/x-ipynb+json',
   md: 'text/markdown; charset=utf-8',
@@ -115,10 +150,16 @@ export interface NotebookFileOptions {
   readonly frontEnd: FrontEndFiles;
   /** The address at which browsers reach this server, when it is configured. */
   readonly publicUrl: string | undefined;
+  readonly urlOf: NotebookUrl;
 }
 
 /** Notebooks as files: import and export. */
-export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileOptions): readonly Route[] {
+export function notebookFileRoutes({
+  files,
+  frontEnd,
+  publicUrl,
+  urlOf,
+}: NotebookFileOptions): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.importNotebook,
@@ -133,10 +174,14 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       homeOf: ({ body }) => ({ id: body.replaces?.notebookId }),
       errors: ['unreadable_notebook', 'duplicate_cell', 'stale_update', 'session_open'],
       async handle({ principal: { workspaceId, userId }, body }) {
+        if (body.replaces !== undefined && body.settingsFrom !== undefined) throw noSettings();
         if (body.replaces !== undefined)
-          return encodedJson(await files.replace(workspaceId, body.replaces, body));
-        const { document, json } = await files.import(workspaceId, body, userId);
-        return encodedJson(json, 201, { location: pathOf('getNotebook', { notebookId: document.id }) });
+          return encodedJson(
+            await jsonOfImport(await files.replace(workspaceId, body.replaces, body, userId), urlOf),
+          );
+        const imported = await files.import(workspaceId, body, userId);
+        const location = pathOf('getNotebook', { notebookId: imported.id });
+        return encodedJson(await jsonOfImport(imported, urlOf), 201, { location });
       },
     }),
     defineRoute({
@@ -163,6 +208,58 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
   ];
 }
 
+/** Earlier versions of notebooks. */
+export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: NotebookUrl): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.listNotebookVersions,
+      summary: 'List the versions of a notebook, newest first',
+      description:
+        `The first one is the present state of the notebook. A notebook keeps its last ${MAX_VERSIONS} earlier versions, in up to ` +
+        `${MAX_VERSIONS_BYTES / 1024 / 1024} MiB. Changes that one user makes within ${VERSION_MS / 60_000} minutes are one version; a ` +
+        'file or an earlier version that replaces the notebook always begins one.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.read' },
+      readsStoreOnly: true,
+      handle: ({ principal, params }) =>
+        ok({ items: notebooks.versions(principal.workspaceId, params.notebookId) }),
+    }),
+    defineRoute({
+      ...OPERATIONS.getNotebookVersion,
+      summary: 'Read a version of a notebook',
+      description: 'A version is named by its `updatedAt`.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.read' },
+      readsStoreOnly: true,
+      handle({ principal, params: { notebookId, version } }) {
+        const json = notebooks.version(principal.workspaceId, notebookId, version);
+        const shown = withUrlInSlices(json, urlOf(notebookId));
+        return shown instanceof Promise ? shown.then((bytes) => encodedJson(bytes)) : encodedJson(shown);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.restoreNotebookVersion,
+      summary: 'Restore a version of a notebook',
+      description:
+        'The notebook gets the title, cells, datasources, variables and metadata of the version; its ' +
+        'secrets are not changed. Its present state becomes a version, so that a restoration can be ' +
+        'undone. Refused while a session is open on the notebook.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.write' },
+      errors: ['stale_update', 'session_open'],
+      async handle({ principal: { workspaceId, userId }, params, body: { expectedUpdatedAt } }) {
+        const { notebookId, version } = params;
+        const change = { expectedUpdatedAt, by: userId };
+        const restored = await notebooks.restore(workspaceId, notebookId, version, change);
+        return tagged(
+          encodedJson(await withUrlInSlices(restored.json, urlOf(notebookId))),
+          versionTag(restored.updatedAt),
+        );
+      },
+    }),
+  ];
+}
+
 /** Secret environment variables of notebooks. */
 export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[] {
   return [
@@ -180,7 +277,7 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
       ...OPERATIONS.setNotebookSecret,
       summary: 'Set a secret variable of a notebook',
       description:
-        "The next kernel of the notebook has it as an environment variable; it wins over one of the notebook's `variables`. The " +
+        "The next kernel of the notebook has it as an environment variable, in place of a variable with the same name among the notebook's `variables`. The " +
         'value is stored encrypted and is never returned. Code of the notebook can read it, and so can everybody who may change or run ' +
         'the notebook.',
       tags: ['Notebooks'],
@@ -195,7 +292,7 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
     defineRoute({
       ...OPERATIONS.deleteNotebookSecret,
       summary: 'Delete a secret variable of a notebook',
-      description: 'A kernel that is running keeps it until it ends.',
+      description: 'A running kernel keeps the value until it ends.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       sameOrigin: true,

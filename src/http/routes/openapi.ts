@@ -3,7 +3,10 @@ import { createOpenApi, type OpenApiOptions } from '../openapi/document.ts';
 import { encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** Returns the routes and one more, which serves their OpenAPI document. The document is made on first request. */
+/**
+ * Returns the routes together with one that serves their OpenAPI document. The document is made on
+ * first request.
+ */
 export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): readonly Route[] {
   let bytes: Buffer | undefined;
   const all: readonly Route[] = [
@@ -11,7 +14,7 @@ export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): 
     defineRoute({
       ...OPERATIONS.getOpenApi,
       summary: 'Read the OpenAPI 3.1 document of this API',
-      description: 'The document of this version of the server, from which generators make clients.',
+      description: 'The document describes this version of the server. Generators can make clients from it.',
       tags: ['Server'],
       access: 'public',
       handle() {

@@ -24,10 +24,11 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
       ...OPERATIONS.addPackages,
       summary: 'Add packages that all notebooks of the workspace have',
       description:
-        'The packages are installed first, together with those that the workspace has, and are added only when that succeeds. One that ' +
-        'the workspace has under the same name is replaced. Kernels that run do not see them. When the installation takes longer than ' +
-        '`wait`, the answer is 202; the installation goes on, and `GET /packages` shows when it has ended. One that the server does not ' +
-        'survive has to be asked for again.',
+        'The packages are first installed, together with those that the workspace already has, and are ' +
+        'added only if that succeeds. A package with the same name is replaced. Running kernels do not ' +
+        'see the new packages. If the installation takes longer than `wait`, the response is 202; the ' +
+        'installation continues, and `GET /packages` shows when it has ended. If the server ends during ' +
+        'the installation, send the request again.',
       tags,
       access: { action: 'package.write' },
       errors: ['packages_disabled', 'packages_not_installed', 'installation_in_progress', 'quota_exceeded'],

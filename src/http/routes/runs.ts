@@ -61,8 +61,8 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       ...OPERATIONS.getRun,
       summary: 'Read a run',
       description:
-        'Runs can still be read after their sessions have closed. With `wait` the response comes when the run has ended, or ' +
-        'when the time is over. A run that is `stale` is not waited for.',
+        'Runs can still be read after their sessions have closed. With `wait` the response is sent when ' +
+        'the run has ended, or when the time is over, and at once for a `stale` run.',
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
@@ -109,8 +109,8 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       whileFull: true,
       summary: 'Cancel many runs',
       description:
-        'Cancels each run as `POST /api/v3/runs/{runId}/cancel` does. The answer has an item for each, in the order of the ' +
-        'request, with the error of those that could not be cancelled.',
+        'Cancels each run as `POST /api/v3/runs/{runId}/cancel` does. The response has one item for each ' +
+        'run, in the order of the request, with an error if the run could not be cancelled.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
       handle({ principal, body }) {
@@ -142,7 +142,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       ...OPERATIONS.deleteRunAsset,
       summary: 'Delete an asset of a run',
       description:
-        'The run must have ended. It stays, and still names the asset, which can no longer be read.',
+        'The run must have ended. The run is kept and still names the asset, which can no longer be read.',
       tags: ['Runs'],
       access: { action: 'run.delete' },
       homeOf,

@@ -13,9 +13,12 @@ const SCOPE = 'server:observe';
 const OF_SERVER = { tags: ['Operations'], access: 'token', errors: ['missing_scope'] } as const;
 const NEEDS_SCOPE = `It needs a token with the scope \`${SCOPE}\` that is not bound to a workspace, and no \`Service-Workspace-Id\`.`;
 
-/** The operators' view of the whole server and of its kernels. Reading it starts and wakes nothing. */
+/**
+ * The operators' view of the whole server and of its kernels. Reading it starts nothing and wakes
+ * no session.
+ */
 export interface ServerObservation {
-  /** As OpenMetrics text. */
+  /** Resolves with the metrics as OpenMetrics text. */
   readonly metrics: () => Promise<string>;
   readonly state: () => Promise<ServerState>;
   /** Attaches a subscriber to the stream of the server's load. */
@@ -37,7 +40,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       summary: 'Read the metrics of the server',
       description:
         `Text in the OpenMetrics format, for Prometheus and others. ${NEEDS_SCOPE} ` +
-        'No label holds an id, a user, a workspace or a path.',
+        'No label contains an id, a user, a workspace or a path.',
       ...OF_SERVER,
       whileDraining: true,
       async handle({ holder }) {
@@ -48,7 +51,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
     defineRoute({
       ...OPERATIONS.getServer,
       summary: 'Read the state of the server: its process, kernels, runs, streams, store and limits',
-      description: `Of all workspaces. ${NEEDS_SCOPE}`,
+      description: `Covers all workspaces. ${NEEDS_SCOPE}`,
       ...OF_SERVER,
       whileDraining: true,
       async handle({ holder }) {
@@ -72,7 +75,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
     defineRoute({
       ...OPERATIONS.getServerLog,
       summary: 'Read the last lines of the log of the server',
-      description: `Of all workspaces, since the start, as the server wrote them. ${NEEDS_SCOPE}`,
+      description: `Covers all workspaces since the start; the lines are as the server wrote them. ${NEEDS_SCOPE}`,
       ...OF_SERVER,
       whileDraining: true,
       async handle({ holder }) {

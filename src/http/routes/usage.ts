@@ -11,9 +11,9 @@ export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<Workspa
       ...OPERATIONS.getUsage,
       summary: 'Read how much disk space the workspace uses',
       description:
-        'The files of the workspace with their quota, and its records by their kind. Both are counted in the background, ' +
-        'so the figures may be some time old, as `countedAt` says, and the first ones for a very large workspace may be ' +
-        'incomplete.',
+        'Returns the size of the files with their quota, and of the records by kind. Both are counted in ' +
+        'the background, so the figures may be older (`countedAt`), and the first ones for a very large ' +
+        'workspace may be incomplete.',
       tags: ['Operations'],
       access: { action: 'file.read' },
       handle: async ({ principal }) => ok(await usage(principal.workspaceId)),

@@ -17,7 +17,8 @@ export function workspaceRoutes(
     defineRoute({
       ...OPERATIONS.createWorkspace,
       summary: 'Create a workspace',
-      description: 'You become its owner. This needs a token that is not bound to a workspace.',
+      description:
+        'You become the owner of the workspace. This needs a token that is not bound to a workspace.',
       tags: ['Identity'],
       access: { action: 'workspace.create' },
       sharedTurn: true,
@@ -73,7 +74,7 @@ export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail)
       ...OPERATIONS.getWorkspaceLimits,
       summary: 'Read the limits of a workspace',
       description:
-        'For its members, and for operators of the server, whose token has the scope `server:manage`.',
+        'Members of the workspace can read them, and so can operators, whose token has the scope `server:manage`.',
       tags: ['Identity'],
       access: 'token',
       readsStoreOnly: true,
@@ -84,11 +85,12 @@ export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail)
       ...OPERATIONS.setWorkspaceLimits,
       summary: 'Set the limits of a workspace',
       description:
-        'A limit that is absent or null has the value of the settings from now on. It needs a token with the scope ' +
-        '`server:manage` that is not bound to a workspace; its user need not be a member. The limits are in force when the ' +
-        'request is answered. A lower limit ends nothing that runs; it refuses new work until there is less. A request beyond a limit ' +
-        'gets 429 `quota_exceeded` with the member `limit`: its `name`, `of` (`workspace` or `user`) and `max`. The change is in the ' +
-        'audit of the workspace.',
+        'Absent and null limits follow the settings from now on. This needs a token with the scope ' +
+        '`server:manage` that is not bound to a workspace; its user need not be a member. The limits ' +
+        'apply as soon as the response is sent. A lower limit ends no running work; new work is refused ' +
+        'until there is less. A request beyond a limit gets 429 `quota_exceeded` with the member `limit`: ' +
+        'its `name`, `of` (`workspace` or `user`) and `max`. The change is recorded in the audit of the ' +
+        'workspace.',
       tags: ['Identity'],
       access: 'token',
       audited: true,

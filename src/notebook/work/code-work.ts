@@ -14,7 +14,10 @@ import { streamedResult } from '../streamed-outputs.ts';
 import { SCRATCH } from '../view.ts';
 import type { WorkPlan } from './work-plan.ts';
 
-/** How much of each channel is kept at its beginning and at its end. The event stream has all of it. */
+/**
+ * How much of each channel is kept at its beginning and at its end. The event stream has the whole
+ * text.
+ */
 const MAX_PRINTED_END_CHARS = 512 * 1024;
 
 /** How many errors a result has, and how much of each. */
@@ -31,7 +34,7 @@ export interface CodeWorkOptions {
   /** The trace of the request, or of the agent's tool call. */
   readonly trace: TraceContext | undefined;
   readonly code: string;
-  /** Whether the names that the code makes stay for later calls that say so, too. */
+  /** Whether the names that the code defines are kept for later calls with `keep`. */
   readonly keep: boolean;
   readonly live: LiveNotebook;
   readonly store: Store;
@@ -75,7 +78,7 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
     const isScratch = op.cellId === SCRATCH;
     if (op.output.channel === 'marimo-error') {
       if (known.get(op.cellId) === JSON.stringify(op.output.data)) return;
-      // The errors of a cell that the block creates come before the cell does.
+      // The errors of a cell that the block creates arrive before the cell itself.
       if (!isScratch && !isCellId(op.cellId)) return;
       for (const error of describeErrors(op.output, isScratch ? null : op.cellId)) {
         if (errors.length < MAX_ERRORS) errors.push(error);
@@ -139,7 +142,7 @@ function documentOf(live: LiveNotebook) {
   return {
     revision: live.revision,
     appOptions: live.document.serialization.app.options,
-    cells: cells.map(({ id: cellId, code, options, version }) => {
+    cells: cells.map(({ id: cellId, code, options, codeVersion: version }) => {
       const { name, ...config } = configOf(options);
       return { cellId, code, name, config, version };
     }),
@@ -154,7 +157,7 @@ function documentOf(live: LiveNotebook) {
 
 function describeErrors(output: CellOutput, cellId: string | null): CodeError[] {
   const list: readonly CellError[] = Array.isArray(output.data) ? output.data : [];
-  // A cell after `mo.stop` is meant not to run, which is not an error.
+  // A cell after `mo.stop` is not meant to run, so this is not an error.
   return list
     .filter((error) => error.type !== 'ancestor-stopped')
     .map((error) => ({

@@ -4,11 +4,14 @@ import type { CellError } from '#src/confined/kernel/messages.ts';
 import { AppError, type Violation } from '#src/core/errors.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import type { ExecutionRequest as SentExecution } from '#src/wire/run.ts';
+import { requireCurrent } from '../current-state.ts';
 import { type CellConfig, configOf } from '../document.ts';
+import type { LiveNotebook } from '../live-notebook.ts';
 import type { NotebookView } from '../view.ts';
 
 export interface RequestedCell {
   readonly cellId: string;
+  readonly version?: number;
   readonly code?: string;
   readonly config?: CellConfig;
 }
@@ -19,27 +22,30 @@ export type ExecutionRequest =
   | AllCells
   | (Omit<AllCells, 'type'> & { readonly type: 'cells'; readonly cells: readonly RequestedCell[] });
 
-/** A request as it is carried out. */
+/** A parsed request. */
 interface ReadExecution {
-  /** The request without the members that are null: null stands for a member that is left out. */
+  /**
+   * The request without the members that are null, because null means that a member is left out.
+   */
   readonly request: ExecutionRequest;
-  /** Whether it changes the notebook, which only a session in edit mode may do. */
+  /** Whether the request changes the notebook, which only a session in edit mode may do. */
   readonly edits: boolean;
 }
 
-/** Returns the request as it is carried out. */
+/** Returns the parsed request. */
 export function executionOf(sent: SentExecution): ReadExecution {
   if (sent.type === 'all') return { request: sent, edits: false };
   let edits = false;
   const cells: RequestedCell[] = [];
-  for (const { cellId, code, config } of sent.cells) {
+  for (const { cellId, version, code, config } of sent.cells) {
+    const read = version == null ? { cellId } : { cellId, version };
     if (code == null && config == null) {
-      cells.push({ cellId });
+      cells.push(read);
       continue;
     }
     edits = true;
     cells.push({
-      cellId,
+      ...read,
       ...(code == null ? {} : { code }),
       ...(config == null ? {} : { config: cellConfigOf(config) }),
     });
@@ -83,6 +89,12 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   const ids: string[] = [];
   for (const { id } of view.cells) if (seen.has(id)) ids.push(id);
   return ids;
+}
+
+/** Throws `stale_update` when the notebook has changed since the caller of the request read it. */
+export function refuseStale(request: ExecutionRequest, live: Pick<LiveNotebook, 'view' | 'document'>): void {
+  const { expectedUpdatedAt } = request;
+  requireCurrent(live, { expectedUpdatedAt, cells: request.type === 'cells' ? request.cells : [] });
 }
 
 /** Errors of one cell that does not compile. They are not structural errors: the run fails at that cell. */

@@ -11,7 +11,8 @@ import type {
 import { shortenText } from '#src/core/compact-text.ts';
 import type { Failure } from '#src/core/errors.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
-import { OutputShelf } from '#src/runs/run-output.ts';
+import type { PrintedText } from '#src/runs/printed-text.ts';
+import { OutputShelf, omittedTextWarning } from '#src/runs/run-output.ts';
 import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/wire/run.ts';
 import { labelOf, labelsOf } from '../cell-label.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
@@ -30,7 +31,8 @@ interface Timing {
   durationMs: number | null;
 }
 
-const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResult['status']>> = {
+/** Returns the result of a cell for the kernel's status. */
+export const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResult['status']>> = {
   success: 'success',
   exception: 'error',
   'marimo-error': 'error',
@@ -62,7 +64,10 @@ export class RunRecorder {
   readonly #lost: BridgeWarning[] = [];
   #hasVerdicts = false;
   cancelRequested = false;
-  /** Cells with structural errors were requested as well: they, and cells that need them, end with the reason. */
+  /**
+   * Whether cells with structural errors were requested as well. They, and cells that need them,
+   * end with the reason.
+   */
   skipsBroken = false;
   /** True until the kernel is asked to run cells: a run that ends before that has run none. */
   isPreparing = false;
@@ -123,7 +128,8 @@ export class RunRecorder {
     const failed = touched.filter((cell) => cell.structural.length > 0 || isFailure(cell.ended));
     const first = failed[0];
     if (first === undefined) {
-      // Notebook code may raise KeyboardInterrupt where no cell fails for it, such as in a `__repr__`.
+      // Notebook code may raise KeyboardInterrupt at a place where no cell fails because of it,
+      // such as in a `__repr__`.
       const isCut = wasInterrupted && touched.some((cell) => cell.ended === 'cancelled');
       return isCut
         ? { status: 'failed', failure: { code: 'cell_failed', message: CUT } }
@@ -134,6 +140,17 @@ export class RunRecorder {
       status: 'failed',
       failure: { code: 'cell_failed', message: describe(first, labelsOf(view), this.#hint), cells },
     };
+  }
+
+  /** Returns the text that a cell has printed so far in this run; undefined when it has not run. */
+  printedBy(cellId: string, view: NotebookView): PrintedText | undefined {
+    const [cell, timing] = [view.get(cellId), this.#timings.get(cellId)];
+    if (cell === undefined || timing === undefined) return undefined;
+    const console = cell.console
+      .entries()
+      .flatMap(({ channel, mimetype, data }) => (channel === 'media' ? [] : { channel, mimetype, data }));
+    const status = timing.durationMs === null ? 'interrupted' : shownEnd(cell);
+    return { cellId, status, durationMs: timing.durationMs, console, omitted: cell.console.omitted };
   }
 
   /** Returns the parts to save, in the order in which the cells ran, and the assets that they name. */
@@ -162,8 +179,7 @@ export class RunRecorder {
         warnings.push({ type: 'warning', code: 'figures_left_out', message, cellId: id });
       }
       if (timing !== undefined && cell.console.omitted > 0) {
-        const message = `The cell ${labelOf(cell)} printed ${cell.console.omitted} more characters between the beginning and the end kept here.`;
-        warnings.push({ type: 'warning', code: 'console_truncated', message, cellId: id });
+        warnings.push(omittedTextWarning(id, labelOf(cell), cell.console.omitted));
       }
     }
     for (const { cellId, what, reason } of this.#lost) {
@@ -181,8 +197,9 @@ export class RunRecorder {
   }
 
   /**
-   * Cells that ran first, in their order, then those that were meant to. With every command the kernel plans all cells
-   * that have a structural error: those have nothing to do with this run unless they were asked for.
+   * Cells that ran come first, in their order, and then the requested ones. With every command the
+   * kernel also plans all cells that have a structural error. Those do not belong to this run
+   * unless they were requested.
    */
   #touched(view: NotebookView): string[] {
     const planned = [...this.#planned].filter((id) => view.get(id)?.structural.length === 0);
@@ -200,7 +217,7 @@ export class RunRecorder {
 }
 
 /** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
-function shownEnd({ output }: ViewCell): CellResult['status'] {
+function shownEnd({ output }: ViewCell): 'success' | 'error' | 'interrupted' {
   if (output?.channel !== 'marimo-error') return 'success';
   return Array.isArray(output.data) && output.data.some(isInterruption) ? 'interrupted' : 'error';
 }

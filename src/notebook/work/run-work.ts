@@ -9,6 +9,7 @@ import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
+import { PrintedWatch } from './printed-watch.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
 
@@ -20,7 +21,10 @@ export interface RunWorkOptions {
   /** Cells whose settings came with the request; the kernel gets them before anything runs. */
   readonly configured: readonly string[];
   readonly cacheMode: CacheMode;
-  /** Cells with structural errors were requested as well: they, and cells that need them, end with the reason. */
+  /**
+   * Whether cells with structural errors were requested as well. They, and cells that need them,
+   * end with the reason.
+   */
   readonly skipsBroken: boolean;
   /**
    * Whether the kernel gets nothing before the run is on disk. A retry after a crash then finds the run, or the code has never run.
@@ -63,6 +67,12 @@ export function runWork(options: RunWorkOptions): WorkPlan {
       traceparent: trace && traceparentOf(trace),
     });
   };
+  const savePrinted = (cellIds: readonly string[]) => {
+    if (store.isFull) return;
+    const texts = cellIds.flatMap((id) => recorder.printedBy(id, live.view) ?? []);
+    if (texts.length > 0) runs.printed.put(live.workspaceId, runId, texts);
+  };
+  const printed = cacheMode === 'no-store' ? undefined : new PrintedWatch(savePrinted);
   /** Returns the output of the run. An error is logged and not thrown, because the run has to end in any case. */
   const outputOf = () => {
     try {
@@ -77,12 +87,16 @@ export function runWork(options: RunWorkOptions): WorkPlan {
     trace,
     ...(waitsForCommit ? { heldUntil: () => store.durable() } : {}),
     steps: configured.length > 0 ? [configure, execute] : [execute],
-    follow: (message) => recorder.follow(message, live.view),
+    follow: (message) => {
+      recorder.follow(message, live.view);
+      printed?.follow(message, live.view);
+    },
     conclude: (done) => recorder.verdict(done, live.view),
     cancelRequested: () => {
       recorder.cancelRequested = true;
     },
     ended({ status, failure }) {
+      printed?.[Symbol.dispose]();
       const { output, shelf } = outputOf();
       runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets });
       if (output.stored && output !== LOST_OUTPUT) keepOutputs(store, live, recorder.ran, shelf.contents);

@@ -8,11 +8,13 @@ import type { WorkPlan } from './work-plan.ts';
 
 /** Work whose caller waits for its result, unlike a run, which has a record. */
 export interface CallOptions {
-  readonly kind: 'code' | 'check';
+  readonly kind: 'code' | 'check' | 'element';
+  /** The user who asks for it. */
+  readonly by: string;
   readonly edits: boolean;
   /** When it aborts, the work is interrupted; the call settles once the work has ended. */
   readonly signal?: AbortSignal;
-  /** The work is interrupted when it takes more than so many milliseconds. No deadline when absent. */
+  /** After this many milliseconds the work is interrupted. Absent: no deadline. */
   readonly timeoutMs?: number;
 }
 
@@ -25,7 +27,9 @@ export function deadlineOf({
   return timeoutS === undefined ? {} : { timeoutMs: timeoutS * 1000 };
 }
 
-/** Returns the plan of a call. It calls one of `resolve` and `reject` when the work is ended. */
+/**
+ * Returns the plan of a call. When the work is ended, the plan calls either `resolve` or `reject`.
+ */
 export type CallPlan<Result> = (
   id: string,
   resolve: (result: Result) => void,
@@ -58,12 +62,12 @@ export class SessionWork {
   /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with the plan's error. */
   async call<Result>(
     session: ActorId,
-    { kind, edits, signal, timeoutMs }: CallOptions,
+    { kind, by, edits, signal, timeoutMs }: CallOptions,
     planOf: CallPlan<Result>,
   ): Promise<Result> {
     const id = newId<string>('request');
     const interrupt = () => this.cancel(session, id);
-    const work = { kind, id, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const work = { kind, id, by, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
     try {
       return await new Promise<Result>((resolve, reject) => {
         const live = this.#liveNotebooks.of(session);

@@ -1,7 +1,7 @@
 import type { CellError } from '#src/confined/kernel/messages.ts';
 import type { WorkPlan } from './work-plan.ts';
 
-/** Structural errors by cell: of the cells that were asked about and of all cells that these depend on. */
+/** Structural errors by cell, for the requested cells and all cells that these depend on. */
 export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;
 
 /** The reason for a missing result: the kernel was lost before it had finished, or the work was interrupted. */
@@ -14,7 +14,10 @@ export interface StructureWorkOptions {
   readonly resolve: (found: StructuralErrors | UnfinishedCheck) => void;
 }
 
-/** Returns work that asks the kernel which structural errors other code would bring. The notebook does not change. */
+/**
+ * Returns work that asks the kernel which structural errors other code would cause. The notebook
+ * does not change.
+ */
 export function structureWork({ codes, cellIds, resolve }: StructureWorkOptions): WorkPlan {
   let errors: StructuralErrors | undefined;
   let isInterrupted = false;

@@ -23,7 +23,7 @@ export interface WorkPlan {
   follow(message: KernelMessage): void;
   /** Returns how the work ended. Called when the last command is done and the view has taken its verdicts. */
   conclude(done: BridgeDone): WorkEnd;
-  /** The kernel is being interrupted for this work. */
+  /** Called when the kernel is about to be interrupted for this work. */
   cancelRequested(): void;
   /** Delivers the result: to the record of a run, or to the waiting caller. */
   ended(end: WorkEnd): void;

@@ -6,7 +6,7 @@ import type { WorkPlan } from './work-plan.ts';
 
 /**
  * - `offered`: the chart of the session has the work, but its kernel has got no command.
- * - `held`: the chart has taken the work, and the kernel gets no command until a commit is flushed.
+ * - `held`: the chart has taken the work, and the kernel gets no command of it until a commit is flushed, or edits are carried out.
  * - `running`: the kernel has command `seq`, which is step `step` of the plan.
  * - `concluded`: the last command is done. Further messages of the kernel belong to the work until it is ended.
  * - `left`: the kernel is gone. Further messages belong to no work.
@@ -39,9 +39,10 @@ const NEVER_ASKED: BridgeDone = {
 };
 
 /**
- * The one piece of work that an open notebook has in flight: its only home from the moment the session's chart is asked
- * to take it until it is ended. The chart decides whether it is taken and when it ends; the driver of the kernel begins
- * it and brings it on; the kernel's messages are followed here.
+ * The one piece of work that an open notebook has in flight. It is only here, from the moment the
+ * session's chart is asked to take it until it is ended. The chart decides whether the work is
+ * taken and when it ends. The driver of the kernel begins it and continues it; the kernel's
+ * messages are followed here.
  */
 export class WorkSlot {
   #inFlight: WorkInFlight | undefined;
@@ -61,7 +62,10 @@ export class WorkSlot {
     return this.#followed?.trace;
   }
 
-  /** Holds the work ready and calls `ask`, which asks the chart. When that throws the refusal, all is as before. */
+  /**
+   * Holds the work ready and calls `ask`, which asks the chart. If that throws the refusal, the
+   * state is as before.
+   */
   offer(work: Work, plan: WorkPlan, ask: () => void): void {
     const before = this.#inFlight;
     this.#inFlight = { work, plan, phase: { name: 'offered' } };
@@ -74,21 +78,27 @@ export class WorkSlot {
   }
 
   /**
-   * Gives the kernel the first command of the work that was offered. Returns a promise when the command has to wait: `goOn` is to be
-   * called once it resolves.
+   * Gives the kernel the first command of the offered work. Returns a promise when the command has
+   * to wait; call `goOn` once it resolves. `edited` resolves when the kernel has made the edits
+   * that it was given.
    */
-  begin({ id }: Work, kernel: Kernel): Promise<void> | undefined {
+  begin(
+    { id }: Work,
+    kernel: Kernel,
+    edited: Promise<void> | undefined = undefined,
+  ): Promise<void> | undefined {
     const inFlight = this.#inFlight;
     if (inFlight?.work.id !== id) throw new Error(`The work ${id} was not offered.`);
-    const held = inFlight.plan.heldUntil?.();
+    const committed = inFlight.plan.heldUntil?.();
+    const held = edited === undefined ? committed : (committed?.then(() => edited) ?? edited);
     if (held === undefined) this.#first(inFlight, kernel);
     else inFlight.phase = { name: 'held', isCancelled: false };
     return held;
   }
 
   /**
-   * Gives the kernel the first command of work that was held. Returns how the work ended when it was cancelled meanwhile. Does nothing
-   * when the work is not held any more.
+   * Gives the kernel the first command of held work. If the work was cancelled in the meantime,
+   * returns how it ended. Does nothing when the work is no longer held.
    */
   goOn({ id }: Work, kernel: Kernel): ConcludedWork | undefined {
     const inFlight = this.#inFlight;
@@ -115,8 +125,8 @@ export class WorkSlot {
   }
 
   /**
-   * Takes the end of a command: gives the kernel the next one, or returns how the work ended. Returns undefined also when
-   * the command was none of the work's.
+   * Takes the end of a command: gives the kernel the next one, or returns how the work ended. Also
+   * returns undefined when the command did not belong to the work.
    */
   advance(done: BridgeDone, kernel: Kernel): ConcludedWork | undefined {
     const inFlight = this.#inFlight;
@@ -132,12 +142,17 @@ export class WorkSlot {
     return this.#conclude(inFlight, done);
   }
 
-  /** The kernel is gone: later messages belong to no work. The work still has to be ended. */
+  /**
+   * Notes that the kernel is gone, so later messages belong to no work. The work still has to be
+   * ended.
+   */
   leave(): void {
     if (this.#inFlight !== undefined) this.#inFlight.phase = { name: 'left' };
   }
 
-  /** Ends the work. Does nothing for work that is not here: a server that is gone had taken it. */
+  /**
+   * Ends the work. Does nothing for work that is not here, because an earlier server had taken it.
+   */
   end({ id }: Work, end: WorkEnd): void {
     const inFlight = this.#inFlight;
     if (inFlight?.work.id !== id) return;

@@ -98,10 +98,12 @@ export const IDENTITY_OPERATIONS = declareOperations({
     responses: { 204: { description: 'The workspace was deleted.' } },
   },
   getWorkspaceLimits: {
-    responses: { 200: { description: 'The limits that are in force.', schema: WorkspaceLimitsSchema } },
+    responses: { 200: { description: 'The limits of the workspace.', schema: WorkspaceLimitsSchema } },
   },
   setWorkspaceLimits: {
     body: NewWorkspaceLimitsSchema,
-    responses: { 200: { description: 'The limits that are in force.', schema: WorkspaceLimitsSchema } },
+    responses: {
+      200: { description: 'The limits of the workspace after the change.', schema: WorkspaceLimitsSchema },
+    },
   },
 });

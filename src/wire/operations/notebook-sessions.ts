@@ -1,10 +1,21 @@
+import { ChangeCellsSchema, ChangedCellsSchema } from '../cell-changes.ts';
 import { NotebookStreamEventSchema } from '../events.ts';
+import {
+  CallFunctionSchema,
+  CompleteCodeSchema,
+  CompletionsSchema,
+  FunctionResultSchema,
+  SetUiValuesSchema,
+  UiValuesResultSchema,
+} from '../interaction.ts';
 import { NotebookSessionListQuery, NotebookSessionSummarySchema, SessionRunsQuery } from '../lists.ts';
 import { ExecutionRequestSchema, NotebookRunSchema, SubmittedNotebookRunSchema, WaitQuery } from '../run.ts';
 import {
+  BrowserPageSchema,
   CodeRequestSchema,
   CodeResultSchema,
   NotebookSessionSchema,
+  OpenBrowserPageSchema,
   OpenNotebookSessionSchema,
   SessionInterruptionSchema,
 } from '../session.ts';
@@ -87,6 +98,37 @@ export const NOTEBOOK_SESSION_OPERATIONS = declareOperations({
         description: 'The interruption has begun.',
         schema: SessionInterruptionSchema,
         headers: { location: 'The path of the session.' },
+      },
+    },
+  },
+  changeCells: {
+    body: ChangeCellsSchema,
+    responses: { 200: { description: 'The changes are made and stored.', schema: ChangedCellsSchema } },
+  },
+  setUiValues: {
+    body: SetUiValuesSchema,
+    responses: {
+      200: {
+        description: 'The values are set, and the cells that depend on them have run.',
+        schema: UiValuesResultSchema,
+      },
+    },
+  },
+  callFunction: {
+    body: CallFunctionSchema,
+    responses: { 200: { description: 'The result of the function.', schema: FunctionResultSchema } },
+  },
+  completeCode: {
+    body: CompleteCodeSchema,
+    responses: { 200: { description: 'The completions.', schema: CompletionsSchema } },
+  },
+  createNotebookPage: {
+    body: OpenBrowserPageSchema,
+    responses: {
+      201: {
+        description: 'The address of the page.',
+        schema: BrowserPageSchema,
+        headers: { location: 'The address of the page.' },
       },
     },
   },

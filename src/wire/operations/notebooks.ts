@@ -1,14 +1,17 @@
 import { NotebookListQuery } from '../lists.ts';
 import {
+  ImportedNotebookSchema,
   NewNotebookSecretSchema,
   NotebookChangeSchema,
   NotebookExportQuery,
   NotebookFieldsSchema,
   NotebookImportSchema,
+  NotebookRestorationSchema,
   NotebookSchema,
   NotebookSecretListSchema,
   NotebookSecretSchema,
   NotebookSummarySchema,
+  NotebookVersionListSchema,
 } from '../notebook.ts';
 import { pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
@@ -67,6 +70,20 @@ export const NOTEBOOK_OPERATIONS = declareOperations({
       },
     },
   },
+  listNotebookVersions: {
+    responses: {
+      200: { description: 'The present version and all earlier ones.', schema: NotebookVersionListSchema },
+    },
+  },
+  getNotebookVersion: {
+    responses: { 200: { description: 'The notebook in that version.', schema: NotebookSchema } },
+  },
+  restoreNotebookVersion: {
+    body: NotebookRestorationSchema,
+    responses: {
+      200: { description: 'The notebook in that version.', schema: NotebookSchema, headers: ETAG_HEADER },
+    },
+  },
   listNotebookSecrets: {
     responses: { 200: { description: 'All secret variables.', schema: NotebookSecretListSchema } },
   },
@@ -80,10 +97,10 @@ export const NOTEBOOK_OPERATIONS = declareOperations({
   importNotebook: {
     body: NotebookImportSchema,
     responses: {
-      200: { description: 'The notebook was changed.', schema: NotebookSchema },
+      200: { description: 'The notebook was changed.', schema: ImportedNotebookSchema },
       201: {
         description: 'The notebook was created.',
-        schema: NotebookSchema,
+        schema: ImportedNotebookSchema,
         headers: { location: 'The path of the notebook.' },
       },
     },

@@ -32,7 +32,7 @@ export const ETAG_HEADER = {
 
 /** The response of an operation that takes `READ_CONDITION`. */
 export const NOT_MODIFIED = {
-  description: 'The caller already has this state.',
+  description: 'The client already has this state.',
   headers: ETAG_HEADER,
 } as const;
 
@@ -52,7 +52,7 @@ export const ASSET_RESPONSES = {
       'content-range': 'The range of the bytes, and the length of the whole asset.',
     },
   },
-  304: { description: 'The caller already has the asset.', headers: ASSET_HEADERS },
+  304: { description: 'The client already has the asset.', headers: ASSET_HEADERS },
 } as const;
 
 /** Returns the responses of an operation that submits a run and may wait for its end. */
@@ -79,8 +79,8 @@ export const StreamQuery = Type.Object(
     observe: Type.Boolean({
       default: false,
       description:
-        'Whether you only observe: a session that sleeps stays asleep, and a session without other users still goes to sleep. ' +
-        'You see it wake.',
+        'Whether you only observe: a sleeping session stays asleep, and a session without other users ' +
+        'still goes to sleep. When it wakes, you get events again.',
     }),
     ticket: Type.String({
       maxLength: 200,

@@ -11,6 +11,7 @@ import {
 import { AuditEntrySchema } from '../audit.ts';
 import { HealthSchema, KeyListSchema, ReadinessSchema } from '../health.ts';
 import { AuditListQuery } from '../lists.ts';
+import { NodeChangeSchema, NodeInvitationSchema, NodeListSchema, NodeSchema } from '../nodes.ts';
 import {
   KernelListQuery,
   KernelListSchema,
@@ -78,6 +79,21 @@ export const SERVER_OPERATIONS = declareOperations({
     body: EmptyBodySchema,
     optionalBody: true,
     responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
+  },
+  listNodes: {
+    responses: { 200: { description: 'The nodes.', schema: NodeListSchema } },
+  },
+  inviteNode: {
+    body: EmptyBodySchema,
+    optionalBody: true,
+    responses: { 200: { description: 'The invitation.', schema: NodeInvitationSchema } },
+  },
+  changeNode: {
+    body: NodeChangeSchema,
+    responses: { 200: { description: 'The node.', schema: NodeSchema } },
+  },
+  removeNode: {
+    responses: { 204: { description: 'The node was removed.' } },
   },
   getOpenApi: {
     responses: {

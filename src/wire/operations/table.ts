@@ -13,6 +13,7 @@ import { PACKAGE_OPERATIONS } from './packages.ts';
 import { PAGE_OPERATIONS } from './pages.ts';
 import { RUN_OPERATIONS } from './runs.ts';
 import { SERVER_OPERATIONS } from './server.ts';
+import { SIGN_IN_OPERATIONS } from './sign-in.ts';
 
 /**
  * Every operation: method and path from `PATHS`, and the schemas of its request and responses. The routes spread its entries, the
@@ -31,5 +32,6 @@ export const OPERATIONS = {
   ...IDENTITY_OPERATIONS,
   ...SERVER_OPERATIONS,
   ...MCP_OPERATIONS,
+  ...SIGN_IN_OPERATIONS,
   ...PAGE_OPERATIONS,
 } satisfies Readonly<Record<OperationId, OperationSpec>>;

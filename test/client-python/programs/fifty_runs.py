@@ -1,6 +1,5 @@
-"""
-Runs a notebook 50 times, each run with its events, beside a follower of the whole session. Prints the events of each run, of the follower,
-and the results.
+"""Runs a notebook 50 times, each run with its events, while another client follows the whole
+session. Prints the events of each run, of the follower, and the results.
 """
 
 import asyncio

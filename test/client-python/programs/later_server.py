@@ -1,4 +1,6 @@
-"""Reads a run and follows a session of a server that is newer than the client. Prints what it got."""
+"""Reads a run and follows a session of a server that is newer than the client. Prints what it
+received.
+"""
 
 import json
 

@@ -31,6 +31,10 @@ def main_job() -> dict[str, object]:
         with troupe.open(notebook) as session, troupe.converse(session) as agent:
             answer = agent.ask("Are you there?").answer
         troupe.datasources.delete("made-by-wheel")
+        current = troupe.notebooks.get(notebook.id)
+        [version] = troupe.notebooks.versions(notebook)
+        same = troupe.notebooks.version(notebook, version.updated_at)
+        restored = troupe.notebooks.restore(current, version.updated_at)
         notebooks = [summary.title for summary in troupe.notebooks.each()]
         try:
             troupe.notebooks.get("nb_0")
@@ -47,6 +51,7 @@ def main_job() -> dict[str, object]:
         "tested": tested,
         "answer": answer,
         "notebooks": notebooks,
+        "versions": [version.title, same == current, restored.serialization == current.serialization],
         "missing": missing,
     }
 

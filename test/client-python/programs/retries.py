@@ -1,4 +1,4 @@
-"""Sends requests to a server that fails on purpose. Prints what came of each."""
+"""Sends requests to a server that fails on purpose. Prints the outcome of each request."""
 
 import json
 import time
@@ -19,6 +19,11 @@ with Troupe() as troupe:
         session.code("1 + 1")
     except CodeInterrupted as error:
         outcomes["code"] = str(error).endswith("The code was interrupted, and is not run again.")
+    try:
+        session.call_function("Hbol-0", "search")
+    except CodeInterrupted as error:
+        outcomes["function"] = str(error).endswith("The code was interrupted, and is not run again.")
+    outcomes["values"] = session.set_ui_values({"Hbol-0": 1}).status
     try:
         troupe.notebooks.get("nb_down")
     except ApiError as error:

@@ -201,7 +201,7 @@ test('a read-only query is not run unless the service calls it a SELECT', async 
   assert.deepEqual(jobs, [true]);
 });
 
-test("the service's message about a statement is passed on", async (t) => {
+test("the service's error message for a statement is passed on", async (t) => {
   const session = await probeFixture(t).open((await bigquery(t)).connection);
   await assert.rejects(ask(session, 'SELEC', { readOnly: false }), {
     category: 'query',

@@ -32,7 +32,7 @@ const CONNECTIONS: Readonly<Record<string, (url: string, port: number) => object
 };
 
 for (const [kind, connectionTo] of Object.entries(CONNECTIONS)) {
-  test(`a statement that ${kind} takes after it was cancelled is cancelled there as well`, async (t) => {
+  test(`a statement that ${kind} accepts only after its cancellation is cancelled there as well`, async (t) => {
     const stop = new AbortController();
     const { port, requests } = await httpStandIn(t, ({ method, path }, own) => {
       if (path === '/token') return { body: { access_token: 't', expires_in: 3600 } };

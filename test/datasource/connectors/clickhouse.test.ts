@@ -140,7 +140,7 @@ test('values of every common type are returned unchanged', async (t) => {
   });
 });
 
-test("the server's message about a statement is passed on, without the password", async (t) => {
+test("the server's error message for a statement is passed on, without the password", async (t) => {
   const session = await probeFixture(t).open((await clickhouse(t)).connection);
   await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), (error: object) => {
     assert.deepEqual(Reflect.get(error, 'category'), 'query');
@@ -163,7 +163,7 @@ for (const readOnly of [true, false]) {
   });
 }
 
-test('the answer of a writing statement is read and dropped', async (t) => {
+test('the response to a writing statement is read and discarded', async (t) => {
   const { connection, requests } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);
   assert.deepEqual(await ask(session, 'CHECK TABLE x', { readOnly: false }), { columns: [], rows: [] });

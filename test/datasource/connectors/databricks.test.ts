@@ -114,7 +114,7 @@ test('values of every common type are returned unchanged, chunk by chunk, and ch
   assert.equal(JSON.parse(requests[0]?.body ?? '').warehouse_id, 'abc123');
 });
 
-test('a result at an address that may not be reached is not fetched', async (t) => {
+test('a result at a forbidden address is not fetched', async (t) => {
   const { connection } = await databricks(t, {}, '169.254.169.254');
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, 'SELECT * FROM x'), { category: 'not_allowed' });
@@ -134,7 +134,7 @@ test('parameters are named after their position, such as p1', async (t) => {
   ]);
 });
 
-test("the server's message about a statement is passed on, without the token", async (t) => {
+test("the server's error message for a statement is passed on, without the token", async (t) => {
   const session = await probeFixture(t).open((await databricks(t)).connection);
   const detail = '[PARSE_SYNTAX_ERROR] [secret]';
   await assert.rejects(ask(session, 'SELEC', { readOnly: false }), { category: 'query', detail });

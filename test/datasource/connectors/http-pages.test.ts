@@ -38,7 +38,7 @@ test('an integer of millions of digits is refused', async (t) => {
   await assert.rejects(ask(session, 'SELECT 1'), { category: 'failed' });
 });
 
-test('an endless message about a statement is cut off', async (t) => {
+test('an endless error message for a statement is cut off', async (t) => {
   const error = { errorName: 'SYNTAX_ERROR', message: `Wrong near ${'x'.repeat(5_000_000)}` };
   const session = await answering(t, JSON.stringify({ error }));
   await assert.rejects(ask(session, 'SELECT 1'), { category: 'query', detail: /^Wrong near x{1,10000}…$/ });

@@ -63,7 +63,7 @@ test('parameters are sent separately from the statement', { skip }, async (t) =>
   ]);
 });
 
-test('many rows come in batches, and never more than were asked for', { skip }, async (t) => {
+test('many rows come in batches, and never more than requested', { skip }, async (t) => {
   const session = await probeFixture(t).open(mariadbConnection());
   const all = await ask(session, 'SELECT seq FROM seq_1_to_50000');
   assert.deepEqual([all.rows.length, all.rows.at(-1)], [50_000, [50_000]]);
@@ -108,7 +108,7 @@ for (const sql of [
   });
 }
 
-test('read-only mode holds again after a statement has lifted it', { skip }, async (t) => {
+test('read-only mode is restored after a statement has lifted it', { skip }, async (t) => {
   const session = await probeFixture(t).open(mariadbConnection());
   await ask(session, 'SET SESSION TRANSACTION READ WRITE', { readOnly: false });
   await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
@@ -208,7 +208,7 @@ test('a connection that is lost between rows ends the statement', { skip }, asyn
   const sql = "SELECT REPEAT('x', 100000) FROM seq_1_to_10000";
   const reading = async () => {
     for await (const _ of session.query(sql, [], { signal, readOnly: true })) {
-      await ask(other, `KILL ${id}`, { readOnly: false }).catch(() => {}); // the second time there is nothing to kill
+      await ask(other, `KILL ${id}`, { readOnly: false }).catch(() => {}); // the second time there is no statement to kill
     }
   };
   await assert.rejects(reading(), { name: 'DatasourceFailure' });

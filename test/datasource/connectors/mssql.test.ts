@@ -129,7 +129,7 @@ for (const sql of ['SELECT unreadable', 'SELECT never']) {
   });
 }
 
-test('a server can redirect its clients only to addresses that may be reached', { skip }, async (t) => {
+test('a server can redirect its clients only to allowed addresses', { skip }, async (t) => {
   const { connection, fixture, logins } = await mssql(t, { user: 'redirected' });
   assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.not_allowed });
   assert.equal(logins.length, 1);
@@ -160,13 +160,13 @@ test('a decimal is exact, or refused with advice', { skip }, async (t) => {
   });
 });
 
-test('the last tenth of a microsecond of a time is cut off, and never rounded up', () => {
+test('a tenth of a microsecond at the end of a time is cut off, and never rounded up', () => {
   const last = Object.assign(new Date('9999-12-31T23:59:59.999Z'), { nanosecondsDelta: 0.0009999 });
   const column = { colName: 'until', scale: 7, type: { name: 'DateTime2' } };
   assert.equal(cellOf(last, column), '9999-12-31 23:59:59.999999');
 });
 
-test("the server's message about a statement is passed on, without the password", { skip }, async (t) => {
+test("the server's error message for a statement is passed on, without the password", { skip }, async (t) => {
   const { connection, fixture } = await mssql(t);
   const session = await fixture.open(connection);
   await assert.rejects(ask(session, 'SELECT wrong'), { category: 'query', detail: 'Wrong near [secret].' });
@@ -189,6 +189,16 @@ for (const sql of [
     await assert.rejects(ask(await fixture.open(connection), sql), { category: 'query', detail });
   });
 }
+
+test('the number of changed rows is passed on', { skip }, async (t) => {
+  const { connection, fixture } = await mssql(t);
+  const counts: number[] = [];
+  const onChanged = (rows: number) => counts.push(rows);
+  const session = await fixture.open(connection);
+  await ask(session, 'INSERT three', { readOnly: false, onChanged });
+  await ask(session, 'SELECT 1', { onChanged });
+  assert.deepEqual(counts, [3]);
+});
 
 test('the server resets a connection before another statement gets it', { skip }, async (t) => {
   const { connection, fixture, types, resets } = await mssql(t);

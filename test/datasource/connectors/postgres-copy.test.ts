@@ -8,7 +8,7 @@ import { ask, probeFixture } from '../probe-fixture.ts';
 const connection = redshiftConnection();
 
 for (const sql of ['COPY (SELECT 1) TO STDOUT', 'COPY troupe_copied FROM STDIN']) {
-  test(`${sql} is refused with a sentence`, { skip: server.skip }, async (t) => {
+  test(`${sql} is refused with a message`, { skip: server.skip }, async (t) => {
     const fixture = probeFixture(t);
     const owner = await fixture.open(connection);
     await ask(owner, 'CREATE TABLE IF NOT EXISTS troupe_copied (a int)', { readOnly: false });

@@ -37,7 +37,7 @@ test('without a sink rows go to the driver', () => {
   assert.deepEqual(seen, [`driver ${text(one, done)}`]);
 });
 
-test('wherever the bytes are split, the same whole messages come out', () => {
+test('wherever the bytes are split, the result is the same whole messages', () => {
   const bytes = Buffer.concat([one, done, two, done]);
   for (let size = 1; size < bytes.length; size++) {
     const { messages, seen, takeRows } = cutter();

@@ -4,7 +4,10 @@ import { postgresBatch } from '#src/datasource/connectors/postgres/rows.ts';
 
 const OID = { text: 25, integer: 20, float: 701, boolean: 16, bytes: 17, timestamptz: 1184 };
 
-/** Returns a row as a server sends it; `counted` is the number of values that the message claims. */
+/**
+ * Returns a row in the form in which a server sends it; `counted` is the number of values that the
+ * message claims to have.
+ */
 function row(values: readonly (string | Buffer | null)[], counted = values.length): Buffer {
   const parts = values.flatMap((value) => {
     const length = Buffer.alloc(4);

@@ -110,7 +110,7 @@ test('names without a schema are looked up in the schema of the connection', { s
   assert.deepEqual((await ask(session, 'SELECT count(*) FROM sql_features WHERE false')).rows, [[0]]);
 });
 
-test('many rows come in batches, and never more than were asked for', { skip }, async (t) => {
+test('many rows come in batches, and never more than requested', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgresConnection());
   const sql = 'SELECT i FROM generate_series(1, 100000) AS i';
   const all = await ask(session, sql);
@@ -119,7 +119,7 @@ test('many rows come in batches, and never more than were asked for', { skip }, 
   assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
 });
 
-test('a SELECT without rows still has its columns, and a statement that returns nothing has none', {
+test('a SELECT without rows still has columns, and a statement that returns nothing has none', {
   skip,
 }, async (t) => {
   const session = await probeFixture(t).open(postgresConnection());
@@ -145,7 +145,7 @@ for (const sql of [
   });
 }
 
-test("the server's message about a statement is passed on, without the password", { skip }, async (t) => {
+test("the server's error message for a statement is passed on, without the password", { skip }, async (t) => {
   const connection = postgresConnection();
   const secret = decodeURIComponent(new URL(connection.connection_string).password);
   const session = await probeFixture(t).open(connection);
@@ -266,7 +266,7 @@ function overTls(owner: Owner): Promise<number> {
   });
 }
 
-test('over TLS the same rows arrive', { skip }, async (t) => {
+test('the same rows arrive over TLS', { skip }, async (t) => {
   const port = await overTls(t);
   const connection = postgresConnection({ host: '127.0.0.1', port, query: '?sslmode=require' });
   const session = await probeFixture(t).open(connection);

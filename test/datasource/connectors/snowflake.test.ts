@@ -184,7 +184,7 @@ test('parameters are sent as bindings', async (t) => {
   });
 });
 
-test("the server's message about a statement is passed on, without the token", async (t) => {
+test("the server's error message for a statement is passed on, without the token", async (t) => {
   const session = await probeFixture(t).open((await snowflake(t)).connection);
   await assert.rejects(ask(session, 'SELEC', { readOnly: false }), {
     category: 'query',
@@ -203,7 +203,7 @@ test('a cancelled query is cancelled in the server', async (t) => {
   );
 });
 
-test('one text is one statement, and a chain of statements is refused for agents with every setting of the account', async (t) => {
+test('one text is one statement, and agents cannot chain statements with any account setting', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, 'SELECT 1 ->> DROP TABLE a'), {

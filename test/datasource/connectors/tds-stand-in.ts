@@ -69,7 +69,7 @@ function serve(
       const body = answer(type, status, Buffer.concat(message));
       message = [];
       if (body !== undefined) {
-        // The request without an answer ends first.
+        // The request that is still unanswered ends first.
         if (type === ATTENTION) socket.write(packet(done(0)));
         socket.write(packet(body));
       }
@@ -86,7 +86,7 @@ function packet(body: Buffer): Buffer {
 /** The version, then the statement that encryption is not supported. */
 const PRELOGIN_WITHOUT_TLS = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255, 16, 0, 0, 0, 0, 0, 2]);
 
-/** A byte with which no token of the protocol begins. */
+/** A byte that begins no token of the protocol. */
 const UNREADABLE = Buffer.from([0, 0, 0, 0]);
 
 function loginAnswer(login: string): Buffer {
@@ -124,6 +124,7 @@ function queryAnswer(login: string, ...readings: readonly string[]): Buffer | un
     const digits = has('SELECT decimal of 16') ? 1_234_567_890_123_456n : 123_456_789_012_345n;
     return Buffer.concat([columns([decimal('amount')]), row([decimalCell(digits)]), done(0x10, 1)]);
   }
+  if (has('INSERT three')) return done(0x10, 3);
   if (has('SELECT wrong')) return failed(102, 'Wrong near secret-password.');
   if (has('SELECT 1')) return Buffer.concat([columns([integer('one')]), row([intCell(1)]), done(0x10, 1)]);
   return Buffer.concat([

@@ -127,7 +127,7 @@ test('a nextUri with another host is requested from the host of the connection',
   );
 });
 
-test("the server's message about a statement is passed on, without the password", async (t) => {
+test("the server's error message for a statement is passed on, without the password", async (t) => {
   const session = await probeFixture(t).open((await trino(t)).connection);
   await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), {
     category: 'query',

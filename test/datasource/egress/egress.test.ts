@@ -183,7 +183,7 @@ test('only loopback hosts count as listening on loopback', () => {
   assert.deepEqual(hosts.filter(isLoopbackHost), ['127.0.0.1', '127.0.0.2', '::1', 'localhost']);
 });
 
-test('a start does not read the configuration of names: Node.js does that when its module for them is loaded', () => {
+test("a start does not load the Node.js module for names, which would read the system's configuration", () => {
   const gateway = new URL('../../../src/datasource/egress/egress.js', import.meta.url);
   const program = `await import(${JSON.stringify(gateway.href)}); console.log(process.moduleLoadList.join('\\n'));`;
   const args = ['--conditions=development', '--input-type=module', '--eval', program];

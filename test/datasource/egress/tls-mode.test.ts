@@ -20,7 +20,7 @@ function attempts(mode: TlsMode | undefined, scope: 'loopback' | 'private' | 'pu
     .join(', ');
 }
 
-test("TLS modes have PostgreSQL's meaning, and without one the scope of the server decides", () => {
+test("TLS modes have PostgreSQL's meaning, and the default depends on the scope of the server's address", () => {
   const modes = [undefined, 'disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
   const table = modes.map((mode) => [
     mode ?? 'nothing',

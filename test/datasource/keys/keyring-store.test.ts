@@ -77,7 +77,7 @@ test('a key whose value was changed under the same id is rejected', async (t) =>
   await assert.rejects(KeyringStore.open(store, path), KeyringError);
 });
 
-test('a keyring opens a store whose check of the key is damaged, and the check is made anew', async (t) => {
+test('a keyring opens a store whose key check is damaged, and the check is written again', async (t) => {
   const { store, path, id } = await openWithDamagedCheck(t);
   store.refresh();
   assert.throws(() => store.get(keyChecks, SYSTEM, id), /is damaged/);
@@ -86,7 +86,7 @@ test('a keyring opens a store whose check of the key is damaged, and the check i
   assert.ok(store.get(keyChecks, SYSTEM, id));
 });
 
-test('where the check of a key is damaged, a wrong key under its id is rejected', async (t) => {
+test('when the key check is damaged, a wrong key under the same id is rejected', async (t) => {
   const { store, path, id } = await openWithDamagedCheck(t);
   const content = changeKey(path, id);
   await assert.rejects(KeyringStore.open(store, path), /its key key_\w+ is another one/);
@@ -168,7 +168,7 @@ test('a rotation that was interrupted is completed by the next one', async (t) =
   assert.deepEqual(restarted.states().at(-1), { id: after, active: true, sealed: 5 });
 });
 
-test('a damaged connection holds up no rotation and keeps its key, until it is removed', async (t) => {
+test('a damaged connection does not stop a rotation, and keeps its key until it is removed', async (t) => {
   const { store, path } = await open(t);
   const first = await KeyringStore.open(store, path);
   store.write((tx) => {

@@ -8,15 +8,16 @@ import { childScript } from '#test/support/store/child-script.ts';
 import { SEALED, sealedPlace, sealedText } from '#test/support/store/sealed.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
-/** Number of processes that are killed: `TROUPE_TEST_SEEDS`, else 8, or 50 with `CI=true`. */
+/** How many processes are killed: `TROUPE_TEST_SEEDS`, else 8, or 50 with `CI=true`. */
 const SEEDS = Number(process.env.TROUPE_TEST_SEEDS ?? (process.env.CI === 'true' ? 50 : 8));
 
-test('after a rotation was killed at any moment every datasource opens, and the next rotation completes', async (t) => {
+test('after a rotation is killed at any moment, every datasource opens, and the next rotation completes', async (t) => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const directory = temporaryDirectory(t);
     const child = childScript(t, 'key-rotator', directory);
     for (let i = 0; i <= seed % 3; i++) await child.line();
-    // It spins instead of sleeping, so that the kill hits a different point of the rotation each time.
+    // The wait spins instead of sleeping, so that the kill hits a different point of the rotation
+    // each time.
     const blowAt = performance.now() + ((seed * 7) % 23);
     while (performance.now() < blowAt);
     await child.kill();

@@ -6,7 +6,7 @@ import { openWorkers } from '../../cluster/identity-workers.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 
-test('every worker has closed its connections of a datasource before its deletion is answered', async (t) => {
+test('every worker has closed its connections to a datasource before its deletion is answered', async (t) => {
   const seen: string[] = [];
   const workers = await openWorkers(t, () => 0);
   const [first, second] = workers.map(({ identity, store, cluster }, worker) => {

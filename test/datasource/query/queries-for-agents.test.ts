@@ -25,7 +25,10 @@ const METADATA = {
 };
 const MIB = 1024 * 1024;
 
-/** Asks a database whose results are `rows`, each a batch of its own. `made` counts the batches that were requested. */
+/**
+ * Queries a database whose results are `rows`, each row a batch of its own. `made` counts the
+ * requested batches.
+ */
 function asking(rows: Iterable<readonly Cell[]>) {
   const seen = { made: 0, isOver: false };
   const agents = new QueriesForAgents(
@@ -54,7 +57,7 @@ function asking(rows: Iterable<readonly Cell[]>) {
 
 const repeated = (cell: Cell, count: number) => Array.from({ length: count }, () => [cell]);
 
-test('long cells that an agent queries do not stay in memory', async () => {
+test("long cells of an agent's query do not stay in memory", async () => {
   const rows = (function* () {
     for (let i = 0; i < 60; i++) yield [Buffer.alloc(MIB, `${i},`).toString('latin1')];
   })();
@@ -65,7 +68,7 @@ test('long cells that an agent queries do not stay in memory', async () => {
   assert.ok(grown < 20 * MIB, `${grown} bytes are kept`);
 });
 
-test('an agent gets no further rows once enough bytes were read, and learns that there are more', async () => {
+test('an agent gets no further rows once enough bytes were read, and is told that there are more', async () => {
   const fourth = 'x'.repeat(MAX_READ_BYTES / 4);
   const exact = await asking(repeated(fourth, 4)).query(() => 'x');
   assert.deepEqual([exact.rows.length, exact.isCut], [4, false]);
@@ -75,7 +78,7 @@ test('an agent gets no further rows once enough bytes were read, and learns that
   assert.equal(over.seen.made, 5);
 });
 
-test('an agent gets no more rows than may be kept of a result, and learns that there are more', async () => {
+test('an agent gets no more rows than a result may have, and is told that there are more', async () => {
   const half = 'x'.repeat(MAX_KEPT_CHARS / 2);
   const exact = await asking(repeated(half, 2)).query(String);
   assert.deepEqual([exact.rows.length, exact.isCut], [2, false]);
@@ -91,7 +94,7 @@ test('a result with more rows than an agent asked for is read to its end, so tha
   assert.deepEqual([rows.length, isCut, over.seen.isOver], [3, true, true]);
 });
 
-test('a description has the tables that fit, with names that are cut', async () => {
+test('a description contains as many tables as fit, with shortened names', async () => {
   const long = 'n'.repeat(100_000);
   const { describe } = asking([[null, 't', long, 'text'], ...repeated('x', 2)]);
   const { tables, isCut } = { tables: [], isCut: undefined, ...(await describe()) };

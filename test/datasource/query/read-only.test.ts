@@ -24,5 +24,5 @@ for (const [sql, why] of [
   ['DROP TABLE a', 'it drops a table'],
   ['', 'it is empty'],
 ] as const) {
-  test(`${JSON.stringify(sql)} may not only read: ${why}`, () => assert.equal(onlyReads(sql), false));
+  test(`${JSON.stringify(sql)} may do more than read: ${why}`, () => assert.equal(onlyReads(sql), false));
 }

@@ -62,7 +62,7 @@ test('a connection that cannot be reset gets no second statement', async () => {
   assert.equal(closed, 1);
 });
 
-test('a connection is reset before the next statement gets it, and closed when that fails', async () => {
+test('a connection is reset before the next statement gets it, and closed when the reset fails', async () => {
   const seen: string[] = [];
   let canReset = true;
   let opened = 0;
@@ -107,7 +107,7 @@ test('a revision never gets a connection of an earlier one', async () => {
   assert.deepEqual(seen, ['open sales/1#1', 'open sales/2#2']);
 });
 
-test('dropping closes idle connections at once, those in use when their statement ends, and none of other datasources', async () => {
+test('dropping a datasource closes its idle connections at once and the others when their statement ends, and none of other datasources', async () => {
   const { pool, seen, acquire } = watchedPool();
   const [idle, used, other] = [await acquire(), await acquire(), await acquire(record(1, 'sales-2'))];
   idle.release(true);
@@ -142,7 +142,7 @@ test('a statement that waits too long fails with busy', async () => {
   await assert.rejects(acquire(), { category: 'busy' });
 });
 
-test('each of several workers opens its share of the connections, and two at least', async () => {
+test('each of several workers opens its share of the connections, and at least two', async () => {
   for (const [workers, share] of [
     [2, 4],
     [3, 2],

@@ -15,7 +15,7 @@ for (const sql of [
   ...['SELECT 1EXEC sp_who', 'SELECT 1NEXT VALUE FOR numbers', 'SELECT NEXT VALUE FOR[numbers]'],
   ...["SELECT 1BEGIN DIALOG @h FROM SERVICE a TO SERVICE 'b'", 'DESCRIBE orders', 'SHOW 1', 'VALUES (1)'],
 ]) {
-  test(`SQL Server does not get ${JSON.stringify(sql)} of an agent`, () =>
+  test(`an agent's ${JSON.stringify(sql)} is not sent to SQL Server`, () =>
     assert.equal(mayRunReadOnly(sql), false));
 }
 
@@ -26,7 +26,8 @@ for (const sql of [
   'WITH a AS (SELECT 1 AS one) SELECT one FROM a ORDER BY one',
   'SELECT next_value, value FROM forecasts',
 ]) {
-  test(`SQL Server gets ${JSON.stringify(sql)} of an agent`, () => assert.equal(mayRunReadOnly(sql), true));
+  test(`an agent's ${JSON.stringify(sql)} is sent to SQL Server`, () =>
+    assert.equal(mayRunReadOnly(sql), true));
 }
 
 test('a long list of numbers and words is searched within moments', () => {

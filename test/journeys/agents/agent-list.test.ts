@@ -10,7 +10,7 @@ type Query = NonNullable<Parameters<typeof agentSessions.list>[0]>;
 const ids = async (query: Query = {}) =>
   (await agentSessions.list(query)).items.map(({ sessionId }) => sessionId);
 
-test('conversations are listed by the time at which they were created, and by their filters', async () => {
+test('conversations are listed in the order of creation, and filtered', async () => {
   // The notebook is older than all conversations, and its conversation has its id.
   const notebook = await openNotebook(server, {});
   const { environmentId } = await executionEnvironments.create();

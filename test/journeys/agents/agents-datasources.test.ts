@@ -64,7 +64,7 @@ test('an agent lists, describes and queries the datasources of its conversation,
   ]);
 });
 
-test('a bound agent may use the datasources of its notebook and its own, as far as its caller may read them', async () => {
+test('a bound agent may use the datasources of its notebook and its own, if its caller may read them', async () => {
   const nora = await addMember(server, 'nora', 'editor');
   const connection = { kind: 'sqlite', path: 'sales.db' };
   for (const slug of ['of-notebook', 'of-agent', 'of-neither', 'private']) {
@@ -144,7 +144,8 @@ test('the tables of a remote datasource are cached for some minutes, but the rig
   const { token } = await client.accessTokens.create({ name: 'vera', userId: 'vera', scopes });
   const vera = server.clientOf({ token, workspaceId: OWNER.workspaceId });
   await client.datasources.grant('remote', 'user:vera');
-  // One conversation for both: each worker has a cache of its own, and a conversation is in one worker.
+  // One conversation for both datasources, because each worker has a cache of its own and a
+  // conversation is in one worker.
   const { environmentId } = await client.executionEnvironments.create();
   const context = { datasourceSlugs: ['remote'] };
   const { sessionId } = await client.agentSessions.open({ environmentId, context });

@@ -44,7 +44,7 @@ const fine: Behaviour = (exchange) => exchange.text('Fine.').end();
 const outcome = ({ run, requests }: Prompted) => [run.status, run.error?.code ?? null, requests];
 const reasons = ({ log }: Prompted) => log.dataOf('session.status').flatMap(({ reason }) => reason ?? []);
 
-test('a rate limit with a retry hint delays the prompt, and subscribers learn of it', async () => {
+test('a rate limit with a retry hint delays the prompt, and subscribers are notified', async () => {
   const end = await prompted((exchange) => exchange.refuse(429, {}, soon), fine);
   assert.deepEqual(outcome(end), ['completed', null, 2]);
   assert.deepEqual(reasons(end), ['model_rate_limited']);

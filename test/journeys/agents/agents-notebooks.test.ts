@@ -20,7 +20,7 @@ const parts = (run: Run) => run.output?.parts;
 /** Role and content of every entry. */
 const said = ({ entries }: AgentSession) => entries.map(({ role, content }) => [role, content]);
 
-test('a cell that a bound agent creates and runs is in the notebook, on its stream, and in the run', async () => {
+test('a cell that a bound agent creates and runs appears in the notebook, on its stream, and in the run', async () => {
   const notebook = await openNotebook(server, { numbers: 'numbers = [1, 2, 3, 4]' });
   const notebookLog = await notebook.events();
   const opened = await client.agentSessions.open({
@@ -132,7 +132,7 @@ test('closing the notebook session closes its agent and cancels its prompt', asy
   const session = await client.agentSessions.get(notebook.id);
   assert.equal(session.status, 'closed');
   assert.deepEqual(said(session).at(-1), ['assistant', [{ type: 'text', text: 'I am ' }]]);
-  assert.deepEqual(log.dataOf('session.closed'), [{ reason: 'closed' }]);
+  assert.deepEqual(log.dataOf('session.closed'), [{ reason: 'closed', closedBy: 'owner' }]);
   assert.equal(await refusalOf(client.agentSessions.prompt(notebook.id, 'Hello?')), '409 session_closed');
   await client.executionEnvironments.close(environmentId);
 });

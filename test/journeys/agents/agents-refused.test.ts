@@ -3,6 +3,7 @@ import test from 'node:test';
 import type { Client } from '#src/client/client.ts';
 import type { OpenAgentSession } from '#src/wire/agent.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { withoutKernels } from '#test/support/processes.ts';
 import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
@@ -94,8 +95,10 @@ test('a notebook must be ready and in the same environment, and the binding to i
   assert.equal((await notebook.record()).status, 'ready');
   await notebook.close();
   assert.equal(await refusalOf(open({ environmentId, notebookSessionId: id })), '409 notebook_not_ready');
-  await client.notebookSessions.open({ notebookId: id, environmentId });
-  assert.equal(await refusalOf(open({ environmentId, notebookSessionId: id })), '409 notebook_not_ready');
+  await withoutKernels(server.pid, async () => {
+    await client.notebookSessions.open({ notebookId: id, environmentId });
+    assert.equal(await refusalOf(open({ environmentId, notebookSessionId: id })), '409 notebook_not_ready');
+  });
   await client.notebookSessions.waitUntilReady(id);
   assert.equal(await statusOf({ environmentId, notebookSessionId: id }), 201);
 });
@@ -143,7 +146,7 @@ test('a closed session can be read, and has no stream', async () => {
   );
 });
 
-test('pages of prompts are oldest first and accept only cursors of the same list', async () => {
+test('prompts are paged oldest first, with cursors of the same list only', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId, config: { model: MODEL } });
   const ids: string[] = [];
@@ -216,7 +219,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
     ...{ read: 'ok', runs: 'ok', run: 'ok', grants: 'ok' },
     ...{ open: readOnly, prompt: readOnly, cancel: readOnly, share: 'ok', close: readOnly },
   });
-  // Its token has the scope `workspace:manage`, with which owners stop work of others.
+  // The member's token has the scope `workspace:manage`, with which owners stop the work of others.
   assert.deepEqual(await outcomes(client, ['open', 'prompt', 'cancel']), {
     ...{ open: readOnly, prompt: readOnly, cancel: '409 run_finished' },
   });

@@ -1,4 +1,7 @@
-/** Rights in a shared conversation: the rights of its prompts, changes of its settings, and secrecy of its existence. */
+/**
+ * Rights in a shared conversation: which rights its prompts have, who may change its settings, and
+ * that its existence stays secret.
+ */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { addMember } from '#test/support/members.ts';
@@ -19,7 +22,10 @@ await client.datasources.create({ slug: 'private', connection: { kind: 'sqlite',
 await client.datasources.grant('private', 'user:ann');
 const context = { datasourceSlugs: ['private'] };
 
-/** Has a member's prompt list and query the private datasource. Returns the results of the tools. */
+/**
+ * Sends a prompt of the member that lists the datasources and queries the private one. Returns the
+ * results of the tools.
+ */
 async function readPrivate(
   { client: by }: Pick<typeof server, 'client'>,
   sessionId: string,
@@ -72,16 +78,17 @@ test("a prompt reads no datasource that its sender may not read, in anybody's co
   assert.equal(listed, 'There are no datasources that may be queried.');
   assert.match(queried, NOT_CHOSEN);
 
-  // Handing it over does not make it the choice of the new owner: choosing it again does.
+  // Handing the conversation over does not make the new owner responsible for the choice. Choosing
+  // again does.
   await bob.client.agentSessions.handOver(id, 'ann');
   assert.match((await readPrivate(ann, id))[1] ?? '', NOT_CHOSEN);
   await ann.client.agentSessions.open({ environmentId, id, context });
   assert.doesNotMatch((await readPrivate(ann, id))[1] ?? '', NOT_CHOSEN);
-  // The choice of the owner does not give others a right either.
+  // The choice of the owner gives no right to others either.
   assert.match((await readPrivate(bob, id))[1] ?? '', /^not_found/);
 });
 
-test('an environment names only the conversations that its reader may know of', async () => {
+test('an environment names only conversations that its reader may know of', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId: anns } = await ann.client.agentSessions.open({ environmentId });
   const { sessionId: bobs } = await bob.client.agentSessions.open({ environmentId });

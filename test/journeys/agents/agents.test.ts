@@ -95,8 +95,8 @@ test('an answer is streamed while it is written, saved, and part of its run', as
   assert.deepEqual(log.dataOf('agent-entry'), session.entries);
   assert.deepEqual(log.dataOf('text-delta')[0]?.entryId, session.entries[1]?.id);
   assert.deepEqual(log.dataOf('run-status'), [
-    { runId, status: 'running' },
-    { runId, status: 'completed' },
+    { runId, status: 'running', createdBy: 'owner' },
+    { runId, status: 'completed', createdBy: 'owner' },
   ]);
   assert.deepEqual((await client.agentSessions.listRuns(sessionId)).items, [run]);
 });
@@ -200,4 +200,45 @@ test('a conversation of somebody else gets the same response as one that does no
     () => client.agentSessions.open({ environmentId, notebookSessionId: 'nb_nothing' }),
   ];
   for (const call of calls) assert.equal(await refusalOf(call()), '404 not_found');
+});
+
+test('no frame of a stream has more than 1 MiB, and the entries have all of a long answer', async () => {
+  const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
+  const frames: string[] = [];
+  const over = new AbortController();
+  const read = async () => {
+    const response = await fetch(`${server.baseUrl}/api/v3/agent-sessions/${sessionId}/events`, {
+      headers: {
+        authorization: `Bearer ${server.owner.token}`,
+        'service-workspace-id': server.owner.workspaceId,
+      },
+      signal: over.signal,
+    });
+    let rest = '';
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      const all = (rest + chunk).split('\n\n');
+      rest = all.pop()!;
+      frames.push(...all);
+      if (all.some((frame) => /"run-status"/.test(frame) && /"completed"/.test(frame))) return;
+    }
+  };
+  const first = read();
+  const text = '\u0001'.repeat(1_000_000);
+  model.script((exchange) => exchange.text(text).end());
+  const { runId } = await client.agentSessions.prompt(sessionId, 'Say much.');
+  await client.waitForRun(runId);
+  await first;
+  await read(); // the history
+  over.abort();
+  assert.ok(frames.length > 10);
+  const largest = Math.max(...frames.map((frame) => Buffer.byteLength(frame)));
+  assert.ok(largest < 1024 * 1024, String(largest));
+  const deltas = frames.flatMap((frame) => {
+    const data = /^data: (.*)$/m.exec(frame)?.[1];
+    const event = data === undefined ? undefined : JSON.parse(data);
+    return event?.type === 'text-delta' ? [event.data.text as string] : [];
+  });
+  assert.equal(deltas.join(''), text);
+  const { items } = await client.agentSessions.entries(sessionId);
+  assert.deepEqual(items.at(-1)?.content, [{ type: 'text', text }]);
 });

@@ -20,7 +20,7 @@ const [ann, bob, eve] = await Promise.all([
   addMember(server, 'eve', 'editor'),
 ]);
 
-/** Opens a notebook whose conversation is Ann's, with one prompt and its answer. */
+/** Opens a notebook whose conversation belongs to Ann and has one prompt with its answer. */
 async function annsNotebook() {
   const notebook = await openNotebook(server, { a: '1' });
   const { environmentId, id } = notebook;
@@ -32,7 +32,7 @@ async function annsNotebook() {
   return { ...notebook, id, environmentId, open, runId };
 }
 
-test("an editor who binds another member's notebook conversation learns whom to ask, and nothing else about it", async () => {
+test("an editor who binds another member's notebook conversation is told whom to ask, and nothing else about it", async () => {
   const { id, open, runId } = await annsNotebook();
   const before = await client.agentSessions.get(id);
   const problem = await problemOf(open(bob.client));

@@ -13,7 +13,7 @@ test('when 8 sessions are called 50 times each at once, every caller gets exactl
     Array.from({ length: 8 }, (_, session) => openNotebook(server, { a: `mine = ${session}` })),
   );
   await Promise.all(notebooks.map((notebook) => notebook.run(['a'])));
-  // Two callers of each session, so that they get in each other's way.
+  // Two callers of each session, so that their calls collide.
   const callers = notebooks.flatMap((notebook, session) => [
     callInTurn(notebook, session, 0, 25),
     callInTurn(notebook, session, 25, 50),

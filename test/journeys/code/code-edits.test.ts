@@ -11,7 +11,7 @@ const { client } = server;
 
 const edit = (notebook: OpenNotebook, ...lines: string[]) => callCode(client, notebook.id, block(...lines));
 const saved = async (notebook: OpenNotebook) => (await client.notebooks.get(notebook.id)).serialization;
-/** Code and options of the saved cells, ids that code mode made up left out. */
+/** Code and options of the saved cells, without the ids that code mode generated. */
 async function cells(notebook: OpenNotebook) {
   return (await saved(notebook)).cells.map(({ code, options }) => [code, options]);
 }
@@ -55,7 +55,7 @@ test('cells are created, edited, moved and deleted in one block, and saved befor
   await notebook.close();
 });
 
-test('names and layout are saved as options of cells, and app options as those of the app; both are restored', async () => {
+test('cell names and layout are saved as options of cells, and app options as options of the app; both are restored', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' }, { options: { b: { column: 1 } } });
   await edit(
     notebook,

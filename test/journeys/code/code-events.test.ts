@@ -30,7 +30,7 @@ test('the terminal event contains the result and repeats tool_call_id', async ()
   await notebook.close();
 });
 
-test('an edit publishes registered and deleted cells, is saved before the response, and keeps the session busy meanwhile', async () => {
+test('an edit publishes registered and deleted cells, is saved before the response, and keeps the session busy until then', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', gone: 'y = 1' });
   await using events = await notebook.events();
   const from = events.events.length;
@@ -48,10 +48,17 @@ test('an edit publishes registered and deleted cells, is saved before the respon
   const types = told.map(({ type }) => type);
   const zed = serialization.cells[1]!.cell_id;
   assert.deepEqual(events.dataOf('cells-deleted'), [{ cellIds: ['gone'] }]);
+  const [a, z] = (await notebook.record()).cells;
   assert.deepEqual(events.dataOf('cells-registered').at(-1), {
     cells: [
-      { cellId: 'a', name: '', code: 'x = 2', config: config({}), version: 1 },
-      { cellId: zed, name: 'zed', code: 'z = x', config: config({ column: 1, hideCode: true }), version: 0 },
+      { cellId: 'a', name: '', code: 'x = 2', config: config({}), version: a?.version },
+      {
+        cellId: zed,
+        name: 'zed',
+        code: 'z = x',
+        config: config({ column: 1, hideCode: true }),
+        version: z?.version,
+      },
     ],
     order: ['a', zed],
   });

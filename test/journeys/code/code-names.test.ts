@@ -18,7 +18,7 @@ async function open(codes: Readonly<Record<string, string>>) {
   return { notebook, call, value };
 }
 
-test('names that a call with keep defines stay for the next call, and may be defined again', async () => {
+test('names defined by a call with keep stay for the next call, and may be defined again', async () => {
   const { notebook, value } = await open({ a: 'numbers = [1, 2, 3]' });
   await notebook.run([]);
   assert.equal(await value('total = sum(numbers)'), undefined);
@@ -36,7 +36,7 @@ test('names that a call with keep defines stay for the next call, and may be def
   await notebook.close();
 });
 
-test('a call without keep neither sees kept names nor leaves any', async () => {
+test('a call without keep neither sees kept names nor keeps any', async () => {
   const { notebook, value } = await open({});
   await value('kept = 1');
   assert.match(String(await value('kept', false)), /^NameError/);
@@ -46,7 +46,7 @@ test('a call without keep neither sees kept names nor leaves any', async () => {
   await notebook.close();
 });
 
-test('cells never see kept names, and a cell that defines one takes it back', async () => {
+test('cells never see kept names, and a cell that defines such a name takes it over', async () => {
   const { notebook, value } = await open({ a: 'x = 1', b: 'only_kept', c: 'y = x' });
   await notebook.run(['a']);
   assert.equal(await value('x = 100\nonly_kept = 2\nx'), '100');
@@ -59,7 +59,7 @@ test('cells never see kept names, and a cell that defines one takes it back', as
   await notebook.close();
 });
 
-test('a value of a cell is not held by kept names after the cell has run again', async () => {
+test("kept names do not hold a cell's value after the cell has run again", async () => {
   const { notebook, value } = await open({
     a: 'import weakref\nclass Large:\n    pass\nlarge = Large()\nwatch = weakref.ref(large)',
     b: 'other = 1',

@@ -17,7 +17,7 @@ async function refusal(headers: Record<string, string | undefined>, body: unknow
   return `${answer.status} ${(answer.body as { code?: string }).code}`;
 }
 
-test('a call without a session returns 400, one with a session that the caller may not see returns 404', async () => {
+test('a call without a session returns 400, and a call with an invisible session returns 404', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const stranger = await server.stranger();
   const theirs = { 'service-workspace-id': stranger.workspaceId, 'service-session-id': notebook.id };
@@ -36,7 +36,7 @@ test('a call without a session returns 400, one with a session that the caller m
   await notebook.close();
 });
 
-test('a call needs a token, a workspace, and a body with code and at most an id', async () => {
+test('a call needs a token, a workspace, and a body with code and optionally an id', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const session = { 'service-session-id': notebook.id };
   assert.equal(await refusal({ ...session, authorization: undefined }), '401 unauthenticated');

@@ -12,7 +12,7 @@ await notebook.run(['a', 'b']);
 const run = (code: string) => callCode(client, notebook.id, code);
 const SILENT = { success: true, output: null, stdout: '', stderr: '', media: [], errors: [] };
 
-test('every call returns the same six members', async () => {
+test('every result of a call has the same six members', async () => {
   const answer = await server.request('POST', '/api/cee/kernel/execute', {
     headers: { 'service-session-id': notebook.id },
     body: { code: 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nx + 1' },
@@ -93,7 +93,7 @@ test('the last expression is the output; without one, or after an asynchronous b
   assert.equal(output?.mimetype, 'text/markdown');
 });
 
-test('text in every script arrives as it was printed', async () => {
+test('printed text in every script arrives unchanged', async () => {
   const text = 'žluťoučký 中文 العربية 👩‍👩‍👧 \u0000\u001b[31m\r\n\ttab \\n "q" </script>';
   assert.deepEqual(await run(`print(${JSON.stringify(text)})`), { ...SILENT, stdout: `${text}\n` });
   assert.deepEqual(await run('print("\\ud800")'), { ...SILENT, stdout: '\\ud800\n' });

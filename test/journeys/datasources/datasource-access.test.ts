@@ -21,7 +21,7 @@ async function memberWith(role: 'editor' | 'viewer', userId: string) {
     sendRaw(server.baseUrl, method, path, caller, body === undefined ? {} : { body });
 }
 
-test('a datasource belongs to its creator and the owners until it is shared, and readers may replace and delete it', async () => {
+test('a datasource belongs to its creator and the owners until it is shared, and its readers may replace and delete it', async () => {
   const editor = await memberWith('editor', 'edgar');
   const viewer = await memberWith('viewer', 'vera');
   await create('shared');
@@ -54,7 +54,7 @@ for (const headers of [
   { origin: 'null' },
   { 'sec-fetch-site': 'cross-site' },
 ] as const) {
-  test(`a mutation with ${JSON.stringify(headers)} is refused, a read is not`, async () => {
+  test(`a mutation with ${JSON.stringify(headers)} is refused, but a read is not`, async () => {
     const body = { slug: 'foreign', connection: DATABASE };
     assert.deepEqual(problem(await server.request('POST', LISTED, { body, headers })), [403, 'cross_origin']);
     assert.equal((await server.request('GET', LISTED, { headers })).status, 200);
@@ -87,7 +87,7 @@ test('the audit shows owners each action with its user, time and address', async
 test('the audit contains every action with its outcome', async () => {
   const at = `${LISTED}/followed`;
   await create('followed');
-  await create('followed', { testConnection: true }); // already exists, so it is not worth a test
+  await create('followed', { testConnection: true }); // it already exists, so this test need not create it
   await create('followed-in-vain', { testConnection: true });
   await server.request('PUT', at, { body: { connection: nowhere(), testConnection: true } });
   await server.request('PUT', at, { body: { connection: nowhere() } });

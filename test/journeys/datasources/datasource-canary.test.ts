@@ -1,4 +1,7 @@
-/** A secret in every kind of connection, everywhere it is given, and everywhere it could come out. */
+/**
+ * Every kind of connection contains a secret. It is entered in every possible place, and searched
+ * for in every place where it could leak.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +28,8 @@ const NOWHERE = '127.0.0.1:1';
 const KEY = `-----BEGIN PRIVATE KEY-----\n${CANARY}\n-----END PRIVATE KEY-----`;
 
 /**
- * Returns the example of a kind, with an address of this machine where no server listens, and the canary in place of each secret.
+ * Returns the example of a kind of connection, with an address of this machine where no server
+ * listens, and with the canary in place of each secret.
  */
 function connectionOf({ properties, examples }: Kind): Record<string, unknown> {
   const connection: Record<string, unknown> = { ...examples[0] };
@@ -129,7 +133,7 @@ test('no command line and no environment of any process contains the canary', ()
         seen++;
         assert.equal(text.includes(CANARY), false, `${file} of ${pid}`);
       } catch (error) {
-        if (error instanceof assert.AssertionError) throw error; // others are gone, or not ours to read
+        if (error instanceof assert.AssertionError) throw error; // other processes are gone, or may not be read
       }
     }
   }

@@ -120,7 +120,7 @@ test('several statements in one query are refused', { skip }, async () => {
   );
 });
 
-test('settings of a statement end with it, and transactions of several statements are refused', {
+test('settings of a statement end with it, and transactions over several statements are refused', {
   skip,
 }, async () => {
   const code = `c.execute("set application_name to 'left behind'")

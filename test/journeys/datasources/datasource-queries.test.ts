@@ -43,7 +43,7 @@ async function call(code: string, sessionId: string = notebook.id) {
 const query = (rest: string) =>
   call(`from troupe import datasource\nwith datasource("numbers") as c:\n    ${rest}`);
 
-test('a cursor describes its columns and fetches one row, some rows, and all that are left', async () => {
+test('a cursor describes its columns and fetches one row, some rows, or all remaining ones', async () => {
   const { printed } = await query(
     [
       'k = c.cursor()',
@@ -65,7 +65,7 @@ test('parameters replace question marks, except quoted ones', async () => {
   assert.deepEqual(printed, ["[('?', 3)]"]);
 });
 
-test('a float reaches the database as a float, also when it is whole', async () => {
+test('a float reaches the database as a float, even if it is whole', async () => {
   const { printed } = await query(
     [
       'import numpy',
@@ -81,7 +81,7 @@ test('a wrong number of parameters raises ProgrammingError', async () => {
   assert.equal((await query('c.execute("select n from numbers", [1])')).error, 'ProgrammingError');
 });
 
-test('an infinite parameter, and one that only looks like a time, reach the database unchanged', async () => {
+test('an infinite parameter, and text that only looks like a time, reach the database unchanged', async () => {
   const { printed } = await query(
     [
       'import numpy, pandas',
@@ -110,7 +110,7 @@ test('many rows arrive complete and in order, and can be made into a DataFrame',
   assert.deepEqual(printed, ['20000 [1, 2] [19999, 20000] 100005000.0']);
 });
 
-test('iterating, several open cursors and closing early work together', async () => {
+test('iterating, several open cursors and early closing work together', async () => {
   const { printed } = await query(
     [
       'a, b = c.cursor(), c.cursor()',

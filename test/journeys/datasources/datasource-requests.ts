@@ -13,7 +13,10 @@ export const nowhere = (password = CANARY) => ({
   schema: 'public',
 });
 
-/** Returns a function that creates a datasource; without a connection of its own it has that of `nowhere`. */
+/**
+ * Returns a function that creates a datasource. Without a connection of its own it gets the
+ * connection of `nowhere`.
+ */
 export const creatorIn =
   (server: TestServer) =>
   (slug: string, more: object = {}) =>

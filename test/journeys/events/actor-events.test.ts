@@ -13,7 +13,7 @@ const { client } = server;
 const eventsIn = (text: string): ActorStreamEvent[] =>
   [...text.matchAll(/^data: (.+)$/gm)].map(([, json = '']) => JSON.parse(json) as ActorStreamEvent);
 
-test('operators see actors move, refuse and end, as it happens', async () => {
+test('operators see actors move, refuse and end live', async () => {
   const stop = new AbortController();
   const seen: ActorStreamEvent[] = [];
   let started = () => {};
@@ -30,7 +30,7 @@ test('operators see actors move, refuse and end, as it happens', async () => {
   await hasBegun;
   const notebook = await openNotebook(server, { a: 'secret = "hush"\nwhile True: pass' });
   const run = await notebook.submit(['a']);
-  // Events within the next tenth of a second are sent together with it.
+  // Events of the next tenth of a second are sent together.
   const isRunning = (event: ActorStreamEvent) =>
     event.type === 'actor.moved' && event.data.to === 'live.busy.running';
   await eventually('the session is seen running', () => seen.some(isRunning));
@@ -70,7 +70,7 @@ test('a returning subscriber gets the missed events of the kind that it follows'
   const other = await openStream(server, path);
   await other.until('actors.replayed');
   await client.executionEnvironments.close(environmentId);
-  await other.until('"to":"closed"'); // it was published while the first subscriber was away
+  await other.until('"to":"closed"'); // this event was published while the first subscriber was away
   other.close();
   const notebook = await openNotebook(server, { a: '1' });
   const second = await openStream(server, path, { 'last-event-id': first.lastEventId });
@@ -85,7 +85,7 @@ test('a returning subscriber gets the missed events of the kind that it follows'
   await notebook.close();
 });
 
-test('an overview gets counts and refusals, and a stream about one actor names its kind', async () => {
+test('an overview gets counts and refusals, and a stream of one actor names its kind', async () => {
   const overview = await openStream(server, '/api/v3/actors/events?moves=false');
   await overview.until('actors.replayed');
   const notebook = await openNotebook(server, { a: 'while True: pass' });
@@ -95,7 +95,7 @@ test('an overview gets counts and refusals, and a stream about one actor names i
   assert.equal(await refusalOf(notebook.submit(['a'])), '409 session_busy');
   await overview.until('session_busy');
   await overview.until('live.busy.running');
-  await overview.until('actors.counts'); // they come at most once a second
+  await overview.until('actors.counts'); // these events come at most once a second
   await client.runs.cancel(run);
   await own.until('"cancel"');
   assert.deepEqual([...new Set(eventsIn(overview.text).map(({ type }) => type))].sort(), [
@@ -125,7 +125,7 @@ test('actors of another workspace are neither seen nor counted', async () => {
   stream.close();
 });
 
-test('an owner who becomes an editor loses the stream about actors, and keeps that of a session', async () => {
+test('an owner who becomes an editor loses the stream of actors, and keeps the stream of a session', async () => {
   await client.members.create({ userId: 'olga', role: 'owner' });
   const { token } = await client.accessTokens.create({
     name: 'olga',

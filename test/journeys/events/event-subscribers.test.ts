@@ -23,7 +23,7 @@ test('all subscribers see the same frames', async () => {
   for (const other of others) assert.deepEqual(other, first);
 });
 
-test('a client that returns with its last event id continues there, and gets nothing twice', async () => {
+test('a client that returns with its last event id continues from there, and gets nothing twice', async () => {
   const notebook = await openNotebook(server, { a: 'print("one")', b: 'print("two")' });
   const all = await notebook.events();
   const first = await openStream(server, eventsPath(notebook.id));
@@ -88,14 +88,14 @@ for (const way of ['header', 'query'] as const) {
       ],
       ['console-output', { cellId: 'a', channel: 'stdout', text: 'one\n' }],
       ['variables', { variables: [] }],
-      ['run-status', { runId: run.id, status: 'completed' }, run.id],
+      ['run-status', { runId: run.id, status: 'completed', createdBy: 'owner' }, run.id],
       ['session.replayed', {}],
     ]);
     await notebook.close();
   });
 }
 
-test('an unknown event id is answered with the current state', async () => {
+test('a client with an unknown event id gets the current state', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const lastEventId of ['0000000000-5', 'x', '1', '9'.repeat(400)]) {
     const events = await EventLog.open(client, notebook.id, { lastEventId });
@@ -108,7 +108,8 @@ test('an unknown event id is answered with the current state', async () => {
 const CUT_OFFS = 'troupe_stream_cutoffs_total{reason="slow_subscriber"}';
 
 test('a subscriber that stops reading is asked to reconnect, and neither the kernel nor other subscribers wait', async () => {
-  // Less than the limit of a subscriber's unread bytes, so that only the one that stops exceeds it.
+  // Less than the limit of a subscriber's unread bytes, so that only the stalled subscriber exceeds
+  // it.
   const runBytes = 2_500 * 300;
   const notebook = await openNotebook(server, { a: 'for i in range(2_500): print(f"{i:0299d}")', b: '1' });
   const stalled = await openStream(server, eventsPath(notebook.id));
@@ -136,7 +137,7 @@ test('a subscriber that stops reading is asked to reconnect, and neither the ker
   await Promise.all([healthy.ended, again.ended]);
 });
 
-test('a healthy subscriber gets ten megabytes of printed text complete and in order', async () => {
+test('a healthy subscriber gets ten megabytes of printed text completely and in order', async () => {
   const notebook = await openNotebook(server, { a: 'for i in range(100_000): print(f"{i:099d}")' });
   const events = await notebook.events();
   await notebook.run(['a']);
@@ -159,9 +160,10 @@ test('a stopping server asks subscribers to reconnect', async (t) => {
   await stream.ended;
   const told = eventsIn(stream.text);
   const error = { code: 'server_stopped', message: 'The server was stopped while this was running.' };
+  const createdBy = 'owner';
   assert.deepEqual(told.filter(({ type }) => type === 'run-status').map(brief), [
-    ['run-status', { runId, status: 'running' }, runId],
-    ['run-status', { runId, status: 'failed', error }, runId],
+    ['run-status', { runId, status: 'running', createdBy }, runId],
+    ['run-status', { runId, status: 'failed', error, createdBy }, runId],
   ]);
   assert.deepEqual(bare(told.at(-1)!), {
     type: 'session.resync-required',

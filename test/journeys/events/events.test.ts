@@ -22,13 +22,14 @@ test('a stream sends a snapshot, the current state, session.replayed, and then l
     data: await notebook.record(),
   });
   const variables = { variables: [{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }] };
+  const version = Date.parse((await client.notebooks.get(notebook.id)).updatedAt);
   assert.deepEqual(replay.map(brief), [
     [
       'cells-registered',
       {
         cells: [
-          { cellId: 'a', name: '', code: 'x = 1', config, version: 0 },
-          { cellId: 'b', name: '', code: 'print("hi"); x + 1', config, version: 0 },
+          { cellId: 'a', name: '', code: 'x = 1', config, version },
+          { cellId: 'b', name: '', code: 'print("hi"); x + 1', config, version },
         ],
         order: ['a', 'b'],
       },
@@ -54,13 +55,13 @@ test('a stream sends a snapshot, the current state, session.replayed, and then l
   assert.deepEqual(cellOps('b').slice(0, 3), ['queued', 'running', 'idle']);
   const lifecycle = live.filter(({ type }) => type.startsWith('session.') || type === 'run-status');
   assert.deepEqual(lifecycle.map(brief), [
-    ['run-status', { runId: run.id, status: 'running' }, run.id],
+    ['run-status', { runId: run.id, status: 'running', createdBy: 'owner' }, run.id],
     ['session.status', { status: 'busy' }],
-    ['run-status', { runId: run.id, status: 'completed' }, run.id],
+    ['run-status', { runId: run.id, status: 'completed', createdBy: 'owner' }, run.id],
     ['session.status', { status: 'ready' }],
     ['session.status', { status: 'closing' }],
     ['session.status', { status: 'closed' }],
-    ['session.closed', { reason: 'closed' }],
+    ['session.closed', { reason: 'closed', closedBy: 'owner' }],
   ]);
   const printed = live.filter(({ type }) => type === 'console-output');
   assert.deepEqual(printed.map(brief), [
@@ -76,7 +77,7 @@ test('the start of a session is observed through its stream', async () => {
   const { id: notebookId } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const { environmentId } = await client.executionEnvironments.create();
   const { zygote } = kernelHostOf(server.pid);
-  process.kill(zygote, 'SIGSTOP'); // so that the kernel is not ready before somebody follows
+  process.kill(zygote, 'SIGSTOP'); // so that the kernel does not become ready before somebody follows the stream
   await client.notebookSessions.open({ notebookId, environmentId });
   const events = await EventLog.open(client, notebookId).finally(() => process.kill(zygote, 'SIGCONT'));
   await events.status('ready');
@@ -127,7 +128,7 @@ test('heartbeats are comments that end no event', async () => {
   await notebook.close();
 });
 
-test('the event of a failed run contains its error, that of a cancelled run does not', async () => {
+test('the last event of a failed run contains its error, and the last event of a cancelled run has none', async () => {
   const notebook = await openNotebook(server, {
     a: '1 / 0',
     b: 'import time\nprint(1, flush=True)\ntime.sleep(600)',
@@ -141,10 +142,10 @@ test('the event of a failed run contains its error, that of a cancelled run does
   await notebook.close();
   await events.ended;
   assert.deepEqual(events.dataOf('run-status'), [
-    { runId: failed.id, status: 'running' },
-    { runId: failed.id, status: 'failed', error: failed.error },
-    { runId: cancelled, status: 'running' },
-    { runId: cancelled, status: 'cancelled' },
+    { runId: failed.id, status: 'running', createdBy: 'owner' },
+    { runId: failed.id, status: 'failed', createdBy: 'owner', error: failed.error },
+    { runId: cancelled, status: 'running', createdBy: 'owner' },
+    { runId: cancelled, status: 'cancelled', createdBy: 'owner' },
   ]);
 });
 
@@ -155,6 +156,7 @@ test('code that is sent with an execution is registered with its version and sav
   const config = { name: 'first', hideCode: true };
   await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: 'x = 2', config }] });
   const { updatedAt } = await client.notebooks.get(notebook.id);
+  const [a] = (await notebook.record()).cells;
   await notebook.close();
   await events.ended;
   const changes = events.events
@@ -173,7 +175,7 @@ test('code that is sent with an execution is registered with its version and sav
               name: 'first',
               code: 'x = 2',
               config: { disabled: false, hideCode: true, column: null, expandOutput: false },
-              version: 1,
+              version: a?.version,
             },
           ],
           order: ['a', 'b'],
@@ -206,7 +208,7 @@ test('a subscriber that joins after a run gets its outputs, its console and its 
     ],
   );
   assert.deepEqual(events.dataOf('console-output'), [{ cellId: 'a', channel: 'stdout', text: 'kept\n' }]);
-  assert.deepEqual(events.dataOf('run-status'), [{ runId: run.id, status: 'completed' }]);
+  assert.deepEqual(events.dataOf('run-status'), [{ runId: run.id, status: 'completed', createdBy: 'owner' }]);
   await events[Symbol.asyncDispose]();
   await notebook.close();
 });

@@ -38,7 +38,7 @@ const outputOf = (events: EventLog, cellId: string) =>
     .at(-1);
 const sizeOf = (event: NotebookStreamEvent) => Buffer.byteLength(JSON.stringify(event));
 
-test('an output of 64 KiB is in its events, and of one byte more a reference, live and in the current state', async () => {
+test('an output of 64 KiB is in its events, and one byte more makes it a reference, live and in the current state', async () => {
   const notebook = await openNotebook(server, {
     shown: SHOWN,
     at: `Shown('text/html', 'é' * ${MAX_INLINE_BYTES / 2})`,
@@ -60,7 +60,7 @@ test('an output of 64 KiB is in its events, and of one byte more a reference, li
   await notebook.close();
 });
 
-test('a referenced output is served with its hash until its cell has another output, in this session only', async () => {
+test('a referenced output is served by its hash until its cell has another output, in this session only', async () => {
   const code = (letter: string) => `import marimo as mo\nmo.Html('${letter}' * 100_000)`;
   const notebook = await openNotebook(server, { a: code('a'), b: '1' });
   const other = await openNotebook(server, { a: code('a') });
@@ -103,7 +103,7 @@ test('a referenced output is served with its hash until its cell has another out
   await other.close();
 });
 
-test('a referenced output is served while its run goes on', async () => {
+test('a referenced output is served while its run continues', async () => {
   const code = "import marimo as mo, time\nmo.output.replace(mo.Html('r' * 100_000))\ntime.sleep(1000)";
   const notebook = await openNotebook(server, { a: code });
   await using events = await notebook.events();
@@ -117,7 +117,7 @@ test('a referenced output is served while its run goes on', async () => {
   await notebook.close();
 });
 
-test('a large value and a large figure of a code call are references in its events, and whole in its answer', async () => {
+test('a large value and a large figure of a code call are references in its events, and whole in its result', async () => {
   const notebook = await openNotebook(server, { figure: FIGURE, shown: SHOWN });
   await notebook.run({ type: 'all' });
   await using events = await notebook.events();

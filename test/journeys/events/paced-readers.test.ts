@@ -15,7 +15,7 @@ for n in range(${LINES}):
     if ahead > 0.005: time.sleep(ahead)
 print("the " + "end")`;
 
-test('a cell that prints 10 MB a second waits for a reader of 3 MB a second, which gets everything', async (t) => {
+test('a cell that prints 10 MB a second is slowed down to a reader of 3 MB a second, which gets everything', async (t) => {
   const server = await startChildServer(t);
   const notebook = await openNotebook(server, { a: CODE });
   const path = `/api/v3/notebook-sessions/${notebook.id}/events`;
@@ -30,8 +30,8 @@ test('a cell that prints 10 MB a second waits for a reader of 3 MB a second, whi
 });
 
 /**
- * Opens a stream and reads it at this speed. Resolves when it is open, with `text`: all that was read until the cell has ended or the
- * server has cut the reader off.
+ * Opens a stream and reads it at this speed. Resolves when it is open. `text` resolves with
+ * everything that was read until the cell has ended or the server has cut the reader off.
  */
 function readSlowly(
   baseUrl: string,

@@ -63,7 +63,7 @@ test('a subscriber is notified when the server stops, and follows the session ag
   });
   const proxy = { baseUrl: server.baseUrl };
   const { token: accessToken, workspaceId } = OWNER;
-  // The client asks for the address anew each time, as it would ask a name server.
+  // The client asks for the address each time, as it would ask a name server.
   const moving: typeof fetch = (input, init) =>
     fetch(String(input).replace('http://troupe', proxy.baseUrl), init);
   const client = createClient({ baseUrl: 'http://troupe', accessToken, workspaceId, fetch: moving });
@@ -73,7 +73,16 @@ test('a subscriber is notified when the server stops, and follows the session ag
   server = await server.restart();
   proxy.baseUrl = server.baseUrl;
   await eventually('a second snapshot', () => events.dataOf('session.snapshot').length === 2, 20_000);
-  await events.next(({ type, data }) => type === 'session.status' && data.status === 'ready');
+  // The session may have become ready before this line was reached, or even before the snapshot.
+  await eventually('a session that is ready again', () => {
+    const again = events.events.findLastIndex(({ type }) => type === 'session.snapshot');
+    return events.events
+      .slice(again)
+      .some(
+        ({ type, data }) =>
+          (type === 'session.snapshot' || type === 'session.status') && data.status === 'ready',
+      );
+  });
   assert.deepEqual(events.dataOf('session.resync-required'), [{ reason: 'server_stopping' }]);
   const told = events.dataOf('run-status').filter((data) => data.runId === runId);
   assert.deepEqual(
@@ -81,7 +90,7 @@ test('a subscriber is notified when the server stops, and follows the session ag
     [
       ['running', undefined],
       ['failed', 'server_stopped'],
-      ['failed', 'server_stopped'], // replayed: a subscriber that had missed it would hear of it here
+      ['failed', 'server_stopped'], // replayed, so a subscriber that had missed it would get it here
     ],
   );
 });

@@ -9,13 +9,13 @@ import { openStream } from '#test/support/raw-stream.ts';
 import { OWNER, SETTINGS } from '#test/support/server-fixture.ts';
 
 const SUBSCRIBERS = 2_000;
-/** Each of several workers has as much as one process alone, and a third of the subscribers. */
+/** Each of several workers has the budget of a single process, and a third of the subscribers. */
 const BUDGET_MIB = 48 * Number(SETTINGS.TROUPE_WORKERS);
 /**
  * The memory of sockets and subscriptions themselves, slack of the heap, and unsent pieces of those that get events.
  */
 const MARGIN_MIB = 112;
-/** One print that is a large frame, then lines. */
+/** Code that first prints one text which is a large frame, and then lines. */
 const CODE = `print("x" * 900_000)
 import time
 for n in range(200):

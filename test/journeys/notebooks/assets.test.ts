@@ -27,7 +27,7 @@ const notebook = await openNotebook(server, {
 Shown('image/png', 'data:image/png;base64,' + base64.b64encode((b'not really a picture' * 3_000)).decode())`,
   page: `Shown('text/html', '<script>alert(1)</script>' * 4_000)`,
   drawing: `Shown('image/svg+xml', '<svg onload="alert(1)"/>' * 4_000)`,
-  // The kernel refuses such a type; code in its process can send it all the same.
+  // The kernel refuses such a type; code in its process can send it nevertheless.
   forged: `from marimo._messaging.notification_utils import CellNotificationUtils as _Utils
 _truncate = _Utils.maybe_truncate_output
 def _forge(mimetype, data):
@@ -115,7 +115,7 @@ for (const [cellId, contentType] of [
   ['forged', 'application/octet-stream'],
   ['parameters', 'application/octet-stream'],
 ] as const) {
-  test(`the ${cellId} that a cell made is never displayed inline`, async () => {
+  test(`the ${cellId} of a cell is never displayed inline`, async () => {
     const { status, headers } = await get(assetOf(run, cellId));
     assert.deepEqual(
       [status, headers['content-type'], headers['content-disposition'], headers['set-cookie']],
@@ -161,7 +161,7 @@ for (const range of ['bytes=0-1,5-6', 'bytes=9-1', 'bytes=', 'cells=1-2', 'nonse
   });
 }
 
-test('a range is used only if its If-Range tag is current', async () => {
+test('a range is used only if the tag in If-Range is current', async () => {
   const current = { status: 206, range: `bytes 0-3/${SIZE}`, bytes: BYTES.subarray(0, 4) };
   assert.deepEqual(await part('bytes=0-3', { 'if-range': `"${SHA256}"` }), current);
   assert.deepEqual(await part('bytes=0-3', { 'if-range': '"other"' }), WHOLE);
@@ -223,7 +223,7 @@ test('a missing asset and an asset of another workspace get the same 404', async
   assert.deepEqual(bodies, [bodies[0], bodies[0], bodies[0]]);
 });
 
-test('assets outlive their session, and the client reads them by their ids', async () => {
+test('assets remain after their session, and the client reads them by their ids', async () => {
   await notebook.close();
   const { contentType, bytes } = await server.client.runs.asset(run.id, text.split('/').at(-1) ?? '');
   assert.deepEqual([contentType, Buffer.from(bytes).equals(BYTES)], ['text/plain; charset=utf-8', true]);

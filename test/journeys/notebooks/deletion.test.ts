@@ -100,7 +100,7 @@ test('a run that has ended is deleted with its output, its assets and its places
   await notebook.close();
 });
 
-test('an asset is deleted by itself, and its run stays', async () => {
+test('an asset can be deleted alone, and its run stays', async () => {
   const notebook = await openNotebook(server, { mo: LARGE, a: 'mo.Html("x" * 100_000)' });
   const run = await notebook.run(['a']);
   const { assetId } = assetOf(run)!;
@@ -134,7 +134,7 @@ test('of fifty deletions at once exactly one succeeds', async () => {
   await notebook.close();
 });
 
-test('viewers delete nothing, and a private prompt is deleted by the owner of its conversation or of the workspace', async () => {
+test('viewers delete nothing, and a private prompt can be deleted by the owner of its conversation or of the workspace', async () => {
   const [viewer, editor] = [await memberAs('viewer', 'viewer'), await memberAs('editor', 'editor')];
   const guest = await memberAs('guest', 'editor');
   const notebook = await openNotebook(server, { a: '1' });
@@ -154,7 +154,7 @@ test('viewers delete nothing, and a private prompt is deleted by the owner of it
   await notebook.close();
 });
 
-test('the entries of a conversation come in pages, in both orders', async () => {
+test('the entries of a conversation are paged, in both orders', async () => {
   const { sessionId } = await conversation(client, 2);
   const { entries } = await client.agentSessions.get(sessionId);
   assert.equal(entries.length, 4);
@@ -211,7 +211,7 @@ test('a conversation is deleted with its prompts once it is closed, and not whil
   );
 });
 
-test('the rest of a deletion is also removed when the server is killed right after it', async (t) => {
+test('a deletion is completed even when the server is killed right after it', async (t) => {
   const env = { TROUPE_OPENAI_COMPATIBLE_URL: model.url };
   const first = await startChildServer(t, env);
   const notebook = await openNotebook(first, { mo: LARGE, a: 'mo.Html("x" * 100_000)' });

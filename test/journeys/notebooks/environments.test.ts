@@ -75,7 +75,7 @@ test('closing an environment deletes no file of the workspace', async () => {
   assert.equal(readFileSync(file, 'utf8'), 'still here');
 });
 
-test('an unknown environment is not found, for every form of its id', async () => {
+test('an unknown environment is not found, whatever the form of its id', async () => {
   for (const id of ['env_00000000000000000000000000', 'nb_1', 'x'.repeat(300), 'ü', '..', '%00']) {
     assert.equal(await refusalOf(environments.get(id)), '404 not_found', id);
     assert.equal(await refusalOf(environments.close(id)), '404 not_found', id);

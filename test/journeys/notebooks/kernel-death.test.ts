@@ -55,7 +55,7 @@ test("cells that ran before the kernel's death or the session's close are in the
   assert.deepEqual(statuses(closed), { first: 'success', endless: 'interrupted' });
 });
 
-test("an execution whose kernel dies while it checks new code gets the refusal of the session's new state", async () => {
+test("an execution whose kernel dies while checking new code gets the refusal of the session's new state", async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const fatal = `from marimo._lint.validate_graph import check_for_errors
 check_for_errors.__code__ = (lambda *_: __import__('os')._exit(3)).__code__`;
@@ -139,7 +139,7 @@ test('running out of memory inside Python is an error of the cell, and the kerne
   await notebook.close();
 });
 
-test('the third early death fails the session, which says why and is restored when it is read after its pause', async () => {
+test('the third early death fails the session, which gives the reason and is restored when it is read after its pause', async () => {
   const notebook = await openNotebook(server, { a: 'import os\nos._exit(6)', b: '1' });
   await using events = await notebook.events();
   for (let death = 1; death <= 3; death++) {

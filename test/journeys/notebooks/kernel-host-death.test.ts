@@ -85,7 +85,7 @@ test('while the kernel host hangs, opening gets a response and a starting sessio
   assert.equal((await its.notebookSessions.waitUntilReady(notebookId)).status, 'ready');
 });
 
-test('readyz says that the kernel host does not respond, until it does again', async (t) => {
+test('readyz reports that the kernel host does not respond, until it does again', async (t) => {
   const server = await startChildServer(t);
   const { zygote } = kernelHostOf(server.pid);
   const readiness = async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { addMember } from '#test/support/members.ts';
 import { cellsOf, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
 import { memoryHas } from '#test/support/process-memory.ts';
 import { eventually, kernelHostOf, kernelsOf } from '#test/support/processes.ts';
@@ -25,7 +26,7 @@ async function runOnce(notebookId: string): Promise<string> {
   return results(run).map(printed).join('').trim();
 }
 
-test('a kernel has the secrets of its notebook, which win over variables, survive a rotation, and change with its next start', async () => {
+test('a kernel has the secrets of its notebook, which override variables, survive a rotation, and change at its next start', async () => {
   const code = 'import os\nprint(os.environ.get("TOKEN"), os.environ["REGION"])';
   const { id } = await client.notebooks.create({
     serialization: { cells: cellsOf({ show: code }) },
@@ -57,7 +58,7 @@ test('a kernel that replaces another one has the secrets as well', async () => {
   await notebook.close();
 });
 
-test('no answer, event, export, log line, file or command line has a secret, and no process but the kernel', async () => {
+test('no answer, event, export, log line, file, command line or other process contains a secret, only the kernel', async () => {
   const code = 'import os, hashlib\nprint(len(os.environ["TOKEN"]))\nos.environ["MISSING"]';
   const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ show: code }) } });
   const answers: string[] = [];
@@ -120,7 +121,7 @@ test('no answer, event, export, log line, file or command line has a secret, and
   await client.notebookSessions.close(id);
 });
 
-test('viewers see the names and set nothing; other workspaces see nothing; the 101st secret is refused', async () => {
+test('viewers see the names but cannot set secrets, other workspaces see nothing, and the 101st secret is refused', async () => {
   const { id } = await client.notebooks.create({});
   await client.members.create({ userId: 'victor', role: 'viewer' });
   const { token } = await client.accessTokens.create({
@@ -156,3 +157,41 @@ test('viewers see the names and set nothing; other workspaces see nothing; the 1
 async function exported(id: string): Promise<string> {
   return Buffer.from((await client.notebooks.export(id, 'py')).bytes).toString('utf8');
 }
+
+test('a notebook imported with the settings of another has its datasources, variables, metadata and secrets, but its own code', async () => {
+  const from = await client.notebooks.create({
+    datasourceSlugs: ['sales'],
+    variables: { REGION: 'eu' },
+    metadata: { project: 'sales' },
+  });
+  await client.notebooks.setSecret(from.id, 'TOKEN', CANARY);
+  const content =
+    'import os\nprint(os.environ["TOKEN"] == "-".join(["canary", "5e1f40aa"]), os.environ["REGION"])';
+  const made = await client.notebooks.import({ format: 'py', content, settingsFrom: from.id });
+  assert.deepEqual(
+    [made.datasourceSlugs, made.variables, made.metadata],
+    [from.datasourceSlugs, from.variables, from.metadata],
+  );
+  assert.equal(await runOnce(made.id), 'True eu');
+  // The copy is independent of the original.
+  await client.notebooks.deleteSecret(from.id, 'TOKEN');
+  assert.equal(await runOnce(made.id), 'True eu');
+  assert.deepEqual((await client.notebooks.secrets(from.id)).length, 0);
+  const audited = (await client.audit({ action: 'notebook.copy-settings' })).items;
+  assert.equal(audited.at(-1)?.target, from.id);
+});
+
+test('settings are taken from notebooks of the workspace only, for new notebooks only, and not by viewers', async () => {
+  const { id, updatedAt: expectedUpdatedAt } = await client.notebooks.create({});
+  const file = { format: 'py', content: '1', settingsFrom: id } as const;
+  const foreign = server.clientOf(await server.stranger());
+  assert.equal(await refusalOf(foreign.notebooks.import(file)), '404 not_found');
+  assert.equal(
+    await refusalOf(client.notebooks.import({ ...file, settingsFrom: 'nb_nothing' })),
+    '404 not_found',
+  );
+  const replaces = { notebookId: id, expectedUpdatedAt };
+  assert.equal(await refusalOf(client.notebooks.import({ ...file, replaces })), '400 invalid_request');
+  const vera = await addMember(server, 'vera', 'viewer');
+  assert.equal(await refusalOf(vera.client.notebooks.import(file)), '403 role_too_low');
+});

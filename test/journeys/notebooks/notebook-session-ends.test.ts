@@ -93,7 +93,7 @@ test('a kernel that dies fails its run with the cause, and its session is restor
   await notebook.close();
 });
 
-test('a session whose kernels die one after another fails, says why, and can be closed', async () => {
+test('a session whose kernels die one after another fails, gives the reason, and can be closed', async () => {
   const notebook = await openNotebook(server, { a: 'import os\nos._exit(3)' });
   const events = await notebook.events();
   for (let death = 1; death <= 3; death++) {
@@ -124,7 +124,7 @@ test('a session that is closed while it starts becomes closed, and its environme
   assert.equal((await environments.get(environmentId)).notebookSessionId, null);
 });
 
-test('of fifty closings of one session each gets a response, and the session closes once', async () => {
+test('each of fifty closings of one session gets a response, and the session closes once', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const events = await notebook.events();
   const answers = await tally(Array.from({ length: 50 }, () => notebook.close()));

@@ -17,10 +17,12 @@ const EMPTY = {
   variables: {},
 };
 
-/** The members that the service assigns, checked and removed. */
-function content({ id, createdBy, createdAt, updatedAt, ...rest }: Notebook) {
+/** The members that the server assigns are checked and removed. */
+function content({ id, url, createdBy, createdAt, updatedBy, updatedAt, ...rest }: Notebook) {
   assert.match(id, /^nb_[0-9a-z]{26}$/);
+  assert.equal(url, `/n/${id}/`);
   assert.equal(typeof createdBy, 'string');
+  assert.equal(typeof updatedBy, 'string');
   assert.match(createdAt, TIMESTAMP);
   assert.match(updatedAt, TIMESTAMP);
   return rest;
@@ -213,13 +215,15 @@ test('the list has a summary of each notebook, oldest first, in pages', async ()
       }),
     );
   }
-  const expected = created.map(({ id, createdBy, createdAt, updatedAt }, i) => ({
+  const expected = created.map(({ id, createdBy, createdAt, updatedBy, updatedAt }, i) => ({
     id,
+    url: `/n/${id}/`,
     title: i === 1 ? 'Weather' : null,
     cellCount: 1,
     createdBy,
     datasourceSlugs: ['sales'],
     createdAt,
+    ...(updatedBy === undefined ? {} : { updatedBy }),
     updatedAt,
   }));
   assert.deepEqual(await theirs.list(), { items: expected, nextCursor: null });

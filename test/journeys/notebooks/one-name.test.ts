@@ -1,4 +1,4 @@
-/** A member has the same name in all resources. Former names are still accepted and sent. */
+/** The same member has the same name in all resources. Former names are still accepted and sent. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -52,7 +52,7 @@ test('notebooks, runs, conversations and datasources name their creator, also af
   assert.ok(replaced.updatedAt >= datasource.updatedAt);
 });
 
-test('grants, entries of the audit and files use the same member names as other resources, and still have their former ones', async () => {
+test('grants, audit entries and files use the same member names as other resources, and still have their former ones', async () => {
   await client.datasources.create({ slug: 'shared', connection: { kind: 'sqlite', path: 's.sqlite' } });
   const grant = await client.datasources.grant('shared', 'role:viewer');
   assert.deepEqual([grant.createdBy, grant.grantedBy], [user.id, user.id]);
@@ -62,7 +62,7 @@ test('grants, entries of the audit and files use the same member names as other 
   assert.deepEqual([file.bytes, file.size], [5, 5]);
 });
 
-test('a list without outputs marks them as omitted, so that null otherwise means that there is none', async () => {
+test('a list without outputs marks them as omitted, so that null otherwise means no output', async () => {
   const notebook = await openNotebook(server, { a: "print('x' * 10_000)\n1" });
   const run = await notebook.run(['a']);
   assert.equal('outputOmitted' in run, false);

@@ -51,7 +51,7 @@ function outputOf(cellId: string) {
   return output;
 }
 
-test('a large figure of plt.show() is an asset of the run, at its place between the printed texts', async () => {
+test('a large figure of plt.show() is an asset of the run, in its place between the printed texts', async () => {
   const { console } = resultOf('plot');
   assert.deepEqual(
     console.map(({ channel, mimetype }) => [channel, mimetype]),
@@ -84,7 +84,7 @@ test('code that runs outside of cells returns the figures that it shows', async 
   assert.match(String(result.media[0]?.data), /^data:image\/png;base64,iVBORw0KGgo/);
 });
 
-test('an output that cannot be sent is lost with a warning that names its cell, and the others go on', () => {
+test('an output that cannot be sent is lost with a warning that names its cell, and the other outputs arrive', () => {
   assert.deepEqual(statuses(run), {
     ...Object.fromEntries(cells.map((id) => [id, 'success'])),
     failing: 'error',
@@ -120,7 +120,7 @@ test('every output has a text form', () => {
   assert.match(traceback?.text ?? '', /^Traceback .*1 \/ 0.*ZeroDivisionError: division by zero\n$/s);
 });
 
-test('a table has its columns, types and rows as JSON, and says how many rows there are', () => {
+test('a table has its columns, types, rows and number of rows as JSON', () => {
   assert.deepEqual(outputOf('frame').table, {
     columns: [
       { name: 'n', type: 'int64' },
@@ -141,7 +141,7 @@ test('a table has its columns, types and rows as JSON, and says how many rows th
   );
 });
 
-test('events and results of code carry text and table as well', async () => {
+test('events and results of code have text and tables as well', async () => {
   const event = await events.until(
     ({ type, data }) => type === 'cell-op' && data.cellId === 'frame' && data.output !== undefined,
   );

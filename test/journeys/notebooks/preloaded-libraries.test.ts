@@ -15,7 +15,10 @@ async function hasPandas(notebook: OpenNotebook): Promise<boolean> {
   return printed(result!) === 'True\n';
 }
 
-/** Returns a Python whose kernel host loads no library before the file exists, so that there is a session from before. */
+/**
+ * Returns a Python whose kernel host loads no library until the file exists, so that a session can
+ * begin before.
+ */
 function pythonThatHoldsLibraries(folder: string, released: string): string {
   const hold = `
 import os, sys, time

@@ -26,12 +26,12 @@ async function withoutForks<T>({ pid }: TestServer, during: () => Promise<T>): P
   try {
     return await during();
   } finally {
-    // A server that stops meanwhile kills the host that does not end by itself.
+    // If the server stops in between, it kills the host, which does not end by itself.
     if (processFact(zygote) !== undefined) process.kill(zygote, 'SIGCONT');
   }
 }
 
-/** Resolves once a list, which wakes nothing, shows that the session is being woken. */
+/** Resolves once a list shows that the session is being woken. The list itself wakes nothing. */
 async function isRestoring({ id }: OpenNotebook): Promise<void> {
   for (;;) {
     const { items } = await client.notebookSessions.list({ status: 'restoring' });
@@ -51,7 +51,7 @@ test('executions, code calls and bindings of agents wake a sleeping session and 
   await notebook.close();
 });
 
-test('of fifty executions of a sleeping session one is accepted, and the others find it busy', async () => {
+test('of fifty executions of a sleeping session one is accepted, and the others find the session busy', async () => {
   const wait = "import os, time\nwhile not os.path.exists('all-are-answered'): time.sleep(0.005)";
   const notebook = await sleepingNotebook({ a: wait });
   const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));
@@ -105,7 +105,7 @@ test('a caller whose token is revoked while a session is woken is refused at onc
   await notebook.close();
 });
 
-test('a session that is being opened refuses with a time after which to try again', async () => {
+test('a session that is being opened refuses work and names a time for a retry', async () => {
   const { id } = await client.notebooks.create({});
   const { environmentId } = await client.executionEnvironments.create();
   await withoutForks(server, async () => {
@@ -130,7 +130,7 @@ test('a session that is being opened refuses with a time after which to try agai
   await client.notebookSessions.close(id);
 });
 
-test('a server that stops while a request waits for a kernel answers it and ends in order', async (t) => {
+test('a server that stops while a request waits for a kernel answers it and ends in an orderly way', async (t) => {
   const stopping = await startServer(t);
   const notebook = await openNotebook(stopping, { a: '1' });
   const { hibernate, list } = stopping.client.notebookSessions;

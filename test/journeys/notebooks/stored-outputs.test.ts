@@ -9,12 +9,15 @@ import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const KB = 1000;
 const RUNS = 5;
-/** The record of a run with its places in lists, and the first 20,000 characters of an output's text. */
+/**
+ * The record of a run with its places in lists, and the first 20,000 characters of an output's
+ * text.
+ */
 const MAX_OTHER_BYTES = 25 * KB;
 
-/** Shows 100 kB, which begin differently each time. */
+/** Code that shows 100 kB, which begin differently each time. */
 const MARKUP = 'import os\nimport marimo as mo\nmo.Html("<b>" + os.urandom(50_000).hex() + "</b>")';
-/** Shows an image of 75 kB in two types at once. */
+/** Code that shows an image of 75 kB in two types at once. */
 const IMAGE = `import base64, os
 class Shown:
     def _repr_mimebundle_(self, include=None, exclude=None):

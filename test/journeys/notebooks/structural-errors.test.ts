@@ -22,7 +22,7 @@ const OPTIONS = { first: { name: 'one' }, second: { name: 'two' } };
 const text = (run: Parameters<typeof results>[0], cellId: string) =>
   results(run).find((result) => result.cellId === cellId)?.outputs[0]?.text;
 
-test('with structuralErrors skip, all cells run that can, and the others have the reason as their output', async () => {
+test('with structuralErrors skip, all cells run that can, and the others have the reason as output', async () => {
   const notebook = await openNotebook(server, CELLS, { options: OPTIONS });
   const run = await notebook.run({ type: 'all', structuralErrors: 'skip' });
   assert.deepEqual(statuses(run), {
@@ -57,7 +57,7 @@ test('a request without structuralErrors is refused, with the reasons', async ()
   }
 });
 
-test('new code that brings a double definition is run with skip, and cells that do not need it succeed', async () => {
+test('new code with a double definition runs with skip, and cells that do not need it succeed', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2', c: 'z = 3' });
   const cells = [{ cellId: 'b', code: 'x = 2' }, { cellId: 'c' }];
   const run = await notebook.run({ type: 'cells', cells, structuralErrors: 'skip' });

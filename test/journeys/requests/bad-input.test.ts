@@ -224,7 +224,7 @@ test('a malformed Idempotency-Key is refused', async () => {
   }
 });
 
-test('a sane request id of the caller is returned, and any other is replaced', async () => {
+test('a valid request id of the caller is returned, and any other is replaced', async () => {
   const idFor = async (given: string) =>
     (await server.request('GET', '/healthz', { headers: { 'x-request-id': given } })).headers['x-request-id'];
   assert.equal(await idFor('my-id.1_2'), 'my-id.1_2');

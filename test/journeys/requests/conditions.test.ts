@@ -31,7 +31,7 @@ test('a notebook is sent again only if it has changed', async () => {
   assert.notEqual(second.etag, first.etag);
 });
 
-test('the tag of a compressed notebook names the same state as that of the plain one', async () => {
+test('a notebook has the same state in its tag whether it is sent compressed or plain', async () => {
   const cells = [{ cell_id: 'long', code: `text = '${'x'.repeat(20_000)}'` }];
   const { id, updatedAt } = await client.notebooks.create({ serialization: { cells } });
   const path = `/api/v3/notebooks/${id}`;
@@ -46,7 +46,7 @@ test('the tag of a compressed notebook names the same state as that of the plain
   assert.equal(await refusalOf(client.notebooks.delete(id, { ifMatch: zipped })), STALE);
 });
 
-test('creating and changing a notebook return the tag that the next read has', async () => {
+test('creating and changing a notebook return the same tag as the next read', async () => {
   const created = await server.request('POST', '/api/v3/notebooks', { body: {} });
   const { id, updatedAt } = Object(created.body);
   assert.equal(created.headers.etag, (await client.notebooks.getTagged(id)).etag);

@@ -24,7 +24,7 @@ async function auditedFor(target: string): Promise<string[]> {
   return actions;
 }
 
-test('an operator puts a session to sleep and wakes it, and its state refuses other commands', async () => {
+test('an operator puts a session to sleep and wakes it, and other commands are refused by its state', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', slow: 'while True: pass' });
   const { id } = notebook;
   const { hibernate, wake } = client.notebookSessions;
@@ -106,7 +106,7 @@ test('an owner of the workspace cancels the prompt and closes the conversation o
   assert.deepEqual(await auditedFor(sessionId), ['conversation.close']);
 });
 
-test('the state of the server names its kernels, actors, store and limits, for tokens of the whole server only', async () => {
+test('the state of the server shows its kernels, actors, store and limits, for tokens of the whole server only', async () => {
   const notebook = await openNotebook(server, { a: 'x = bytes(50_000_000)' });
   await notebook.run(['a']);
   const state = await client.server();

@@ -56,7 +56,7 @@ test('code cannot break out of a page', async () => {
   assert.equal((await page()).includes('<script>alert(1)'), false);
 });
 
-test('a page links to the address that it was requested from', async () => {
+test('a page links to the address at which it was requested', async () => {
   const behind = await page('', { host: 'troupe.example:8443', 'x-forwarded-proto': 'https' });
   assert.match(linksOf(behind)[0] ?? '', /^https:\/\/troupe\.example:8443\/marimo\/[0-9.]+\/favicon\.ico$/);
   const path = `/api/v3/notebooks/${id}/export?format=html`;
@@ -64,7 +64,7 @@ test('a page links to the address that it was requested from', async () => {
   assert.deepEqual([status, (body as { code: string }).code], [400, 'invalid_request']);
 });
 
-test('a page can be requested that loads its files from a public CDN instead', async () => {
+test('a page can also load its files from a public CDN on request', async () => {
   const links = linksOf(await page('&frontEnd=cdn'));
   assert.ok(links.length > 100 && links.every((link) => link.startsWith('https://cdn.jsdelivr.net/')));
 });

@@ -96,7 +96,7 @@ test('an owner demoted to editor gets no recorded token of another member', asyn
   assert.equal(await post(carl, '/api/v3/access-tokens', body, 'k'), 'role_too_low');
 });
 
-test('a bound token gets no recorded answer of an operation for unbound tokens', async () => {
+test('a bound token does not get the recorded answer of an operation for unbound tokens', async () => {
   const free: Caller = owner;
   const { token } = await client.accessTokens.create({
     name: 'w',

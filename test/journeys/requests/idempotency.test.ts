@@ -120,7 +120,7 @@ test('every POST route reads the idempotency key before the rest of the request'
   }
 });
 
-test('of twenty requests at once with one key one runs, and the others wait or get its response', async (t) => {
+test('of twenty requests at once with one key one runs, and the others wait for its response', async (t) => {
   const server = await startServer(t);
   const { client } = server;
   const notebook = await openNotebook(server, { a: '1' });

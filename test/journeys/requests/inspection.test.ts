@@ -38,14 +38,14 @@ test('an operator sees why an execution was refused', async () => {
   await notebook.close();
 });
 
-test('a missing actor, and a cursor of another list, are refused', async () => {
+test('a missing actor is not found, and a cursor of another list is refused', async () => {
   assert.equal(await refusalOf(client.actor('run', 'run_unknown')), '404 not_found');
   assert.equal(await refusalOf(client.actor('toString', 'x')), '404 not_found');
   assert.equal(await refusalOf(client.chart('constructor')), '404 not_found');
   assert.equal(await refusalOf(client.actors({ after: 'run_1' })), '400 invalid_cursor');
 });
 
-test('every actor has a chart with the state that it is in', async () => {
+test('every actor has a chart that contains its state', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { machine, path } = await client.actor('notebook-session', notebook.id);
   const { root, version } = await client.chart(machine);

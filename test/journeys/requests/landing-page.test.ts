@@ -5,7 +5,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 
 test('the landing page describes the server, the first steps and the operations', async (t) => {
   const server = await startServer(t);
-  const { status, contentType, text } = await server.request('GET', '/', {
+  const { status, contentType, text } = await server.request('GET', '/about', {
     headers: { accept: 'text/html' },
   });
   assert.equal(status, 200);

@@ -137,6 +137,7 @@ test('sessions are listed by the time they were last opened, and found by status
       currentRunId: null,
       createdAt: '',
       updatedAt: '',
+      url: `/n/${costs.id}/`,
     },
   );
 

@@ -51,14 +51,20 @@ const { sessionId: conversationId } = await ann.client.agentSessions.open({ envi
 await ann.client.agentSessions.grant(conversationId, 'guest.of.ann');
 await client.datasources.create({ slug: 'anns', connection: { kind: 'sqlite', path: 'a.db' } });
 await client.datasources.grant('anns', 'user:ann');
-await ann.client.files.put('a.db', Buffer.alloc(0)); // which is an empty database
+await ann.client.files.put('a.db', Buffer.alloc(0)); // the datasource is an empty database
 await server.request('PUT', `/api/v3/notebooks/${notebook.id}/secrets/SECRET`, { body: { value: 'hidden' } });
 const { items: tokens } = await ann.client.accessTokens.list();
+const [{ updatedAt: version } = assert.fail('there is no version')] = await ann.client.notebooks.versions(
+  notebook.id,
+);
 
 type Place = Readonly<Record<string, string>>;
-/** The resources that parameters of a path name, by the longest beginning of the path. Ann's own ones are `private`. */
+/**
+ * The resources that parameters of a path name, by the longest matching beginning of the path.
+ * Ann's own resources are `private`.
+ */
 const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = {
-  '/api/v3/notebooks/': { notebookId: notebook.id, name: 'SECRET' },
+  '/api/v3/notebooks/': { notebookId: notebook.id, name: 'SECRET', version },
   '/api/v3/notebook-sessions/': { sessionId: notebook.id, assetId: outputId },
   '/api/v3/execution-environments/': { environmentId },
   '/api/v3/runs/': { runId: prompt.runId, assetId, private: 'yes' },
@@ -70,13 +76,14 @@ const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = 
   '/api/v3/actors/': { kind: 'run', id: prompt.runId },
 };
 /**
- * Paths whose parameters name no resource of a workspace, or one in the caller's own folder. Public operations name
- * none.
+ * Paths whose parameters name no resource of a workspace, or a file in the caller's own folder.
+ * Public operations name nothing.
  */
 const NO_OBJECTS = [
   /^\/api\/v3\/(files|packages)\//,
   /^\/api\/v3\/charts\//,
   /^\/api\/v3\/(models\/)?keys\//,
+  /^\/api\/v3\/nodes\//,
 ];
 
 /** Operations for the operator of the server: a caller without the scope is refused before the workspace is looked up. */
@@ -103,13 +110,13 @@ function objectsOf({ path, parameters, operation }: Operation): (typeof OBJECTS)
   return objects;
 }
 
-/** Returns the id of something that does not exist, of the same form. */
+/** Returns an id of the same form that belongs to nothing. */
 const missing = (id: string) => id.replace(/[a-z0-9](?=[^/]*$)/gi, (last) => (last === 'z' ? 'y' : 'z'));
 const fill = (path: string, place: Place) => path.replace(/\{(\w+)\}/g, (_, name: string) => place[name]!);
 const allMissing = (place: Place) =>
   Object.fromEntries(Object.entries(place).map(([name, id]) => [name, name === 'kind' ? id : missing(id)]));
 
-/** Returns the query without which an operation refuses every request. */
+/** Returns the query that an operation requires in every request. */
 function queryOf({ operation }: Operation): string {
   const parameters = [operation.parameters].flat().map(asObject);
   const needed = parameters.filter((one) => one.in === 'query' && one.required === true);
@@ -125,11 +132,14 @@ interface Request {
 async function seen(caller: Caller, method: string, path: string, request: Request, names: Place) {
   const answer = await sendRaw(server.baseUrl, method.toUpperCase(), path, caller, request);
   const headers = { ...answer.headers, date: '', 'x-request-id': '', 'content-length': '' };
-  const text = JSON.stringify({ status: answer.status, headers, text: answer.text })
-    .replace(/\\"requestId\\":\\"[^"]*\\"/, '')
-    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>');
+  const text = JSON.stringify({ status: answer.status, headers, text: answer.text }).replace(
+    /\\"requestId\\":\\"[^"]*\\"/,
+    '',
+  );
   const longestFirst = Object.values(names).sort((a, b) => b.length - a.length);
-  const masked = longestFirst.reduce((shown, id) => shown.replaceAll(id, '<id>'), text);
+  const masked = longestFirst
+    .reduce((shown, id) => shown.replaceAll(id, '<id>'), text)
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>');
   return { status: answer.status, masked };
 }
 
@@ -172,7 +182,7 @@ async function everythingOfAnn(): Promise<string[]> {
 
 const startOf = (path: string) => Object.keys(OBJECTS).find((start) => path.startsWith(start))!;
 
-/** The members of bodies that name objects, and how a body names one. */
+/** The members of request bodies that name objects, and how they name them. */
 const NAMED_IN_BODIES: Readonly<Record<string, readonly [id: string, bodyOf: (id: string) => object]>> = {
   'openNotebookSession.notebookId': [notebook.id, (id) => ({ notebookId: id, environmentId })],
   'openNotebookSession.environmentId': [
@@ -220,7 +230,10 @@ test('no operation reveals to another workspace that a resource named in its bod
   assert.deepEqual(await execute(notebook.id), await execute(missing(notebook.id)));
 });
 
-/** Returns the names of all members that a body may have, at any depth; not those of a connection, which name nothing here. */
+/**
+ * Returns the names of all members that a body may have, at any depth. Members of a connection are
+ * left out, because they name no objects.
+ */
 function membersOf(schema: unknown): string[] {
   const { properties, items, anyOf, oneOf } = resolved(document, asObject(schema));
   const own = Object.entries(asObject(properties)).flatMap(([name, member]) =>
@@ -230,13 +243,14 @@ function membersOf(schema: unknown): string[] {
   return [...own, ...inner.flatMap(membersOf)];
 }
 
-/** For each POST that names a resource: the way in which Ann makes it succeed while she may. */
+/** For each POST that names a resource: how Ann makes it succeed while she has the right. */
 async function successes(): Promise<Readonly<Record<string, Request & { readonly path: string }>>> {
   const other = await ann.client.notebooks.create();
+  const restored = await ann.client.notebooks.create();
   const { environmentId: place } = await ann.client.executionEnvironments.create();
   model.script(
     (exchange) => exchange.text('Yes.').end(),
-    () => {}, // the prompt that is cancelled
+    () => {}, // this prompt is cancelled
   );
   const conversation = `/api/v3/agent-sessions/${conversationId}`;
   const { runId } = await ann.client.agentSessions.prompt(conversationId, 'One.');
@@ -255,6 +269,10 @@ async function successes(): Promise<Readonly<Record<string, Request & { readonly
         replaces: { notebookId: other.id, expectedUpdatedAt: other.updatedAt },
       },
     },
+    restoreNotebookVersion: {
+      path: `/api/v3/notebooks/${restored.id}/versions/${restored.updatedAt}/restore`,
+      body: { expectedUpdatedAt: restored.updatedAt },
+    },
     openNotebookSession: {
       path: '/api/v3/notebook-sessions',
       body: { notebookId: other.id, environmentId: place },
@@ -269,6 +287,20 @@ async function successes(): Promise<Readonly<Record<string, Request & { readonly
       headers: { 'service-session-id': notebook.id },
     },
     interruptNotebookSession: { path: `/api/v3/notebook-sessions/${notebook.id}/interrupt` },
+    changeCells: {
+      path: `/api/v3/notebook-sessions/${notebook.id}/changes`,
+      body: { changes: [{ type: 'set-code', cellId: 'a', code: '2' }] },
+    },
+    setUiValues: {
+      path: `/api/v3/notebook-sessions/${notebook.id}/ui-values`,
+      body: { values: { 'a-0': 1 } },
+    },
+    callFunction: {
+      path: `/api/v3/notebook-sessions/${notebook.id}/function-calls`,
+      body: { namespace: 'a-0', functionName: 'search', args: {} },
+    },
+    completeCode: { path: `/api/v3/notebook-sessions/${notebook.id}/completions`, body: { code: 'a' } },
+    createNotebookPage: { path: `/api/v3/notebook-sessions/${notebook.id}/pages`, body: {} },
     createNotebookEventTicket: { path: `/api/v3/notebook-sessions/${notebook.id}/event-tickets` },
     createAgentEventTicket: { path: `${conversation}/event-tickets` },
     openAgentSession: { path: '/api/v3/agent-sessions', body: { environmentId, id: conversationId } },
@@ -318,7 +350,8 @@ test('a caller who loses the right to the resource of a POST gets a refusal inst
   for (const one of naming.filter(isPrivate))
     assert.deepEqual([one.id, ...(await send(one.id))], [one.id, 404, false, 'not_found']);
   await client.members.update('ann', { role: 'viewer' });
-  for (const one of naming.filter(({ id }) => id !== 'createNotebookEventTicket')) {
+  const forViewers = ['createNotebookEventTicket', 'createNotebookPage'];
+  for (const one of naming.filter(({ id }) => !forViewers.includes(id))) {
     const [status, isReplayed] = await send(one.id);
     assert.ok(!isReplayed && (status === 403 || status === 404), `${one.id} answers ${status}`);
   }

@@ -23,7 +23,7 @@ import {
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 
 const NAMES = Object.keys(PROXIES) as ProxyName[];
-/** An address of the loopback that is not the proxy's. */
+/** An address of the loopback that differs from the proxy's. */
 const CLIENT_ADDRESS = '127.0.0.2';
 /** More bytes than nginx takes of a body anywhere else. */
 const UPLOAD_BYTES = 17 << 20;
@@ -63,7 +63,7 @@ for (const name of NAMES) {
       assert.equal(events.types.at(-1), 'session.closed');
     });
 
-    await t.test('a file that is uploaded comes back unchanged', async () => {
+    await t.test('a file comes back unchanged after its upload', async () => {
       const bytes = randomBytes(UPLOAD_BYTES);
       const path = `${name}/large.bin`;
       assert.equal((await client.files.put(path, bytes)).size, UPLOAD_BYTES);
@@ -83,18 +83,21 @@ for (const name of NAMES) {
       assert.match(answer.headers.get('location') ?? '', /^https:\/\/127\.0\.0\.1(:\d+)?\/api\/v3\/me\?a=b$/);
     });
 
-    await t.test("the log has the client's address from the trusted proxy, not from the client", async () => {
-      const response = await fetch(`${baseUrl}/api/v3/me`, {
-        headers: { ...HEADERS, 'x-forwarded-for': '203.0.113.9' },
-      });
-      const { headers } = response;
-      await response.text();
-      const id = headers.get('x-request-id');
-      const line = await eventually('it is logged', () =>
-        server.log.find(({ request }) => Object(request).requestId === id),
-      );
-      assert.equal(line.address, CLIENT_ADDRESS);
-    });
+    await t.test(
+      "the log has the client's address as the trusted proxy reports it, not as the client does",
+      async () => {
+        const response = await fetch(`${baseUrl}/api/v3/me`, {
+          headers: { ...HEADERS, 'x-forwarded-for': '203.0.113.9' },
+        });
+        const { headers } = response;
+        await response.text();
+        const id = headers.get('x-request-id');
+        const line = await eventually('it is logged', () =>
+          server.log.find(({ request }) => Object(request).requestId === id),
+        );
+        assert.equal(line.address, CLIENT_ADDRESS);
+      },
+    );
 
     await t.test('a page of the public address may change datasources, and no other page may', async () => {
       const create = async (slug: string, origin: string) => {

@@ -101,7 +101,7 @@ for (const heartbeatS of ['60', '0.05']) {
       [lowered, () => client.members.update('lowered', { role: 'viewer' }), 403, 'role_too_low'],
     ] as const) {
       const call = await startCall(server, token.token, id, `${token.name}.txt`);
-      if (heartbeatS !== '60') await call.answer; // which is when its head is there
+      if (heartbeatS !== '60') await call.answer; // at that time the head of the response is there
       const endedAt = performance.now();
       await end();
       const answer = await call.answer;

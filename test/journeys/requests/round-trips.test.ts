@@ -1,4 +1,4 @@
-/** The server accepts its own answers: their members are sent back unchanged. */
+/** The server accepts its own answers when their members are sent back unchanged. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -27,11 +27,11 @@ const connection = { kind: 'sqlite', path: 'sales.db' };
 interface RoundTrip {
   /** The path to read. */
   readonly from: string;
-  /** The request that its members go into. */
+  /** The request to which the members are sent. */
   readonly method: 'POST' | 'PATCH' | 'PUT';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Members that answers never have, or whose value has to differ. */
+  /** Members that answers never have, or whose value must differ in the request. */
   readonly more?: object;
 }
 
@@ -85,7 +85,7 @@ const ROUND_TRIPS: readonly RoundTrip[] = [
 ];
 
 for (const { from, method, path, headers = {}, more = {} } of ROUND_TRIPS) {
-  test(`the members of GET ${from.replace(/\/[a-z]+_\w+/, '/{id}')} are accepted by ${method} ${path.replace(/\/[a-z]+_\w+/, '/{id}')}`, async () => {
+  test(`${method} ${path.replace(/\/[a-z]+_\w+/, '/{id}')} accepts the members of GET ${from.replace(/\/[a-z]+_\w+/, '/{id}')}`, async () => {
     model.script((exchange) => exchange.text('ready').end());
     const read = await server.request('GET', `/api/v3${from}`);
     assert.equal(read.status, 200);
@@ -109,7 +109,7 @@ test('the items of the list of grants are accepted as grants', async () => {
   }
 });
 
-test('a cell of an event, with its name and its whole configuration, is accepted by an execution', async () => {
+test('an execution accepts a cell of an event, with its name and its whole configuration', async () => {
   await using events = await notebook.events();
   const [registered] = events.dataOf('cells-registered');
   const cells = registered!.cells.map(({ cellId, name, code, config }) => ({
@@ -153,7 +153,7 @@ test('the input of a run is accepted as the next execution', async () => {
   assert.equal((await client.waitForRun(Object(again.body).runId)).status, 'completed');
 });
 
-test('null for an optional member means that it is left out', async () => {
+test('null for an optional member means the same as leaving it out', async () => {
   const other = await client.notebooks.create({
     serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] },
   });

@@ -19,7 +19,10 @@ interface Begun {
   readonly runId: string;
 }
 
-/** A cell `a` that prints `begun`, after a cell `kept` whose variable shows whether the kernel lived on. */
+/**
+ * A cell `a` that prints `begun`. It comes after a cell `kept`, whose variable shows whether the
+ * kernel survived.
+ */
 async function begin(code: string): Promise<Begun> {
   const notebook = await openNotebook(server, { kept: 'kept = 7', a: `print("begun", flush=True)\n${code}` });
   await notebook.run(['kept']);
@@ -78,7 +81,7 @@ for (const [what, code] of Object.entries(INTERRUPTIBLE)) {
 }
 
 const STUBBORN = {
-  // The cell prints that it began only where an interrupt is already swallowed.
+  // The cell prints that it has begun only at a point where it already swallows interrupts.
   'a loop that swallows interrupts':
     'said = False\nwhile True:\n  try:\n    if not said: said = True; print("begun again", flush=True)\n    while True: pass\n  except BaseException: pass',
   'a long call of C': 'sum(range(10**11))',
@@ -148,7 +151,7 @@ test('of fifty cancels at once all are accepted, and the run ends once', async (
   await finish(begun);
 });
 
-test('of fifty cancels of a run whose kernel must be killed those before its end are accepted, and it ends once', async () => {
+test('when fifty cancels meet a run whose kernel must be killed, those before its end are accepted, and it ends once', async () => {
   const begun = await begin('sum(range(10**11))');
   const storm = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
   // On a busy machine some cancels arrive after the kernel was killed.
@@ -177,7 +180,7 @@ test('a kernel whose output waits for a slow reader can still be interrupted', a
   });
   const pace = setInterval(() => slow.emit('pace'), 30);
   slow.on('response', (response) => {
-    // A reader that takes a little every time, so that it is slow and never stalled.
+    // A reader that takes a few bytes at a time, so that it is slow and never stalled.
     response.on('readable', () => {});
     slow.on('pace', () => {
       received += (response.read(16_384) ?? response.read())?.length ?? 0;
@@ -219,7 +222,7 @@ test('a code call whose caller disconnects is interrupted, and the session becom
   await events.until(({ type }) => type === 'console-output');
   leaving.abort(new Error('gone'));
   await assert.rejects(call, /gone/);
-  await events.next(({ type, data }) => type === 'session.status' && data.status === 'ready');
+  await events.until(({ type, data }) => type === 'session.status' && data.status === 'ready');
   assert.equal((await callCode(client, notebook.id, '1 + 1')).success, true);
   await notebook.close();
 });

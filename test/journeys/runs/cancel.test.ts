@@ -137,7 +137,7 @@ test('of fifty cancels at once each gets a response, and the run ends once', asy
   await events.ended;
   assert.deepEqual(
     events.dataOf('run-status').filter(({ status }) => status !== 'running'),
-    [{ runId, status: 'cancelled' }],
+    [{ runId, status: 'cancelled', createdBy: 'owner' }],
   );
 });
 
@@ -156,7 +156,7 @@ test('a cancel at the moment its run ends leaves a terminal run and a ready sess
   await notebook.close();
 });
 
-test('a cancel or a client that leaves, however soon after its request, ends the work and keeps the variables', async () => {
+test('a cancel or a leaving client, however soon after the request, ends the work and keeps the variables', async () => {
   const notebook = await openNotebook(server, { kept: 'kept = 41', loop: 'while True: pass' });
   await notebook.run(['kept']);
   const blocks = [
@@ -198,7 +198,10 @@ test('closing a session cancels its run', async () => {
   const run = await runs.get(runId);
   assert.deepEqual(
     [run.status, run.error],
-    ['cancelled', { code: 'session_closed', message: 'The session was closed while this was running.' }],
+    [
+      'cancelled',
+      { code: 'session_closed', message: 'The session was closed by owner while this was running.' },
+    ],
   );
 });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import type { SubmittedNotebookRun } from '#src/wire/run.ts';
 import { cellsOf, openNotebook, results } from '#test/support/notebook-fixture.ts';
+import { withoutKernels } from '#test/support/processes.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { traced, traceOf } from './traced-cells.ts';
@@ -96,8 +97,14 @@ test('of fifty executions at once one is accepted', async () => {
 test('a session that is still starting accepts no execution', async () => {
   const { id: notebookId } = await notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const { environmentId } = await executionEnvironments.create();
-  const { sessionId } = await sessions.open({ notebookId, environmentId });
-  assert.equal(await refusalOf(executions.submit(sessionId, { type: 'all' })), '409 session_not_ready');
+  const sessionId = await withoutKernels(server.pid, async () => {
+    const opened = await sessions.open({ notebookId, environmentId });
+    assert.equal(
+      await refusalOf(executions.submit(opened.sessionId, { type: 'all' })),
+      '409 session_not_ready',
+    );
+    return opened.sessionId;
+  });
   await sessions.waitUntilReady(sessionId);
   const { runId } = await executions.submit(sessionId, { type: 'all' });
   assert.equal((await server.client.waitForRun(runId)).status, 'completed');

@@ -64,7 +64,7 @@ test('a read keeps a session awake', async (t) => {
     }
     const state = await stateOf(server.client, 'notebook-session', notebook.id);
     readsMs.push(performance.now());
-    // The server has handled each read before its time and after that of the one before.
+    // The server has handled each read within the read's time limit and after the previous read.
     if (readsMs.slice(2).some((atMs, n) => atMs - readsMs[n]! >= idleMs)) continue; // the session may have slept
     assert.deepEqual(state, { live: 'ready' });
     return;
@@ -110,7 +110,8 @@ test('sessions that are restored after a restart count towards the limit', async
   const server = await startChildServer(t, { TROUPE_MAX_SESSIONS: '2', TROUPE_IDLE_TIMEOUT_S: '0.3' });
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
-    // Each sleeps before the next is opened: three sessions are open, and at most one has a kernel.
+    // Each session sleeps before the next one is opened: three sessions are open, and at most one
+    // has a kernel.
     const { id } = await openNotebook(server, { a: '1' });
     ids.push(id);
     await eventually(

@@ -10,7 +10,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { executions, runs } = server.client;
 
-/** One cell run in a notebook of its own, which is closed then. */
+/** Runs one cell in a notebook of its own, which is closed afterwards. */
 async function runOf(code: string, setUp = ''): Promise<Run> {
   const notebook = await openNotebook(server, { before: setUp, cell: code });
   if (setUp !== '') await notebook.run(['before']);
@@ -169,7 +169,7 @@ test('a plot is a PNG image in the record', async () => {
   assert.equal(Buffer.from(base64!, 'base64').subarray(1, 4).toString(), 'PNG');
 });
 
-test('printed text of a cell is stored by channel, in order', async () => {
+test('the printed text of a cell is stored by channel, in order', async () => {
   const run = await runOf(
     'print("one")\nprint("two", file=sys.stderr)\nprint("three")\nprint("four")',
     'import sys',
@@ -268,7 +268,7 @@ test('an output above 64 KiB becomes an asset of the run, and a smaller one is s
   assert.deepEqual(await runs.get(run.id), run);
 });
 
-test('of ten megabytes of text the record keeps beginning and end, and a warning counts the rest', async () => {
+test('the record keeps the beginning and end of ten megabytes of text, and a warning gives the size of the rest', async () => {
   const run = await runOf('for i in range(100_000): print(f"{i:099d}")');
   const text = printed(results(run)[0]!);
   assert.equal(text.length, 64 * 1024);

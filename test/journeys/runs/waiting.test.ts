@@ -41,7 +41,7 @@ async function conversation(): Promise<string> {
   return (await client.agentSessions.open({ environmentId, config: { model: MODEL } })).sessionId;
 }
 
-test('an execution with a wait is answered with the run once it has ended, in any way', async () => {
+test('an execution with a wait returns the run once it has ended, in any way', async () => {
   const notebook = await openNotebook(server, { good: '40 + 2', bad: '1 / 0' });
   for (const [cellId, status] of [
     ['good', 'completed'],
@@ -57,7 +57,7 @@ test('an execution with a wait is answered with the run once it has ended, in an
   await notebook.close();
 });
 
-test('an execution that takes longer than the wait is accepted, and can be waited for again', async () => {
+test('an execution that takes longer than the wait is accepted, and a client can wait for it again', async () => {
   const { notebook, proceed } = await gatedNotebook();
   const accepted = await client.executions.run(notebook.id, ONE, { wait: 1 });
   assert.equal(accepted.status, 'running');
@@ -74,7 +74,7 @@ test('an execution that takes longer than the wait is accepted, and can be waite
   await notebook.close();
 });
 
-test('a prompt with a wait is answered with the run', async () => {
+test('a prompt with a wait returns the run', async () => {
   const sessionId = await conversation();
   model.script((exchange) => exchange.text('Forty-two.').end());
   const { runId, lastEventId: _, ...run } = await client.agentSessions.ask(sessionId, 'What is it?');
@@ -117,7 +117,7 @@ test('a retry with the same idempotency key waits for the same run', async () =>
   await notebook.close();
 });
 
-test('waiting ends at once when the caller loses its right, and the run goes on', async () => {
+test('waiting ends at once when the caller loses the right to it, and the run continues', async () => {
   const { notebook, proceed, path } = await gatedNotebook();
   await client.members.create({ userId: 'guest', role: 'editor' });
   const { token, id } = await client.accessTokens.create({

@@ -1,4 +1,4 @@
-/** A session with records that the disk has damaged: it works on without them. */
+/** A session with records that the disk has damaged continues without them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';

@@ -71,7 +71,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-/** Sends the head of a request and keeps its body back: a drain waits a second for it. */
+/** Sends the head of a request without its body. A drain waits a second for the body. */
 async function holdRequest({ baseUrl }: ChildServer): Promise<void> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
@@ -86,7 +86,7 @@ async function holdRequest({ baseUrl }: ChildServer): Promise<void> {
     'expect: 100-continue',
   ];
   socket.write(`${head.join('\r\n')}\r\n\r\n{`);
-  socket.on('error', () => {}); // the server resets it when it ends
+  socket.on('error', () => {}); // the server resets the connection when it ends
   // Bytes on other connections come after it.
   await fetch(`${baseUrl}/healthz`);
 }
@@ -110,7 +110,7 @@ test('a second signal ends the server at once', async (t) => {
 });
 
 test('while it drains, the server returns 503 on open connections', async (t) => {
-  // Of several workers, those that have nothing to end would close theirs earlier.
+  // With several workers, those without work would close their connections earlier.
   const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
   const { hostname, port } = new URL(server.baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');

@@ -1,4 +1,7 @@
-/** A server that is started while the disk is full: it starts, or says why it cannot, and it starts once there is space. */
+/**
+ * A server that is started while the disk is full either starts or says why it cannot. Once there
+ * is space, it starts.
+ */
 import assert from 'node:assert/strict';
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +23,7 @@ function start(dataDir: string, stdio: SpawnOptions['stdio'], args = [fileOf('ma
   return spawn(process.execPath, args, { cwd: '/', env, stdio });
 }
 
-/** Resolves with the ended process, and the line that it printed. */
+/** Resolves with the ended process and its only line of output. */
 async function ending(dataDir: string, args?: string[]) {
   const child = start(dataDir, ['ignore', 'ignore', 'pipe'], args);
   const [line, [code, signal]] = await Promise.all([text(child.stderr!), once(child, 'close')]);
@@ -28,7 +31,7 @@ async function ending(dataDir: string, args?: string[]) {
 }
 
 for (const spareBytes of [0, 64 * 1024])
-  test(`a first start with ${spareBytes} bytes of disk says that the disk is full, and succeeds once there is space`, {
+  test(`a first start with ${spareBytes} bytes of disk reports that the disk is full, and succeeds once there is space`, {
     skip: noSmallDisk,
   }, async (t) => {
     const disk = smallDisk(t, 24);
@@ -41,7 +44,7 @@ for (const spareBytes of [0, 64 * 1024])
     assert.deepEqual((await server.client.notebooks.list()).items, []);
   });
 
-test('a store that has lost its table of readers is not opened on a full disk, by a server or a command', {
+test('a store without its table of readers is not opened on a full disk, by a server or a command', {
   skip: noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 24);
@@ -60,7 +63,7 @@ test('a store that has lost its table of readers is not opened on a full disk, b
   }
 });
 
-test('a store that a killed first start left without its first pages is made anew', async (t) => {
+test('a store that a killed first start left without its first pages is created again', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   mkdirSync(join(dataDir, 'store'), { recursive: true });
   writeFileSync(join(dataDir, 'store', 'data.mdb'), '');
@@ -68,7 +71,7 @@ test('a store that a killed first start left without its first pages is made ane
   assert.deepEqual((await server.client.notebooks.list()).items, []);
 });
 
-test('a server starts although the file that its lines for people go to is on a full disk', {
+test('a server starts even if the file for its readable lines is on a full disk', {
   skip: noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 1);

@@ -1,4 +1,4 @@
-/** A disk that a cell fills and frees again, under load: nothing is lost, nothing restarts, reads go on. */
+/** A disk that a cell fills and frees again, under load: nothing is lost, nothing restarts, reads continue. */
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';

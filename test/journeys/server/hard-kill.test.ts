@@ -75,7 +75,9 @@ test('after kill -9 everything that was acknowledged is still there, and session
   assert.deepEqual([left.status, left.stale, left.finishedAt], ['running', true, null]);
   assert.deepEqual(await after.client.waitForRun(running), left, 'nobody waits for what nothing will end');
   const late = await EventLog.open(after.client, notebook.id);
-  assert.deepEqual(late.dataOf('run-status'), [{ runId: running, status: 'running', stale: true }]);
+  assert.deepEqual(late.dataOf('run-status'), [
+    { runId: running, status: 'running', createdBy: 'owner', stale: true },
+  ]);
   await late[Symbol.asyncDispose]();
   await after.client.runs.cancel(running);
   assert.equal((await after.client.waitForRun(running)).status, 'cancelled');

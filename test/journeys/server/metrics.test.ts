@@ -40,7 +40,7 @@ test('the metrics count requests, runs, kernels, commits, refusals and streams',
   assert.equal(later.get('troupe_runs_total{kind="notebook",status="cancelled"}'), 1);
 });
 
-test('no label of a metric holds an id, a slug, a user or a workspace', async (t) => {
+test('no label of a metric contains an id, a slug, a user or a workspace', async (t) => {
   const server = await startServer(t);
   const notebook = await openNotebook(server, { a: '1' });
   await notebook.run(['a']);
@@ -53,7 +53,7 @@ test('no label of a metric holds an id, a slug, a user or a workspace', async (t
   }
 });
 
-test('only a token with the scope of the whole server reads the metrics', async (t) => {
+test('only a token with the scope of the whole server can read the metrics', async (t) => {
   const server = await startServer(t);
   const statusFor = async (authorization?: string) => {
     const headers = authorization === undefined ? {} : { authorization };
@@ -107,7 +107,7 @@ test('the load of the server is followed live, until the token is revoked', asyn
   assert.deepEqual((await client.kernels({ sessionId: 'nb_none' })).items, []);
 });
 
-test('an owner whose token is older than the scope can give it to a token of their own', async (t) => {
+test('an owner whose token is older than the scope can grant it to another token of their own', async (t) => {
   const server = await startServer(t);
   const scopes = ['workspaceRuntime:connect', 'workspace:manage'] as const;
   const old = await server.client.accessTokens.create({ name: 'old', scopes });

@@ -18,7 +18,7 @@ function timesRun({ dataDir }: ChildServer): number {
   return existsSync(file) ? readFileSync(file, 'utf8').length : 0;
 }
 
-/** A notebook whose cells ran, one with other code than it was created with. */
+/** A notebook whose cells ran. One cell has other code than at its creation. */
 async function usedNotebook(server: ChildServer): Promise<OpenNotebook> {
   const notebook = await openNotebook(server, {
     a: `${COUNT}\nx = 1`,
@@ -155,7 +155,9 @@ test('a run that was interrupted by kill -9 stays running and stale until it is 
   assert.deepEqual([left.status, left.stale, left.error], ['running', true, null]);
 
   await using events = await EventLog.open(client, notebook.id);
-  assert.deepEqual(events.dataOf('run-status'), [{ runId, status: 'running', stale: true }]);
+  assert.deepEqual(events.dataOf('run-status'), [
+    { runId, status: 'running', createdBy: 'owner', stale: true },
+  ]);
   await events.status('ready');
   const session = await client.notebookSessions.get(notebook.id);
   assert.deepEqual([session.status, session.currentRunId], ['ready', null]);
@@ -206,7 +208,7 @@ test('five crashes in a row change nothing that was saved', async (t: TestContex
   const { items } = await server.client.executions.list(notebook.id);
   for (let round = 0; round < 5; round++) {
     server = await restarted(server, 'SIGKILL');
-    // Every other time the crash finds the session half restored.
+    // In every second round, the crash happens while the session is half restored.
     if (round % 2 === 0) await server.client.notebookSessions.get(notebook.id);
   }
   assert.deepEqual(await server.client.notebooks.get(notebook.id), saved);

@@ -25,7 +25,7 @@ import { type Overrides, OWNER, pythonOfTests, SETTINGS } from '#test/support/se
 const MAIN = fileURLToPath(new URL('../../../server/main.js', import.meta.url));
 const NOBODY = 65_534;
 
-/** A data directory with one sealed connection, that a server has used. Each test takes a copy. */
+/** A data directory with one sealed connection, which a server has used. Each test makes a copy. */
 const used = mkdtempSync(join(tmpdir(), 'troupe-used-'));
 test.after(() => rmSync(used, { recursive: true, force: true }));
 await use(join(used, 'data'));
@@ -48,7 +48,7 @@ interface Failed {
   readonly line: string;
 }
 
-/** Starts a server that cannot start. Resolves with its exit code and the line that it printed. */
+/** Starts a server that cannot start. Resolves with its exit code and its only line of output. */
 async function failToStart(
   t: TestContext,
   dataDir: string,
@@ -149,7 +149,7 @@ for (const [what, spoil, expected] of [
     /is a directory\. Set TROUPE_KEYRING_FILE to the file\. Container engines make/,
   ],
 ] as const satisfies readonly (readonly [string, (path: string) => void, RegExp])[]) {
-  test(`a keyring that ${what} has its own line`, async (t) => {
+  test(`a keyring that ${what} has its own error line`, async (t) => {
     const dataDir = copyOfUsed(t);
     spoil(join(dataDir, 'keyring.json'));
     const { code, line } = await failToStart(t, dataDir);

@@ -17,7 +17,7 @@ const TRACEPARENT = `00-${TRACE}-${SPAN}-01`;
 const receiver = await startOtlpReceiver(test);
 const model = await startScriptedModel(test);
 const settings = {
-  TROUPE_WORKERS: '1', // with several workers, each one that a request passes through has a span of its own
+  TROUPE_WORKERS: '1', // with several workers, each worker that a request passes through has a span of its own
   TROUPE_OPENAI_COMPATIBLE_URL: model.url,
   TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
 };
@@ -144,7 +144,7 @@ test('runs and queries of an agent belong to the trace of their tool call', asyn
   await notebook.close();
 });
 
-test('code that a request runs belongs to the trace of the request, and later code to none', async () => {
+test('code that a request runs belongs to the trace of the request, and later code to no trace', async () => {
   const notebook = await openNotebook(traced, {}, { datasourceSlugs: ['traced'] });
   const trace = `3${TRACE.slice(1)}`;
   const execute = async (headers: Readonly<Record<string, string>>) => {
@@ -163,7 +163,7 @@ test('code that a request runs belongs to the trace of the request, and later co
   await notebook.close();
 });
 
-test('a run that outlives its server by kill -9 ends with the span whose id its code got', async (t) => {
+test('a run that outlives a killed server ends with the span id that its code got', async (t) => {
   const before = await startChildServer(t, {
     TROUPE_OTLP_URL: receiver.url,
     TROUPE_TRACE_SAMPLE_PERCENT: '0',
@@ -198,12 +198,12 @@ test('a run that outlives its server by kill -9 ends with the span whose id its 
   assert.deepEqual(receiver.complaints, []);
 });
 
-/** Returns the text of a file; nothing while there is none. */
+/** Returns the text of a file; the empty string while there is no file. */
 function textOf(file: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
-test('without a receiver the trace is passed on all the same, and a malformed one is ignored', async () => {
+test('without a receiver the trace context is still passed on, and a malformed one is ignored', async () => {
   const notebook = await openNotebook(plain, { environment: ENVIRONMENT });
   const passed = JSON.stringify((await execute(plain, notebook.id, TRACEPARENT)).output);
   assert.match(passed, new RegExp(`00-${TRACE}-(?!${SPAN})[0-9a-f]{16}-01`));

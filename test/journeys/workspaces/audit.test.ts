@@ -18,7 +18,7 @@ async function entries(): Promise<AuditEntry[]> {
 const shown = ({ action, target, outcome, detail }: AuditEntry) =>
   [action, target, outcome, detail].filter((part) => part !== null).join(' ');
 
-test('the audit has changes of members, roles, tokens, workspaces, keys and grants', async () => {
+test('the audit records changes of members, roles, tokens, workspaces, keys and grants', async () => {
   const before = (await entries()).length;
   await client.members.create({ userId: 'ada', role: 'viewer' });
   await client.members.update('ada', { role: 'editor' });
@@ -75,7 +75,7 @@ async function conversationOf(): Promise<{ id: string }> {
   return { id: sessionId };
 }
 
-test('the audit has deletions and hand-overs with their user, and no refused requests', async () => {
+test('the audit records deletions and hand-overs with their user, but no refused requests', async () => {
   const before = (await entries()).length;
   const notebook = await openNotebook(server, { mo: 'import marimo as mo', a: 'mo.Html("x" * 100_000)' });
   const run = await notebook.run([]);

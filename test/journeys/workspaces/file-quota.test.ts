@@ -63,7 +63,8 @@ test('files and folders count up to the quota of entries, and not one more', asy
   for (let i = 0; i < MAX_ENTRIES - 3; i++) await client.files.put(`f${i}`, Buffer.alloc(0));
   assert.equal(await refusalOf(client.files.put('a/b/c/d', Buffer.alloc(0))), '507 file_quota_exceeded');
   rmSync(local('a'), { recursive: true, force: true });
-  // On a busy machine the last count may have taken so long that it is not made again at once.
+  // On a busy machine the last count may have taken so long that the next one does not begin at
+  // once.
   const accepted = () =>
     client.files.put('a/b/c', Buffer.alloc(0)).then(
       () => true,
@@ -119,7 +120,7 @@ test('files of notebook code count: beyond the quota no session opens, and reque
   await Promise.all([notebook.close(), second?.close()]);
 });
 
-test('a hole in a file and a second name take no space, and a name that is not text is counted', async () => {
+test('holes in files and hard links take no space, and a name that is not text is counted', async () => {
   const { client, local } = await newWorkspace();
   writeFileSync(local('data'), Buffer.alloc(2 * BLOCK));
   linkSync(local('data'), local('second'));
@@ -138,7 +139,7 @@ test('a workspace with a folder too deep to be counted is full', async () => {
   assert.match(refused.message, /Not everything could be counted: folders are too deep/);
 });
 
-test('the usage of a workspace has the size of its records by kind', async () => {
+test('the usage of a workspace shows the size of its records by kind', async () => {
   const { client } = await newWorkspace();
   const notebook = await openNotebook({ client }, { a: 'import marimo as mo; mo.Html("x" * 100_000)' });
   await notebook.run(['a']);

@@ -41,7 +41,7 @@ test('notebooks read uploaded files, and files that they write can be downloaded
   assert.equal(await text('out/total.txt'), '3');
 });
 
-test('a folder is listed by name, in pages, without the contents of its folders', async () => {
+test('a folder is listed by name, in pages, without the contents of its subfolders', async () => {
   for (const path of ['list/b.txt', 'list/a.txt', 'list/sub/deep.txt', 'list/ä ö.txt', 'list/ab.txt'])
     await client.files.put(path, Buffer.from(path));
   assert.deepEqual(await pathsOf('list/'), [
@@ -127,7 +127,7 @@ test('a large file arrives whole and in ranges, and HEAD returns its length', as
   assert.equal((await client.files.get('empty')).bytes.length, 0);
 });
 
-test('a client that reads slowly gets a large file whole', async () => {
+test('a slow client gets a large file whole', async () => {
   const content = Buffer.alloc(7 * 1024 * 1024, 'O brave new world ');
   await client.files.put('slow.bin', content);
   const socket = ask('GET', 'slow.bin');
@@ -138,7 +138,7 @@ test('a client that reads slowly gets a large file whole', async () => {
     if (head === '') head = piece.toString('latin1');
     digest.update(body);
     size += body.length;
-    await new Promise((resolve) => setImmediate(resolve)); // reads no more than this meanwhile
+    await new Promise((resolve) => setImmediate(resolve)); // reads no more than this in the meantime
     if (size === content.length) break;
   }
   assert.equal(digest.digest('hex'), hash(content));
@@ -246,7 +246,7 @@ test('links, pipes and sockets are neither followed nor waited for', async () =>
   assert.deepEqual(readdirSync(outside), ['secret']);
 });
 
-test('viewers read and do not write, and other workspaces have files of their own', async () => {
+test('viewers read but cannot write, and every workspace has its own files', async () => {
   await client.members.create({ userId: 'vera', role: 'viewer' });
   const { token } = await client.accessTokens.create({
     name: 'v',
@@ -262,7 +262,7 @@ test('viewers read and do not write, and other workspaces have files of their ow
   assert.equal(await refusalOf(elsewhere.files.get('seed.txt')), '404 not_found');
 });
 
-test('a file cannot become a page of another site: no script in it runs', async () => {
+test('a file cannot become a page of another site: scripts in it do not run', async () => {
   await client.files.put('page.html', Buffer.from('<script>alert(1)</script>'));
   const { headers } = await server.request('GET', '/api/v3/files/page.html');
   assert.match(String(headers['content-disposition']), /^attachment; filename="page.html"/);
@@ -291,7 +291,7 @@ async function breakOff(path: string): Promise<void> {
   socket.destroy();
 }
 
-/** Sends the head of a request, and reads nothing unless the caller does. */
+/** Sends the head of a request. Only the caller reads the response, if anybody does. */
 function ask(method: string, path: string, more = ''): Socket {
   const { hostname, port } = new URL(server.baseUrl);
   const { token, workspaceId } = server.owner;

@@ -1,4 +1,4 @@
-/** A workspace whose folder is missing, or cannot be made: operations without files work all the same. */
+/** A workspace whose folder is missing, or cannot be made: operations without files work nevertheless. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ test('a test of a remote database and its use need no folder of the workspace', 
   assert.deepEqual(failed(await request('POST', TEST, { connection: embedded })), [400, FAILURES.failed]);
 });
 
-test('reading files, and requests for missing ones, make no folder', async () => {
+test('reading files, and requests for missing ones, create no folder', async () => {
   const { id, request } = await newWorkspace('Empty');
   const listed = await request('GET', '/api/v3/files');
   assert.deepEqual([listed.status, Object(listed.body).items], [200, []]);

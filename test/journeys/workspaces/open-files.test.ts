@@ -1,6 +1,6 @@
 /**
- * A server without a free file descriptor: it refuses requests that need one with an error that names the cause, answers the
- * others, and recovers.
+ * A server without a free file descriptor refuses requests that need one with an error that names
+ * the cause, answers the other requests, and recovers.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -14,7 +14,7 @@ import { OWNER } from '#test/support/server-fixture.ts';
 const HEADERS = { authorization: `Bearer ${OWNER.token}` };
 const WORKSPACE = { ...HEADERS, 'service-workspace-id': OWNER.workspaceId };
 
-test('with too many open files no request gets a 500, and all is well once there are fewer', async (t) => {
+test('with too many open files no request gets a 500, and the server recovers once there are fewer', async (t) => {
   const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
   const { id } = await openNotebook(server, { a: '1' });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 }); // reuses its connection, because a new one would need a descriptor

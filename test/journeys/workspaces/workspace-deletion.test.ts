@@ -24,7 +24,7 @@ const here = (workspaceId: string) => server.clientOf({ token: OWNER.token, work
 const on = ({ baseUrl }: ChildServer, accessToken: string, workspaceId: string) =>
   createClient({ baseUrl, accessToken, workspaceId });
 
-test('only its owners delete a workspace, and nobody deletes their last one', async () => {
+test('only its owners can delete a workspace, and nobody can delete their last one', async () => {
   const { id, inside } = await workspaceOf(client, here);
   const editor = await addMember(server, 'ed', 'editor');
   assert.equal(await refusalOf(editor.client.workspaces.delete(OWNER.workspaceId)), '403 role_too_low');
@@ -62,7 +62,7 @@ test('a workspace is not deleted while a session is open in it, of a notebook or
   assert.equal(await refusalOf(inside.notebooks.get(notebook.id)), '404 not_found');
 });
 
-test('a deleted workspace is gone at once for everybody, with the tokens that are bound to it, and the audit says so', async () => {
+test('a deleted workspace is gone at once for everybody, with the tokens bound to it, and the audit records it', async () => {
   const { id, inside } = await workspaceOf(client, here);
   await inside.members.create({ userId: 'mia', role: 'editor' });
   const { token } = await inside.accessTokens.create({
@@ -94,7 +94,7 @@ test('a deleted workspace is gone at once for everybody, with the tokens that ar
   );
 });
 
-test('deleting a workspace deletes all its records and none of its files, also when the server is killed', async (t) => {
+test('deleting a workspace deletes all its records and none of its files, even when the server is killed', async (t) => {
   const first = await startChildServer(t, { TROUPE_OPENAI_COMPATIBLE_URL: model.url });
   const { id, inside } = await workspaceOf(first.client, (one) => on(first, OWNER.token, one));
   const notebook = await openNotebook(

@@ -27,25 +27,82 @@ async def edits(client: Client) -> dict[str, Any]:
     opened = await client.call_tool("open_notebook", {"cells": cells})
     notebook = {"notebookId": opened.structured_content["notebookId"]}
 
-    async def edit(*changes: dict[str, str], **more: Any) -> Any:
+    async def edit(*changes: dict[str, Any], **more: Any) -> Any:
         return (await client.call_tool("edit_cells", {**notebook, "edits": list(changes), **more})).structured_content
 
+    async def known(cell_id: str) -> dict[str, Any]:
+        return {"cellId": cell_id, "version": await version_of(client, notebook, cell_id)}
+
     created = await edit({"type": "create", "code": "total = a + 41\ntotal", "name": "total", "after": "a"})
-    replaced = await edit({"type": "replace", "cellId": "a", "code": "a = 2"})
-    both = [{"type": "delete", "cellId": "c"}, {"type": "move", "cellId": "a", "after": "b"}]
+    replaced = await edit({"type": "replace", **await known("a"), "code": "a = 2"})
+    both = [{"type": "delete", **await known("c")}, {"type": "move", "cellId": "a", "after": "b"}]
     moved = await edit(*both, run=False)
-    refused = await edit({"type": "delete", "cellId": "a"}, {"type": "replace", "cellId": "nowhere", "code": "1"})
-    looping = await edit({"type": "create", "code": "print('begun')\nwhile True: pass"}, timeoutS=2)
+    nowhere = {"type": "replace", "cellId": "nowhere", "version": 1, "code": "1"}
+    refused = await edit({"type": "delete", **await known("a")}, nowhere)
+    failing = await edit({"type": "create", "code": "1 / 0", "name": "failing"})
+    setup = await edit({"type": "create", "code": "import math", "name": "setup"}, run=False)
+    looping = await edit({"type": "create", "code": "print('begun')\nwhile True: pass"}, timeoutS=1)
     read = (await client.call_tool("read_notebook", notebook)).structured_content
+    await client.call_tool("cancel_run", {"runId": looping["runId"]})
     total = created["cells"][0]["cellId"]
     return {
         "created": [[cell["name"], cell["status"]] for cell in created["cells"]],
         "replaced": [[cell["cellId"], cell["code"], cell["status"]] for cell in replaced["cells"]],
+        "printed": [cell["result"] for cell in created["cells"]],
         "moved": moved["success"],
-        "refused": refused["success"],
+        "refused": [refused["success"], refused["status"], refused["error"]["code"]],
+        "failing": [failing["success"], [cell["name"] for cell in failing["cells"]], "ZeroDivisionError" in str(failing)],
+        "setup": [cell["cellId"] for cell in setup["cells"]],
         "looping": looping["status"],
         "order": [cell["name"] or cell["cellId"] for cell in read["cells"]][:3],
         "result": [cell["result"] for cell in read["cells"] if cell["cellId"] == total],
+    }
+
+
+async def version_of(client: Client, notebook: dict[str, str], cell_id: str) -> int:
+    """Reads a cell, and returns its version."""
+    read = await client.call_tool("read_cells", {**notebook, "cellIds": [cell_id]})
+    version: int = read.structured_content["cells"][0]["version"]
+    assert f"version {version}" in read.content[0].text
+    return version
+
+
+async def colleagues(client: Client) -> dict[str, Any]:
+    """Edits cells that a colleague changes meanwhile."""
+    long = f"c = '{'x' * 1000}'"
+    cells = [{"cellId": "a", "code": "a = 1"}, {"cellId": "b", "code": "b = 1"}, {"cellId": "c", "code": long}]
+    opened = await client.call_tool("open_notebook", {"cells": cells})
+    notebook = {"notebookId": opened.structured_content["notebookId"]}
+    versions = {name: await version_of(client, notebook, name) for name in ("a", "b")}
+    changes = {"changes": [{"type": "set-code", "cellId": "a", "code": "a = 'theirs'"}]}
+    path = f"/api/v3/notebook-sessions/{notebook['notebookId']}/changes"
+    async with httpx2.AsyncClient(headers=HEADERS) as colleague:
+        (await colleague.post(os.environ["BASE_URL"] + path, json=changes)).raise_for_status()
+
+    async def edit(*edits: dict[str, Any]) -> Any:
+        return await client.call_tool("edit_cells", {**notebook, "edits": list(edits), "run": False})
+
+    async def listed() -> list[dict[str, Any]]:
+        return (await client.call_tool("read_notebook", notebook)).structured_content["cells"]
+
+    async def codes() -> list[str]:
+        return [cell["code"] for cell in (await listed())[:2]]
+
+    mine = [{"type": "replace", "cellId": name, "version": versions[name], "code": f"{name} = 'mine'"} for name in ("b", "a")]
+    refused = await edit(*mine)
+    deleting = await edit({"type": "delete", "cellId": "a", "version": versions["a"]})
+    kept = await codes()
+    unread = await edit({"type": "replace", "cellId": "a", "code": "a = 'mine'"})
+    present = await version_of(client, notebook, "a")
+    again = await edit({**mine[1], "version": present})
+    following = await edit({**mine[1], "version": again.structured_content["cells"][0]["version"], "code": "a = 'mine too'"})
+    return {
+        "refused": [one.structured_content[name] for one in (refused, deleting) for name in ("success", "status")],
+        "advice": "Call read_cells" in refused.content[0].text and "Nothing was changed" in refused.content[0].text,
+        "kept": kept,
+        "versions": [[cell["cellId"], "version" in cell] for cell in await listed()],
+        "unread": [unread.is_error, "version" in unread.content[0].text],
+        "again": [again.structured_content["success"], following.structured_content["success"], await codes()],
     }
 
 
@@ -118,7 +175,10 @@ async def main() -> None:
     async with httpx2.AsyncClient(headers=HEADERS, timeout=60) as http:
         transport = streamable_http_client(os.environ["BASE_URL"] + "/mcp", http_client=http)
         async with Client(transport, mode="auto") as client:
-            parts = {"edits": edits, "files": files, "datasources": datasources, "large": large_outputs}
+            parts = {
+                **{"edits": edits, "colleagues": colleagues, "files": files},
+                **{"datasources": datasources, "large": large_outputs},
+            }
             print(json.dumps({name: await part(client) for name, part in parts.items()}))
 
 

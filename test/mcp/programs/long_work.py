@@ -1,4 +1,6 @@
-"""Cancels, watches and outlasts long calls, in the era that the argument names, and prints what happened as JSON."""
+"""Cancels long calls, watches them, and waits longer than they may take, in the era that the
+argument names. Prints what happened as JSON.
+"""
 
 import asyncio
 import json
@@ -68,7 +70,7 @@ async def use(client: Client) -> dict[str, object]:
     missing = await client.call_tool("run_python", {"notebookId": os.environ.get("FOREIGN", "nb_none"), "code": "1"})
     await client.call_tool("close_notebook", notebook)
     return {
-        # Text of one line may come in several pieces, and progress tells the line so far.
+        # Text of one line may come in several pieces, and progress reports the line so far.
         "steps": [line for line in dict.fromkeys(messages) if line.startswith("step ") and line[-1].isdigit()],
         "freed": freed,
         "late": late.structured_content,

@@ -23,7 +23,7 @@ const variable = (owner: string, ...usedBy: string[]) => ({
   usedBy,
 });
 
-test('a cell that needs several broken ones names the first of them in the notebook', () => {
+test('a cell that needs several broken cells names the first of them in the notebook', () => {
   const variables = [variable('b', 'd'), variable('a', 'c'), variable('c', 'd'), variable('d', 'gone')];
   const view = viewOf(['a', 'b', 'c', 'd', 'e'], variables, ['b', 'a']);
   const outputOf = brokenOutputs(view);
@@ -34,7 +34,7 @@ test('a cell that needs several broken ones names the first of them in the noteb
   assert.equal(text('e'), undefined);
 });
 
-test('the dependants of broken cells are searched once, however many cells depend on each other', () => {
+test('the dependants of broken cells are searched once, even if many cells depend on each other', () => {
   const count = 1000;
   const ids = Array.from({ length: count }, (_, n) => `c${n}`);
   const uses = ids.map((_, n) => CountedList.from(ids.slice(n + 1, n + 3)) as CountedList);

@@ -17,11 +17,11 @@ test('a request edits when it brings code or settings, even empty ones', () => {
   );
 });
 
-test('all cells means all that are not disabled, in document order', () => {
+test('all cells means all enabled cells, in document order', () => {
   assert.deepEqual(requestedCells({ type: 'all' }, viewOf()), ['b', 'a', 'c']);
 });
 
-test('selected cells run in document order, disabled ones too', () => {
+test('selected cells run in document order, including disabled ones', () => {
   const cells = ['off', 'c', 'b'].map((cellId) => ({ cellId }));
   assert.deepEqual(requestedCells({ type: 'cells', cells }, viewOf()), ['b', 'off', 'c']);
 });

@@ -8,7 +8,7 @@ import { conclude, record, statusesOf, viewOf } from './recorded-run.ts';
 
 const CYCLE = { type: 'cycle' };
 
-test('the output has the cells in the order in which they ran, then those that did not', () => {
+test('the output lists the cells in the order in which they ran, then those that did not run', () => {
   const { recorder, view } = record(
     ['a', 'b', 'c'],
     [
@@ -65,7 +65,7 @@ test('every verdict has its status in the result', () => {
   assert.deepEqual(statusesOf(recorder, view), ['error']);
 });
 
-test('when the verdicts are missing, finished cells have their results, and no earlier ones', () => {
+test('when the verdicts are missing, finished cells have their results, without earlier ones', () => {
   const messages = [
     phase('a', 'running'),
     cellOp('a', { output: output('text/plain', '1') }),
@@ -120,7 +120,7 @@ test('notes about cut, missing and separately stored outputs follow the cells', 
   ]);
 });
 
-test('a run whose output is not to be kept stores none', () => {
+test('a run whose output is not kept stores none', () => {
   const recorder = new RunRecorder(['a'], false);
   const view = viewOf();
   recorder.follow(phase('a', 'running'), view);

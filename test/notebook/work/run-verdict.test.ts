@@ -159,7 +159,7 @@ for (const {
   });
 }
 
-test('a run that is cancelled before its cells were requested ends as cancelled, with no cell run', () => {
+test('a run that is cancelled before its cells were requested ends as cancelled, without running any', () => {
   const { recorder, view } = record(['a', 'b'], []);
   recorder.isPreparing = true;
   recorder.cancelRequested = true;
@@ -193,7 +193,7 @@ test('a failed run names the errors and the cells that raised them', () => {
   }
 });
 
-test('an ancestor that ran along and failed fails the run', () => {
+test('a failed ancestor that ran along fails the run', () => {
   const { recorder, view } = record(
     ['b'],
     [phase('a', 'planned'), phase('b', 'planned'), phase('a', 'running')],

@@ -29,7 +29,11 @@ function askedBy(options: Pick<CallOptions, 'signal' | 'timeoutMs'>): Asked[] {
     cancelRequested: () => undefined,
     ended: () => undefined,
   };
-  void new SessionWork(actors, live).call(SESSION, { kind: 'check', edits: true, ...options }, () => plan);
+  void new SessionWork(actors, live).call(
+    SESSION,
+    { kind: 'check', by: 'ada', edits: true, ...options },
+    () => plan,
+  );
   return events;
 }
 
@@ -37,7 +41,7 @@ function eventsOf(options: Pick<CallOptions, 'signal'>): string[] {
   return askedBy(options).map(({ type }) => type);
 }
 
-test('work is interrupted when its caller leaves, also when the caller has left before it begins', () => {
+test('work is interrupted when its caller leaves, even if that was before it begins', () => {
   const caller = new AbortController();
   const events = askedBy({ signal: caller.signal });
   assert.deepEqual(
@@ -52,7 +56,7 @@ test('work is interrupted when its caller leaves, also when the caller has left 
   assert.deepEqual(eventsOf({ signal: AbortSignal.abort() }), ['execute', 'cancel']);
 });
 
-test('the chart of the session gets the deadline of the work, and keeps it', () => {
+test('the chart of the session gets the deadline of the work, and stores it', () => {
   const deadlines = [{ timeoutMs: 60_000 }, {}].map((options) => askedBy(options)[0]?.work?.timeoutMs);
   assert.deepEqual(deadlines, [60_000, undefined]);
 });

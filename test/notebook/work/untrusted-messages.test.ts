@@ -23,7 +23,7 @@ function warningsOf(messages: readonly KernelMessage[]): string[] {
 
 const missing = (...packages: string[]): KernelMessage => ({ op: 'missing-package-alert', packages });
 
-test('a run names a hundred missing packages, and counts the others', () => {
+test('a run names at most a hundred missing packages, and counts the others', () => {
   const names = Array.from({ length: 101 }, (_, n) => `p${n}`);
   const all = warningsOf([missing(...names.slice(0, 60)), missing(...names.slice(50, 100))]);
   assert.deepEqual(all, [`Not installed: ${names.slice(0, 100).join(', ')}.`]);
@@ -37,7 +37,7 @@ test('a missing package is not named when its name has more than two hundred cha
   assert.deepEqual(warningsOf([missing(`${name}p`)]), []);
 });
 
-test('a run follows no cell that the notebook does not have', () => {
+test('a run ignores cells that the notebook does not have', () => {
   const [recorder, view] = [new RunRecorder([], true), viewOf('a')];
   for (const id of ['a', 'gone']) {
     recorder.follow(phase(id, 'planned'), view);
@@ -49,7 +49,7 @@ test('a run follows no cell that the notebook does not have', () => {
   assert.equal(warningsOf([{ ...warning, cellId: 'a' }]).length, 1);
 });
 
-test('a run follows twenty thousand cells, also when they are created and deleted one after the other', () => {
+test('a run follows twenty thousand cells, even if they are created and deleted one after the other', () => {
   const [recorder, view] = [new RunRecorder([], true), viewOf()];
   for (let n = 0; n < 20_001; n++) {
     view.add(`c${n}`, '', {});
@@ -95,7 +95,7 @@ function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; sto
 const failing = (cellId: string, ...errors: readonly CellError[]) =>
   cellOp(cellId, { output: errorOutput(...errors) });
 
-test('a call of code has at most a thousand errors, and the number of those left out', () => {
+test('a code call has at most a thousand errors, and the number of omitted ones', () => {
   const errors = Array.from({ length: 1000 }, () => ({ type: 'E', msg: 'no' }));
   const full = resultOf([failing('a', ...errors)]).result.errors;
   assert.deepEqual([full.length, full.at(-1)?.type], [1000, 'E']);
@@ -103,7 +103,7 @@ test('a call of code has at most a thousand errors, and the number of those left
   assert.deepEqual([beyond.length, beyond.at(-1)?.message], [1001, '2 more errors were left out.']);
 });
 
-test("a call of code keeps 64 KiB of an error's message, and two hundred characters of its type", () => {
+test("a code call keeps 64 KiB of an error's message, and two hundred characters of its type", () => {
   const [message, type] = ['x'.repeat(64 * 1024), 'E'.repeat(200)];
   const errors = [
     { type, msg: message },
@@ -115,7 +115,7 @@ test("a call of code keeps 64 KiB of an error's message, and two hundred charact
   ]);
 });
 
-test("a call of code stores the outputs of the notebook's cells, and of no others", () => {
+test("a code call stores the outputs of the notebook's cells, and no others", () => {
   assert.equal(resultOf([phase('gone', 'running')]).stored, 0);
   assert.equal(resultOf([phase('a', 'running')]).stored, 1);
   const error = { type: 'E', msg: 'no' };

@@ -10,7 +10,7 @@ const SECOND = { kind: 'code', id: 'req_2' } as const;
 const COMPLETED = { status: 'completed', failure: null } as const;
 const LOST = { status: 'failed', failure: { code: 'kernel_exited', message: 'gone' } } as const;
 
-test('messages belong to work from its first command until its kernel is gone or it is ended', () => {
+test('messages belong to work from its first command until it is ended or its kernel is gone', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   const follow = () => slot.follow({ op: 'variables', variables: [] });
   slot.offer(FIRST, plan, () => undefined);
@@ -41,7 +41,7 @@ test('the end of another command does not end the work', () => {
   assert.deepEqual(log, ['step 7', 'conclude']);
 });
 
-test('work that fails at one command gets no further command', () => {
+test('work that fails at one command gets no further commands', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1, 2]);
   slot.offer(FIRST, plan, () => undefined);
   assert.equal(slot.begin(FIRST, kernel), undefined);
@@ -73,7 +73,7 @@ test('work is ended once, and the end of other work does not end it', () => {
   assert.deepEqual(log, ['ended failed']);
 });
 
-test('a cancel reaches only work that its kernel runs', () => {
+test('a cancel reaches only work that is running in its kernel', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.requestCancel();
   slot.offer(FIRST, plan, () => undefined);
@@ -85,7 +85,7 @@ test('a cancel reaches only work that its kernel runs', () => {
   assert.deepEqual(log, ['step 1', 'cancel']);
 });
 
-test("held work gets its kernel's first command when it continues, and none when it was cancelled or has ended", async () => {
+test('held work gets its first command when it continues, and none when it was cancelled or has ended', async () => {
   const going = slotWithPlan([1]);
   const held = { ...going.plan, heldUntil: () => Promise.resolve() };
   going.slot.offer(FIRST, held, () => undefined);
@@ -111,7 +111,7 @@ test("held work gets its kernel's first command when it continues, and none when
   assert.deepEqual(ended.log, []);
 });
 
-/** A slot, and a plan that remembers; its commands have the given seqs. */
+/** A slot, and a plan that records its calls; its commands have the given seqs. */
 function slotWithPlan(seqs: readonly number[]) {
   const log: string[] = [];
   const kernel = {} as Kernel;

@@ -1,4 +1,4 @@
-"""Follows a session with httpx-sse, with the timeouts that httpx has by itself, and prints each message."""
+"""Follows a session with httpx-sse, with the default timeouts of httpx, and prints each message."""
 
 import os
 import time

@@ -1,4 +1,7 @@
-/** Servers of models that answer as a test says, byte by byte. Dialogues are easier to write with `scripted-model.ts`. */
+/**
+ * Servers of models that answer as a test specifies, byte by byte. Dialogues are easier to write
+ * with `scripted-model.ts`.
+ */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +25,7 @@ export async function startVendor(answer: Answering): Promise<AsyncDisposable & 
   };
 }
 
-/** A question to a server of chat completions, whose key is not for others. */
+/** A request to a server of chat completions. Its key must not be shown to others. */
 export function questionTo(baseUrl: string): ModelQuestion {
   return {
     target: { provider: 'openai-compatible', name: 'm', baseUrl, apiKey: 'k' },

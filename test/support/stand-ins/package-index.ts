@@ -12,8 +12,8 @@ export interface TestPackage {
   /** The code of its module. */
   readonly code: string;
   readonly requires?: readonly string[];
-  /** An archive of sources, which would have to be built, in place of a wheel. */
-  readonly isSource?: boolean;
+  /** The files of an archive of sources, which has to be built, in place of a wheel. */
+  readonly sources?: Readonly<Record<string, string>>;
 }
 
 /** The index. */
@@ -21,6 +21,7 @@ export interface PackageIndex {
   readonly url: string;
   /** The names of the files that were downloaded, in order. */
   readonly downloads: readonly string[];
+  add(one: TestPackage): void;
   /** Stops answering, without a refusal, until the function that it returns is called. */
   hold(): () => void;
   close(): Promise<void>;
@@ -45,22 +46,32 @@ with zipfile.ZipFile(out, "w") as archive:
 sys.stdout.buffer.write(out.getvalue())
 `;
 
+const MAKE_SOURCES = `
+import io, json, sys, tarfile
+p = json.load(sys.stdin)
+out = io.BytesIO()
+with tarfile.open(fileobj=out, mode="w:gz") as archive:
+    for name, text in p["sources"].items():
+        member = tarfile.TarInfo(f"{p['name']}-{p['version']}/{name}")
+        member.size = len(text.encode())
+        archive.addfile(member, io.BytesIO(text.encode()))
+sys.stdout.buffer.write(out.getvalue())
+`;
+
 /** Starts an index with these packages, which ends with the owner. */
 export async function startPackageIndex(
   owner: Owner,
   packages: readonly TestPackage[],
 ): Promise<PackageIndex> {
-  const files = new Map(
-    packages.map((one) => {
-      const name = one.isSource
-        ? `${one.name}-${one.version}.tar.gz`
-        : `${one.name}-${one.version}-py3-none-any.whl`;
-      const bytes = one.isSource
-        ? Buffer.from('sources')
-        : execFileSync('python3', ['-c', MAKE_WHEEL], { input: JSON.stringify(one) });
-      return [name, { project: one.name, bytes }] as const;
-    }),
-  );
+  const files = new Map<string, { readonly project: string; readonly bytes: Buffer }>();
+  const add = (one: TestPackage) => {
+    const isWheel = one.sources === undefined;
+    const name = `${one.name}-${one.version}${isWheel ? '-py3-none-any.whl' : '.tar.gz'}`;
+    const input = JSON.stringify(one);
+    const bytes = execFileSync('python3', ['-c', isWheel ? MAKE_WHEEL : MAKE_SOURCES], { input });
+    files.set(name, { project: one.name, bytes });
+  };
+  packages.forEach(add);
   const downloads: string[] = [];
   let gate: Promise<void> = Promise.resolve();
   const server = createServer(async ({ url = '' }, response) => {
@@ -69,6 +80,8 @@ export async function startPackageIndex(
     const file = files.get(name);
     if (kind === 'files' && file !== undefined) {
       downloads.push(name);
+      // as of PyPI, whose files never change
+      response.setHeader('cache-control', 'max-age=365000000, immutable, public');
       response.end(file.bytes);
       return;
     }
@@ -92,6 +105,7 @@ export async function startPackageIndex(
   return {
     url: `http://127.0.0.1:${address.port}/simple`,
     downloads,
+    add,
     hold() {
       let release = () => {};
       gate = new Promise((resolve) => {

@@ -2,7 +2,7 @@
 import { FORGED_DDL, PLANTED, PLANTED_DDL } from '#test/escape/sql-statements.ts';
 import { runPython } from './python-databases.ts';
 
-/** Statements with real paths in the places of their names. */
+/** Statements with real paths in place of the placeholders. */
 export function placed(statement: string, paths: Readonly<Record<string, string>>): string {
   return Object.entries(paths).reduce(
     (text, [name, path]) => text.replace(new RegExp(`\\b${name}\\b(?=['/?])`, 'g'), path),

@@ -39,7 +39,7 @@ export async function freePort(): Promise<number> {
 export interface TlsProxy {
   /** The address with https. */
   readonly baseUrl: string;
-  /** The address with http, which leads there. */
+  /** The http address, which redirects to the https address. */
   readonly plainUrl: string;
 }
 
@@ -148,7 +148,7 @@ function nginxArguments(config: string, folder: string): readonly string[] {
   return ['-p', folder, '-c', config, '-e', join(folder, 'error.log')];
 }
 
-/** Returns the configuration of nginx that the distribution has, with our site in the place of its sites. */
+/** Returns the nginx configuration of the distribution, with our site in place of its sites. */
 function withinDebian(folder: string, site: string): string {
   const http = existsSync(DEBIAN)
     ? (/\nhttp \{([\s\S]*)\n\}/.exec(readFileSync(DEBIAN, 'utf8'))?.[1] ?? '')

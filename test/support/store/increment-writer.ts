@@ -1,6 +1,7 @@
 /**
- * A server that only counts, in its store and in a file, and backs both up with increments, one after the other. Before
- * each it prints its counts. Its arguments are the data directory and the directory of the backups.
+ * A server that only increases counters, in its store and in a file, and backs both up with
+ * increments, one after the other. Before each increment it prints its counters. Its arguments are
+ * the data directory and the directory of the backups.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +32,7 @@ for (let n = Number(store.get(things, 'ws_1', 'count') ?? 0) + 1; ; n++) {
   await store.durable();
   writeFileSync(join(dataDir, 'workspaces', 'ws_1', 'files', 'count'), String(n));
   await schedule.look();
-  await schedule.look(); // the first may have been under way
+  await schedule.look(); // the first backup may have been under way
   const error = lines.find(({ level }) => level === 'error');
   if (error !== undefined) throw new Error(JSON.stringify(error));
   process.stdout.write(`${n}\n`);

@@ -18,7 +18,7 @@ export function smallDisk(owner: Owner, megabytes: number): string {
   return path;
 }
 
-/** Writes a file that takes everything that is left but `spareBytes`. Returns its path. */
+/** Writes a file that takes all space except `spareBytes`. Returns its path. */
 export function fillDisk(path: string, spareBytes = 0): string {
   const file = join(path, 'everything');
   const { bavail, bsize } = statfsSync(path);

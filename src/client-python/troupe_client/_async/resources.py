@@ -17,6 +17,8 @@ from ..models import (
     Notebook,
     NotebookPage,
     NotebookSummary,
+    NotebookVersion,
+    NotebookVersionList,
     Run,
     RunPage,
 )
@@ -82,6 +84,29 @@ class AsyncNotebooks:
         """Returns the notebook as a file."""
         path = _path("notebooks", _id(notebook)) + "/export"
         return (await self._transport.request("GET", path, query={"format": format})).content
+
+    async def versions(self, notebook: Notebook | str) -> Sequence[NotebookVersion]:
+        """Returns the present version of a notebook and the earlier ones, the newest first."""
+        path = _path("notebooks", _id(notebook)) + "/versions"
+        return (await self._transport.json("GET", path, NotebookVersionList)).items
+
+    async def version(self, notebook: Notebook | str, version: str) -> Notebook:
+        """Returns a notebook as it was in the version that has this `updated_at`."""
+        path = _version_path(_id(notebook), version)
+        return await self._transport.json("GET", path, Notebook)
+
+    async def restore(self, notebook: Notebook, version: str) -> Notebook:
+        """
+        Gives a notebook the content of an earlier version. Raises `ApiError` with `stale_update` when it has changed since it was
+        read, and with `session_open` while it has a session.
+        """
+        path = _version_path(notebook.id, version) + "/restore"
+        body = {"expectedUpdatedAt": notebook.updated_at}
+        return await self._transport.json("POST", path, Notebook, json=body)
+
+    def url(self, notebook: Notebook | NotebookSummary) -> str:
+        """Returns the address of a notebook in a browser, for people who have signed in there."""
+        return self._transport.address(notebook.url)
 
     async def each(self, **filters: Any) -> AsyncIterator[NotebookSummary]:
         """Yields every notebook, the oldest first. Filters have the names of the API, such as `title`."""
@@ -239,3 +264,7 @@ def _path(collection: str, id: str, safe: str = "") -> str:
     if any(segment in (".", "..") for segment in id.split("/")):
         raise ValueError(f"Not a path: {id}")
     return f"/api/v3/{collection}/{quote(id, safe=safe)}"
+
+
+def _version_path(notebook_id: str, version: str) -> str:
+    return _path(_path("notebooks", notebook_id).removeprefix("/api/v3/") + "/versions", version)

@@ -1,6 +1,6 @@
 """Open notebooks, scratch notebooks, and conversations."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import quote
@@ -8,7 +8,17 @@ from urllib.parse import quote
 from .._errors import ApiError, SessionFailed
 from .._platform import aclosing
 from .._results import CodeOutcome, RunOutcome
-from ..models import AgentStreamEvent, CodeResult, NotebookSession, NotebookStreamEvent
+from ..models import (
+    AgentStreamEvent,
+    CellChange,
+    ChangedCells,
+    CodeResult,
+    Completions,
+    FunctionResult,
+    NotebookSession,
+    NotebookStreamEvent,
+    UiValuesResult,
+)
 from .resources import AsyncNotebooks, _given
 from .runs import AsyncQueue, AsyncRunHandle
 from .transport import AsyncTransport
@@ -71,7 +81,55 @@ class AsyncSession:
         """
         body = {"code": source, **({"keep": True} if keep else {}), **_given(timeoutS=timeout)}
         async with self._queue:
-            return CodeOutcome(await self._transport.code(self.id, body, CodeResult))
+            return CodeOutcome(
+                await self._transport.interruptible(
+                    "/api/cee/kernel/execute", CodeResult, json=body, headers={"service-session-id": self.id}
+                )
+            )
+
+    async def change(
+        self, changes: Sequence[CellChange | Mapping[str, Any]], *, expected_updated_at: str | None = None
+    ) -> ChangedCells:
+        """
+        Changes cells, also while the session is busy: all changes in their order, or none. Nothing runs. A change is one of
+        `models`, such as `SetCellCode`. Raises `ApiError` with `stale_update` when the cell of a change has another `version`
+        than the change names, or the notebook another `updated_at` than the expected one.
+        """
+        body = {"changes": changes, **_given(expectedUpdatedAt=expected_updated_at)}
+        return await self._transport.json("POST", f"{self._path}/changes", ChangedCells, json=body)
+
+    async def set_ui_values(self, values: Mapping[str, Any], *, timeout: int | None = None) -> UiValuesResult:
+        """
+        Sets values of UI elements, by the ids of the elements, and returns how the cells that depend on them ended. Their
+        outputs are events. `timeout` is the number of seconds after which the cells are interrupted.
+        """
+        body = {"values": values, **_given(timeoutS=timeout)}
+        async with self._queue:
+            return await self._transport.json("POST", f"{self._path}/ui-values", UiValuesResult, json=body)
+
+    async def call_function(
+        self, element: str, function: str, args: Mapping[str, Any] | None = None, *, timeout: int | None = None
+    ) -> FunctionResult:
+        """
+        Calls a function of the UI element with this id, such as `search` of a table. Returns also when the function fails:
+        check `success`. `timeout` is the number of seconds after which it is interrupted, 60 by default. Raises
+        `CodeInterrupted` when the connection ends meanwhile.
+        """
+        body = {"namespace": element, "functionName": function, "args": args or {}, **_given(timeoutS=timeout)}
+        async with self._queue:
+            return await self._transport.interruptible(f"{self._path}/function-calls", FunctionResult, json=body)
+
+    async def complete(self, code: str, *, cell: str | None = None) -> Completions:
+        """
+        Returns the names that may follow this code, which is that of a cell up to the cursor. The session may be busy. `cell`
+        is the id of the cell.
+        """
+        body = {"code": code, **_given(cellId=cell)}
+        return await self._transport.json("POST", f"{self._path}/completions", Completions, json=body)
+
+    async def url(self) -> str:
+        """Returns the address of the notebook in a browser, for people who have signed in there."""
+        return self._transport.address((await self.record()).url)
 
     def events(self, last_event_id: str = "") -> AsyncGenerator[NotebookStreamEvent, None]:
         """

@@ -105,21 +105,23 @@ class AsyncTransport:
         except msgspec.MsgspecError as error:
             raise _unexpected(response, self.base_url + path, f"cannot be read ({error})") from error
 
-    async def code(self, session_id: str, body: Mapping[str, Any], type: type[T]) -> T:
-        """Runs code in a session. Raises `CodeInterrupted` when the connection ends before the code does."""
+    async def interruptible(
+        self, path: str, type: type[T], *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> T:
+        """
+        Posts a request whose work the server interrupts when the connection ends, so that it is not repeated. Raises
+        `CodeInterrupted` in that case.
+        """
         try:
-            return await self.json(
-                "POST",
-                "/api/cee/kernel/execute",
-                type,
-                json=body,
-                headers={"service-session-id": session_id},
-                repeatable=False,
-            )
+            return await self.json("POST", path, type, json=json, headers=headers, repeatable=False)
         except ConnectionFailed as error:
             if error.refused:
                 raise
             raise CodeInterrupted(error.url, error.__cause__) from error
+
+    def address(self, url: str) -> str:
+        """Returns an address for browsers. The server names a path below its own address, or a whole URL."""
+        return self.base_url + url if url.startswith("/") else url
 
     async def follow(self, path: str, union: Any, last_event_id: str = "") -> AsyncGenerator[Any, None]:
         """

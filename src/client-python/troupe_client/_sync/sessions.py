@@ -1,7 +1,7 @@
 # `npm run python-client` writes this file from `_async/sessions.py`: do not edit it.
 """Open notebooks, scratch notebooks, and conversations."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import quote
@@ -9,7 +9,17 @@ from urllib.parse import quote
 from .._errors import ApiError, SessionFailed
 from .._platform import closing
 from .._results import CodeOutcome, RunOutcome
-from ..models import AgentStreamEvent, CodeResult, NotebookSession, NotebookStreamEvent
+from ..models import (
+    AgentStreamEvent,
+    CellChange,
+    ChangedCells,
+    CodeResult,
+    Completions,
+    FunctionResult,
+    NotebookSession,
+    NotebookStreamEvent,
+    UiValuesResult,
+)
 from .resources import Notebooks, _given
 from .runs import Queue, RunHandle
 from .transport import Transport
@@ -72,7 +82,55 @@ class Session:
         """
         body = {"code": source, **({"keep": True} if keep else {}), **_given(timeoutS=timeout)}
         with self._queue:
-            return CodeOutcome(self._transport.code(self.id, body, CodeResult))
+            return CodeOutcome(
+                self._transport.interruptible(
+                    "/api/cee/kernel/execute", CodeResult, json=body, headers={"service-session-id": self.id}
+                )
+            )
+
+    def change(
+        self, changes: Sequence[CellChange | Mapping[str, Any]], *, expected_updated_at: str | None = None
+    ) -> ChangedCells:
+        """
+        Changes cells, also while the session is busy: all changes in their order, or none. Nothing runs. A change is one of
+        `models`, such as `SetCellCode`. Raises `ApiError` with `stale_update` when the cell of a change has another `version`
+        than the change names, or the notebook another `updated_at` than the expected one.
+        """
+        body = {"changes": changes, **_given(expectedUpdatedAt=expected_updated_at)}
+        return self._transport.json("POST", f"{self._path}/changes", ChangedCells, json=body)
+
+    def set_ui_values(self, values: Mapping[str, Any], *, timeout: int | None = None) -> UiValuesResult:
+        """
+        Sets values of UI elements, by the ids of the elements, and returns how the cells that depend on them ended. Their
+        outputs are events. `timeout` is the number of seconds after which the cells are interrupted.
+        """
+        body = {"values": values, **_given(timeoutS=timeout)}
+        with self._queue:
+            return self._transport.json("POST", f"{self._path}/ui-values", UiValuesResult, json=body)
+
+    def call_function(
+        self, element: str, function: str, args: Mapping[str, Any] | None = None, *, timeout: int | None = None
+    ) -> FunctionResult:
+        """
+        Calls a function of the UI element with this id, such as `search` of a table. Returns also when the function fails:
+        check `success`. `timeout` is the number of seconds after which it is interrupted, 60 by default. Raises
+        `CodeInterrupted` when the connection ends meanwhile.
+        """
+        body = {"namespace": element, "functionName": function, "args": args or {}, **_given(timeoutS=timeout)}
+        with self._queue:
+            return self._transport.interruptible(f"{self._path}/function-calls", FunctionResult, json=body)
+
+    def complete(self, code: str, *, cell: str | None = None) -> Completions:
+        """
+        Returns the names that may follow this code, which is that of a cell up to the cursor. The session may be busy. `cell`
+        is the id of the cell.
+        """
+        body = {"code": code, **_given(cellId=cell)}
+        return self._transport.json("POST", f"{self._path}/completions", Completions, json=body)
+
+    def url(self) -> str:
+        """Returns the address of the notebook in a browser, for people who have signed in there."""
+        return self._transport.address((self.record()).url)
 
     def events(self, last_event_id: str = "") -> Generator[NotebookStreamEvent, None, None]:
         """

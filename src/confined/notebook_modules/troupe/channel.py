@@ -1,4 +1,6 @@
-"""The way from notebook code to its server: one question, one answer. The kernel provides it before a notebook runs."""
+"""The way for notebook code to ask its server: one question, one answer. The kernel provides it
+before a notebook runs.
+"""
 
 _ask = None
 
@@ -8,8 +10,8 @@ class NoServer(RuntimeError):
 
 
 class TooLarge(ValueError):
-    """Raised for a question that is larger than the server takes, before it is sent. The text names the limit it
-    exceeds."""
+    """Raised, before anything is sent, for a question that is larger than the server accepts.
+    The text names the limit."""
 
 
 def provide(ask):

@@ -5,7 +5,7 @@ import itertools
 
 import msgspec
 
-from troupe import channel
+from troupe import channel, frames
 from troupe.values import RowReader, write_parameter
 
 apilevel = "2.0"
@@ -68,13 +68,15 @@ def connect(slug) -> "Connection":
 class _Answer(msgspec.Struct):
     error: dict[str, str] | None = None
     more: bool = False
+    changed: int | None = None
+    kind: str | None = None
     columns: list[dict[str, str]] | None = None
     rows: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 _read_answer = msgspec.json.Decoder(_Answer).decode
 _names = itertools.count(1)
-_forgotten = []  # statements whose cursor was collected, which can happen where nothing may be asked
+_forgotten = []  # statements whose cursor was collected as garbage, possibly at a moment when asking the server is not allowed
 
 
 def _readable(read, json):
@@ -92,7 +94,9 @@ def _ask(method, **fields):
 
 
 def _sequence(parameters):
-    """The parameters of a statement. Of a mapping the names would be sent, and of a text its characters."""
+    """Returns the parameters of a statement. Rejects a mapping, because its names would be sent,
+    and a text, because its characters would be sent.
+    """
     if parameters is None:
         return ()
     if isinstance(parameters, (collections.abc.Mapping, collections.abc.Set, str, bytes)):
@@ -101,7 +105,7 @@ def _sequence(parameters):
 
 
 class Connection:
-    """Holds no credentials and no socket: only the slug of a datasource."""
+    """A connection. It holds no credentials and no socket, only the slug of a datasource."""
 
     Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
@@ -110,17 +114,23 @@ class Connection:
     def __init__(self, slug):
         self.slug = slug
         self._open = True
+        frames.support()
 
     def cursor(self) -> "Cursor":
         self._require_open()
         return Cursor(self)
 
+    def find_kind(self) -> str:
+        """Returns the kind of the datasource, such as "postgres"."""
+        self._require_open()
+        return _ask("describe", slug=self.slug).kind
+
     def execute(self, operation, parameters=()) -> "Cursor":
-        """A cursor that has executed the statement."""
+        """Executes the statement and returns its cursor."""
         return self.cursor().execute(operation, parameters)
 
     def commit(self):
-        """Every statement has committed itself."""
+        """Does nothing: every statement has committed itself."""
         self._require_open()
 
     def rollback(self):
@@ -145,7 +155,7 @@ class Connection:
 
 
 class Cursor:
-    """One statement at a time, and its rows as they come from the server in batches."""
+    """A cursor: one statement at a time, and its rows as they come from the server in batches."""
 
     arraysize = 1
 
@@ -171,9 +181,12 @@ class Cursor:
         return self
 
     def executemany(self, operation, seq_of_parameters):
+        counts = []
         for parameters in seq_of_parameters:
             self.execute(operation, parameters)
+            counts.append(self.rowcount)
         self.description = None
+        self.rowcount = -1 if -1 in counts else sum(counts)
 
     def fetchone(self):
         rows = self.fetchmany(1)
@@ -201,6 +214,14 @@ class Cursor:
             first += part
         return first
 
+    def fetch_frames(self, size=None):
+        """Yields the remaining rows as DataFrames of polars: one, or several of `size` rows."""
+        if size is None:
+            yield frames.polars_frame(self.description, self.fetchall())
+        else:
+            while rows := self.fetchmany(size):
+                yield frames.polars_frame(self.description, rows)
+
     def close(self):
         self._drop()
         self._open = False
@@ -221,13 +242,14 @@ class Cursor:
         except channel.TooLarge as excess:
             self._remote = None  # the server was not asked, and has nothing to close
             raise DataError(f"the statement and its parameters are too large: {excess}") from None
-        except BaseException:  # also on an interrupt: the server must not continue a query without a reader
+        except BaseException:  # also after an interrupt: the server must not continue a query without a reader
             self._drop()
             raise
 
     def _take(self, answer):
         if not answer.more:
             self._remote = None
+            self.rowcount = -1 if answer.changed is None else answer.changed
         if columns := answer.columns:
             self._reader = RowReader([column["type"] for column in columns])
             self.description = [(column["name"], column["type"], None, None, None, None, None) for column in columns]
@@ -237,6 +259,7 @@ class Cursor:
 
     def _drop(self):
         remote, self._remote = self._remote, None
+        self.rowcount = -1
         self._rows, self._next, self.description, self._reader = [], 0, None, None
         if remote is not None:
             _ask("close", cursor=remote)

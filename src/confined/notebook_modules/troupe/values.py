@@ -1,4 +1,4 @@
-"""Cells of query results, turned into Python values: values that JSON cannot express come as text."""
+"""Turns cells of query results into Python values. Values that JSON cannot express come as text."""
 
 import base64
 import datetime
@@ -44,7 +44,8 @@ class RowReader:
     def __init__(self, kinds):
         self._kinds = kinds
         columns = tuple((TYPES[kind] | None) if kind in TYPES else Any for kind in kinds)
-        # Not strict: whole numbers that some JSON readers would round, and not-a-number, are text.
+        # Not strict: whole numbers that some JSON readers would round come as text, and so does
+        # not-a-number.
         self._decoder = msgspec.json.Decoder(list[tuple[columns]], strict=False)
         self._late = [(index, READERS[kind]) for index, kind in enumerate(kinds) if kind in READERS and kind not in TYPES]
 
@@ -77,7 +78,9 @@ def _read(reader, value):
 
 
 def _write_float(value):
-    """A float as it travels. The server's JSON has only one kind of number, so it would take 2.0 for the integer 2."""
+    """Returns the JSON form of a float. The server's JSON has only one kind of number, so the
+    server would mistake 2.0 for the integer 2.
+    """
     if math.isnan(value):
         return {"float": "NaN"}
     if math.isinf(value):
@@ -91,8 +94,9 @@ def _is_not_a_time(value):
 
 
 def write_parameter(value):
-    """Returns a parameter in its JSON form. Raises TypeError for a value that no database takes. Values of derived
-    types, such as numpy.float64 and numpy.str_, become plain ones: msgspec encodes no others."""
+    """Returns a parameter in its JSON form. Raises TypeError for a value that no database
+    accepts. Values of derived types, such as numpy.float64 and numpy.str_, become plain ones,
+    because msgspec encodes no others."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -106,8 +110,8 @@ def write_parameter(value):
         return {"bytes": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (datetime.date, datetime.time, decimal.Decimal, uuid.UUID)):
         return None if _is_not_a_time(value) else str(value)
-    if getattr(getattr(value, "dtype", None), "kind", None) == "M":  # of numpy: nanoseconds would become an integer
+    if getattr(getattr(value, "dtype", None), "kind", None) == "M":  # a numpy.datetime64 with nanoseconds would become an integer
         return write_parameter(value.astype("datetime64[us]").item())
-    if hasattr(value, "item"):  # a scalar of numpy
+    if hasattr(value, "item"):  # numpy's scalars have `item`
         return write_parameter(value.item())
     raise TypeError(f"a parameter cannot be {type(value).__name__}")

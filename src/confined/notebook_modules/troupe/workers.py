@@ -1,8 +1,8 @@
 """Worker processes of notebooks (`multiprocessing` with `spawn` and `forkserver`).
 
 Such a worker is a new Python that imports the main program's file to find its functions. A notebook is not such a file,
-so definitions of its cells go to workers by value. Only functions and classes of cells are treated so, and only once a
-notebook has started such a worker; with `fork` everything is there already.
+so definitions of its cells go to workers by value. This applies only to functions and classes of cells, and only once a
+notebook has started such a worker; with `fork` a worker already has everything.
 """
 
 import importlib
@@ -31,7 +31,9 @@ def install():
 
 
 def _reduce(_pickler, value):
-    """`reducer_override` of a pickler: how a value is sent whose definition the other side does not have."""
+    """`reducer_override` of a pickler: says how to send a value whose definition the other process
+    does not have.
+    """
     if isinstance(value, types.FunctionType) and value.__module__ == MAIN:
         cells = value.__closure__ or ()
         code = marshal.dumps(value.__code__)
@@ -45,7 +47,7 @@ def _reduce(_pickler, value):
 
 
 def _reduce_member(value):
-    """Reduces members of classes that no pickler takes."""
+    """Reduces members of classes that picklers do not support."""
     if isinstance(value, (staticmethod, classmethod)):
         return type(value), (value.__func__,)
     if type(value) is property:
@@ -53,7 +55,7 @@ def _reduce_member(value):
     if isinstance(value, types.MappingProxyType):
         return make_mapping, (dict(value),)
     if type(value).__module__ == "dataclasses" and type(value).__name__ in ("_FIELD_BASE", "_MISSING_TYPE"):
-        name = getattr(value, "name", "MISSING")  # each is a singleton, known by its name
+        name = getattr(value, "name", "MISSING")  # dataclasses has one object of each type, under a name of its own
         return getattr, (sys.modules["dataclasses"], name)
     return NotImplemented
 
@@ -69,7 +71,7 @@ def _state(function):
 
 
 def _names_in(code):
-    """The names that code, and code in it, may look up in its globals."""
+    """Returns the names that code, and code nested in it, may look up in its globals."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -96,7 +98,7 @@ def fill_function(function, state):
 
 
 def make_class(metaclass, name, qualname, bases):
-    """In the worker: a class without its members."""
+    """In the worker: makes a class without its members."""
     return _known(types.new_class(name, bases, {"metaclass": metaclass}, lambda space: space.update({"__module__": MAIN, "__qualname__": qualname})))
 
 
@@ -112,7 +114,7 @@ def make_mapping(members):
 
 
 def _known(made):
-    """Makes the function or class known by its name, by which results sent back from the worker refer to it."""
+    """Registers the function or class under its name, which results from the worker refer to."""
     if "." not in made.__qualname__:
         setattr(sys.modules[MAIN], made.__name__, made)
     return made

@@ -11,16 +11,20 @@ from kernel import kernel_process
 
 
 class Reach(msgspec.Struct, kw_only=True):
-    """The paths that a process may reach in addition to the system and to its order."""
+    """The paths that a process may access in addition to the system and to the paths in its order.
+    """
 
     read: list[str] = []
     write: list[str] = []
+    work: str | None = None  # a folder of its own, which it may write
     sockets: list[str] = []  # folders in which unix sockets may be made, and nothing else
     tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
 
 
 class Launch(msgspec.Struct, kw_only=True):
-    """The task of such a process. The work itself comes later, unless the module of its kind adds members."""
+    """The task of such a process. The work itself comes later, unless the module of this kind of
+    process adds members.
+    """
 
     reach: Reach = msgspec.field(default_factory=Reach)
 
@@ -30,23 +34,30 @@ decode_launch = msgspec.json.Decoder(Launch).decode
 
 def become(order, confinement, link, limits, decode=decode_launch) -> Connection:
     """Confines this process as `order` and its launch say, and returns its connection to the server. Afterwards only
-    standard input, output and error and that connection are open. `link`: the end of a pipe that a session's init
+    that connection and standard input, output and error are open. `link`: the end of a pipe that a session's init
     needs, or None."""
     connection = Connection(order.connection, decode)
     kernel_process.reopen_stdio()
     if confinement:
         reach = connection.launch.reach
-        confinement.reach(read=reach.read, write=reach.write, sockets=reach.sockets, tcp_ports=reach.tcp_ports)
+        confinement.reach(reach.work, read=reach.read, write=reach.write, sockets=reach.sockets, tcp_ports=reach.tcp_ports)
         confinement.start(link)  # where there are namespaces, it returns in a child of this process
     if link is not None:
         os.close(link)
     else:
-        os.setsid()  # else its process group would be the zygote's, which kill(0, …) reaches
+        os.setsid()  # otherwise its process group would be the zygote's, which kill(0, …) reaches
     os.chdir("/")
     kernel_process.limit(limits)
-    kernel_process.yield_to_server(0)
+    kernel_process.yield_to_server(order.nice)
     if confinement:
         confinement.finish()
     processes.call_this(type(order).__struct_config__.tag)
     syscalls.set_dumpable(False)
     return connection
+
+
+def within_workspace(limits, order):
+    """Returns the limits, in which the memory is at most that of all the workspace's processes
+    together.
+    """
+    return {**limits, "DATA": min(limits["DATA"], order.memory)} if order.memory else limits

@@ -1,19 +1,27 @@
 """A child of the zygote that finds out which packages a notebook needs, or installs them into one folder with uv. Its
 input is untrusted, and so is everything an index sends. It is confined like a conversion: to plan, it reads Python and
-the system and nothing else; to install, it also writes that folder, and reaches the server's proxy, which leads to the
-index. Only wheels are installed, so nothing that comes from the index runs here. One question per process, over its
-connection to the server (connection.py):
+the system and nothing else; to install, it also writes that folder and the cache beside it, and reaches the server's proxy, which
+leads to the index. Only wheels are installed, so no code of a package runs in a child that reaches the index. A child that builds a
+wheel from sources (build_backend.py) runs such code: it writes the folder of that build and nothing else, and has no network. One
+question per process, over its connection to the server (connection.py):
 
     from us    {"op":"install-ready"}
-    to us      {"step":"plan", "script", "workspace":[requirement], "index"}   or   {"step":"install", "requirements", "folder", "uv", "index", "proxy"}
+    to us      {"step":"plan", "script", "workspace":[requirement], "index"}
+               {"step":"install", "requirements", "folder", "built":[folder], "uv", "index", "proxy"}
+               {"step":"source" | "environment" | "keep", …}      for a build: source_archives.py
+               {"step":"unpack" | "build", …}                     for a build: build_backend.py
     from us    {"op":"install-progress","text"}                                          any number of times
                {"op":"install-done","ok":true, "requirements", "key", "notes", "workspace":[[name, requirement]]}
                                                                                          of a plan; none: nothing is missing
                {"op":"install-done","ok":true, "packages":[[name, version]], "replaces"} of an installation
+               {"op":"install-done","ok":true, "lacking":[[name, [specifier]]], "error"} of packages without wheels
                {"op":"install-done","ok":false, "error"}
 """
 
+import concurrent.futures
+import glob
 import hashlib
+import importlib.machinery
 import importlib.metadata
 import json
 import os
@@ -29,21 +37,18 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from children import bare_process
-from children.uv_failure import explain
+from children import bare_process, build_backend, source_archives
+from children.uv import Refused, Uv, WithoutWheels, write_lines
 from kernel import kernel_process
 
 LIMITS = {"DATA": 8 << 30, "CORE": 0, "FSIZE": 16 << 30, "NOFILE": 4096}
 SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+# uv's line for a distribution that it would install
+PLANNED = re.compile(r"(?m)^ \+ (?P<name>\S+?)==(?P<version>\S+)")
 MAX_REQUIREMENTS = 500
 MAX_ERROR_CHARS = 4000
 MAX_NAMED = 8
-CONCURRENT_INSTALLS = "8"  # otherwise one for each processor, with a Python each to compile
-CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-
-
-class Refused(Exception):
-    """Raised when requirements cannot be met. The message is for people."""
+CONCURRENT_COMPILERS = 4
 
 
 def run(order, confinement, link):
@@ -55,15 +60,18 @@ def run(order, confinement, link):
     for _, body in connection.frames:
         question = msgspec.json.decode(body)
         try:
-            answer = plan(question) if question["step"] == "plan" else install(question, say)
-            say(op="install-done", ok=True, **answer)
+            if question["step"] in ("source", "unpack", "build") and confinement:
+                build_backend.require_confinement(question, confinement.found)
+            say(op="install-done", ok=True, **STEPS[question["step"]](question, say))
+        except WithoutWheels as failure:
+            say(op="install-done", ok=True, lacking=failure.lacking, error=str(failure)[:MAX_ERROR_CHARS])
         except Refused as refusal:
             say(op="install-done", ok=False, error=str(refusal)[:MAX_ERROR_CHARS])
         break
     os._exit(0)
 
 
-def plan(question) -> dict:
+def plan(question, _) -> dict:
     """Returns the missing requirements in a normal form, and a key for exactly these on exactly this Python. The
     notebook's requirement of a package wins over its workspace's.
     """
@@ -75,7 +83,7 @@ def plan(question) -> dict:
     shared = {}
     for one in map(parse, question["workspace"]):
         name = canonicalize_name(one.name)
-        if name not in shared or applies(one):  # files of requirements have one line for each Python or system
+        if name not in shared or applies(one):  # files of requirements have one line for each Python version or system
             shared[name] = one
     workspace = [[name, str(one)] for name, one in shared.items()]
     if "marimo" in shared:
@@ -141,7 +149,7 @@ def parse(text) -> Requirement:
 
 
 def applies(requirement) -> bool:
-    """Returns whether the requirement is one on this Python and system."""
+    """Returns whether the requirement applies to this Python and system."""
     try:
         return requirement.marker is None or requirement.marker.evaluate()
     except (UndefinedComparison, UndefinedEnvironmentName) as error:
@@ -154,9 +162,12 @@ def find_installed() -> dict:
     return {canonicalize_name(one.metadata["Name"]): one.version for one in found if one.metadata["Name"]}
 
 
-def find_pinned(have) -> list[str]:
-    """Returns the distributions that marimo needs: they are loaded in every kernel, so no other version can be."""
-    waiting, seen = ["marimo"], set()
+def find_limits(have) -> list[str]:
+    """Returns the versions that the distributions which marimo needs may have. A kernel that has
+    another version forgets the modules that its host has loaded (kernel_process.py), and marimo
+    continues with those. That is impossible when a loaded module is compiled, or when marimo
+    compares types with those of a notebook. Then the version must be the one of this Python."""
+    waiting, seen, limits = ["marimo"], set(), set()
     while waiting:
         name = canonicalize_name(waiting.pop())
         if name in seen or name not in have:
@@ -166,30 +177,70 @@ def find_pinned(have) -> list[str]:
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
                 waiting.append(requirement.name)
-    return [f"{name}=={have[name]}" for name in sorted(seen)]
+                if requirement.specifier:
+                    limits.add(f"{canonicalize_name(requirement.name)}{requirement.specifier}")
+    compiled = find_compiled()
+    fixed = [name for name in seen if name in ("marimo", "narwhals") or compiled & find_top_level(name)]
+    return sorted(limits) + [f"{name}=={have[name]}" for name in sorted(fixed)]
+
+
+def find_compiled() -> set[str]:
+    """Returns the packages of which this process, and so every kernel, has loaded a compiled module."""
+    compiled = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    modules = list(sys.modules.items())
+    return {name.partition(".")[0] for name, module in modules if (getattr(module, "__file__", None) or "").endswith(compiled)}
+
+
+def find_top_level(distribution) -> set[str]:
+    """Returns the names of the modules and packages that a distribution consists of."""
+    files = importlib.metadata.files(distribution) or ()
+    return {str(file).partition("/")[0].partition(".")[0] for file in files}
 
 
 def install(question, say) -> dict:
     folder, have = question["folder"], find_installed()
-    wanted, pinned, locked = (os.path.join(folder, name) for name in ("wanted.txt", "pinned.txt", "locked.txt"))
+    wanted, limits, locked = (os.path.join(folder, name) for name in ("wanted.txt", "limits.txt", "locked.txt"))
     write_lines(wanted, question["requirements"])
-    write_lines(pinned, find_pinned(have))
-    # uv prefers the locked versions: the versions of this Python, as far as they fit
-    write_lines(locked, [f"{name}=={version}" for name, version in sorted(have.items())])
+    write_lines(limits, find_limits(have))
     uv = Uv(question)
+    for pages in glob.glob(os.path.join(uv.cache, "simple-*")):  # otherwise a version that the index has just got would be missing
+        shutil.rmtree(pages, ignore_errors=True)
     say(op="install-progress", text=f"resolving {some_of(question['requirements'])}")
-    uv.run("pip", "compile", wanted, "--constraint", pinned, "--output-file", locked, "--no-header", "--no-annotate")
-    resolved = [line.split("==") for line in read_lines(locked)]
-    packages = [(name, version) for name, version in resolved if have.get(canonicalize_name(name)) != version]
+    # Not `pip compile`: with `pip install` the versions of this Python stay wherever they fit, even
+    # those that no index has.
+    planned = uv.install("--dry-run", "--break-system-packages", "--requirement", wanted, "--constraint", limits)
+    packages = [(found["name"], found["version"]) for found in PLANNED.finditer(planned)]
     write_lines(locked, [f"{name}=={version}" for name, version in packages])
     site = os.path.join(folder, "site")
     os.mkdir(site)
     if packages:
         say(op="install-progress", text=f"installing {some_of([f'{name} {version}' for name, version in packages])}")
-        uv.run("pip", "install", "--no-deps", "--requirement", locked, "--target", site, "--compile-bytecode")
-    shutil.rmtree(uv.cache, ignore_errors=True)
+        args = ("--no-deps", "--requirement", locked, "--link-mode", "hardlink", "--target")
+        fetched = os.path.join(folder, "fetched")
+        uv.install(*args, fetched)  # into the cache
+        shutil.rmtree(fetched)
+        compile_archives(uv)
+        uv.install(*args, site)
     replaces = any(canonicalize_name(name) in have for name, _ in packages)
     return {"packages": packages, "replaces": replaces}
+
+
+def compile_archives(uv):
+    """Compiles the packages in the cache that are not compiled yet, each by itself. All sets of
+    packages share the result, so no package may add to the files of another one. In a set, a
+    package could bring compiled modules for the sources of others."""
+    archives, compiled = os.path.join(uv.cache, "archive-v0"), os.path.join(uv.cache, "compiled")
+    os.makedirs(compiled, exist_ok=True)
+
+    def compile_one(name):
+        command = [sys.executable, "-I", "-m", "compileall", "-q", os.path.join(archives, name)]
+        # Files for other versions of Python do not compile, which does not matter to programs that
+        # do not import them.
+        subprocess.run(command, env=uv.env, capture_output=True, stdin=subprocess.DEVNULL)
+        write_lines(os.path.join(compiled, name), [])
+
+    with concurrent.futures.ThreadPoolExecutor(CONCURRENT_COMPILERS) as pool:
+        list(pool.map(compile_one, set(os.listdir(archives)) - set(os.listdir(compiled))))
 
 
 def some_of(names) -> str:
@@ -197,43 +248,12 @@ def some_of(names) -> str:
     return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-class Uv:
-    """uv with everything switched off that would run code of a package, or reach anything but the index."""
-
-    def __init__(self, question):
-        folder, proxy = question["folder"], question["proxy"]
-        self.path = question["uv"]
-        self.cache = os.path.join(folder, "cache")
-        self.env = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": folder,
-            "TMPDIR": folder,
-            "LANG": "C.UTF-8",
-            "UV_CACHE_DIR": self.cache,
-            "UV_NO_CONFIG": "1",
-            "UV_NO_PROGRESS": "1",
-            "UV_PYTHON_DOWNLOADS": "never",
-            "UV_DEFAULT_INDEX": question["index"],
-            "UV_HTTP_TIMEOUT": "60",
-            "UV_HTTP_RETRIES": "1",
-            "UV_CONCURRENT_INSTALLS": CONCURRENT_INSTALLS,
-            **{name: proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")},
-            **({"SSL_CERT_FILE": CERTIFICATES} if os.path.exists(CERTIFICATES) else {}),
-        }
-
-    def run(self, *args):
-        command = [self.path, *args, "--python", sys.executable, "--only-binary", ":all:", "--quiet", "--color", "never"]
-        done = subprocess.run(command, env=self.env, capture_output=True, stdin=subprocess.DEVNULL, cwd=self.env["HOME"])
-        if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").replace(f"{self.env['HOME']}/", "")
-            raise Refused(explain(said, done.returncode))
-
-
-def write_lines(path, lines):
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def read_lines(path) -> list[str]:
-    with open(path, encoding="utf-8") as file:
-        return [line.split(" ;")[0].strip() for line in file if "==" in line and not line.startswith("#")]
+STEPS = {
+    "plan": plan,
+    "install": install,
+    "source": source_archives.fetch,
+    "environment": source_archives.make_environment,
+    "keep": source_archives.keep,
+    "unpack": build_backend.unpack,
+    "build": build_backend.build,
+}

@@ -1,4 +1,4 @@
-"""Another program in place of this process, confined like a conversion. Its standard input is the connection to the server
+"""Replaces this process by another program, confined like a conversion. Its standard input is the connection to the server
 (connection.py), in both directions; it has standard output and error, and nothing else is open in it.
 
     from us    {"op":"program-started"}      the rest is between the server and the program

@@ -1,5 +1,4 @@
-"""The open files of this process. A child has an explicit list of those that it keeps; everything else is closed, wherever
-it came from."""
+"""The open files of this process. A child has an explicit list of files to keep; everything else is closed."""
 
 import os
 
@@ -7,9 +6,11 @@ STDIO = (0, 1, 2)
 
 
 def close_all_but(*kept: int | None):
-    """Closes every descriptor but standard input, output and error and the members of `kept` that are not None."""
+    """Closes every descriptor except standard input, output and error and the members of `kept`
+    that are not None.
+    """
     for descriptor in {int(name) for name in os.listdir("/proc/self/fd")}.difference(STDIO, kept):
         try:
             os.close(descriptor)
-        except OSError:  # the descriptor by which the list was read
+        except OSError:  # the descriptor that was used to read the list
             pass

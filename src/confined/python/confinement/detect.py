@@ -20,14 +20,14 @@ class Found:
     def __init__(self, ids, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
         # the server's user and group: in a user namespace without id maps both are 65534
         self.uid, self.gid = ids
-        self.root = self.uid == 0  # the server runs as root: namespaces without that of users
-        self.landlock = landlock_abi  # 0: none
+        self.root = self.uid == 0  # the server runs as root, so kernels need no user namespace
+        self.landlock = landlock_abi  # the version of Landlock's ABI; 0 without Landlock
         self.seccomp = seccomp
         self.namespaces = without_namespaces_why is None
         self.why = without_namespaces_why
-        self.notes = notes  # for people: the parts that the view of the disk lacks here
-        self.uid_why = uid_why  # why kernels cannot have the uid that they were meant to have; None: they can
-        self.counts_pids = counts_pids  # a session's processes can be limited, also root's
+        self.notes = notes  # sentences about the parts of the view of the disk that this machine cannot give
+        self.uid_why = uid_why  # why kernels cannot have the uid that was set for them; None when they can
+        self.counts_pids = counts_pids  # whether the processes of a session can be limited, even root's
 
 
 def switched_off() -> list[str]:
@@ -38,7 +38,7 @@ def detect(uid: int | None = None) -> Found:
     """Returns the layers of this machine. `uid`: the user for kernels of a server that runs as root."""
     without = switched_off()
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
-    views.find_foreign()  # the result is remembered here and not in every child
+    views.find_foreign()  # the result is remembered here, so that children need not repeat it
     ids = os.geteuid(), os.getegid()
     tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(*ids, uid)
     if tried["why"] is not None:
@@ -83,7 +83,7 @@ def try_namespaces(uid, gid, kernel_uid) -> dict:
 def can_write_pid_max():
     try:
         namespaces.limit_pids(1024)
-    except OSError:  # a container that makes /proc/sys read-only
+    except OSError:  # a container may make /proc/sys read-only
         return False
     return True
 

@@ -16,7 +16,7 @@ REMOVE_FILE, MAKE_SOCKET = 1 << 5, 1 << 9
 MAKE_CHAR, MAKE_BLOCK, TRUNCATE, IOCTL_DEV = 1 << 6, 1 << 11, 1 << 14, 1 << 15
 CONNECT_TO_SOCKETS = 1 << 16
 ALL = (1 << 17) - 1
-# of the newest ABI that is not newer than the machine's
+# the rights of the newest ABI that is not newer than the machine's
 RIGHTS_SINCE_ABI = {9: ALL, 5: (1 << 16) - 1, 3: (1 << 15) - 1, 2: (1 << 14) - 1, 1: (1 << 13) - 1}
 READ = EXECUTE | READ_FILE | READ_DIR
 WRITE = ALL & ~(IOCTL_DEV | MAKE_CHAR | MAKE_BLOCK)
@@ -38,16 +38,18 @@ def find_abi() -> int:
 
 
 def find_rights(abi: int) -> int:
-    """Returns the rights to files that this version can restrict; a newer one is asked for no more than is known here."""
+    """Returns the rights to files that this version can restrict. A version newer than this code is
+    not asked for more than the code knows.
+    """
     return next(rights for since, rights in RIGHTS_SINCE_ABI.items() if abi >= since)
 
 
 class Ruleset:
-    """A list of permissions, until it is enforced. A rule applies to the file or folder now at its path, even if that
-    is mounted elsewhere later."""
+    """A list of permissions that is not enforced yet. A rule applies to the file or folder that
+    is now at its path, even if that is mounted elsewhere later."""
 
     def __init__(self, abi: int, has_tcp_ports: bool):
-        """`has_tcp_ports`: TCP is restricted, too, where that can be had."""
+        """`has_tcp_ports`: TCP is restricted too, where Landlock can do that."""
         self.handled = find_rights(abi)
         self.tcp = BIND_AND_CONNECT if abi >= ABI_WITH_TCP and has_tcp_ports else 0
         scopes = SIGNALS_AND_ABSTRACT_SOCKETS if abi >= ABI_WITH_SCOPES else 0
@@ -61,10 +63,10 @@ class Ruleset:
         for path in paths if handled else ():
             try:
                 descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            except OSError:  # not on this machine
+            except OSError:  # the path does not exist on this machine
                 continue
             allowed = handled if stat.S_ISDIR(os.fstat(descriptor).st_mode) else handled & ON_FILES
-            # straight: as root some two hundred times for every kernel
+            # written out straight, because every kernel of root does this some two hundred times
             if libc.syscall(ADD_RULE, self.descriptor, RULE_PATH_BENEATH, RULE.pack(allowed, descriptor), 0) < 0:
                 code = ctypes.get_errno()
                 raise OSError(code, os.strerror(code), "landlock_add_rule")
@@ -76,6 +78,6 @@ class Ruleset:
             syscall("landlock_add_rule", self.descriptor, RULE_NET_PORT, struct.pack("<QQ", CONNECT, port), 0)
 
     def enforce(self):
-        """Binds this thread for good."""
+        """Binds this thread to the rules for good."""
         syscall("landlock_restrict_self", self.descriptor, 0)
         os.close(self.descriptor)

@@ -24,13 +24,15 @@ from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
-RESERVED_PIDS = 300  # lower pids are not given out a second time, so a limit below this has no meaning
+RESERVED_PIDS = 300  # pids below this are not given out a second time, so a lower limit has no effect
 holding_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock during a call
 WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
 
 
 def clone(with_user: bool, with_network: bool) -> int:
-    """As os.fork(), but the child is the first process of new namespaces. Only for a process with one thread."""
+    """Works like os.fork(), but the child is the first process of new namespaces. Only for a
+    process with one thread.
+    """
     flags = NEWNS | NEWPID | NEWIPC | (NEWUSER if with_user else 0) | (NEWNET if with_network else 0)
     ctypes.pythonapi.PyOS_BeforeFork()
     pid = holding_libc.syscall(*map(ctypes.c_long, (NUMBERS["clone"][MACHINE], flags | signal.SIGCHLD, 0, 0, 0, 0)))
@@ -45,13 +47,13 @@ def clone(with_user: bool, with_network: bool) -> int:
 
 
 def settle_in(with_user: bool, uid: int, gid: int):
-    """Called in init before anything else: leads a session, and maps its ids in its user namespace to themselves.
-    Before that every process sees both ids as 65534, and no file can be made. No process may trace init, now or
-    later."""
+    """Called in init before anything else: leads a session, and maps the ids of init in its user
+    namespace to themselves. Before that every process sees both ids as 65534, and no file can be
+    made. No process may trace init, now or later."""
     os.setsid()
     if not with_user:
         return
-    set_dumpable(True)  # else /proc/self is root's and the maps cannot be written
+    set_dumpable(True)  # otherwise /proc/self would belong to root and the maps could not be written
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(text)
@@ -70,22 +72,25 @@ def counts_pids() -> bool:
 
 
 def limit_pids(processes: int):
-    """Limits the processes of root, whom RLIMIT_NPROC does not bind. Needs a /proc of its own; only where counts_pids()."""
+    """Limits the processes of root, to whom RLIMIT_NPROC does not apply. Needs a /proc of its own;
+    only where counts_pids().
+    """
     with open("/proc/sys/kernel/pid_max", "w", encoding="ascii") as file:
         file.write(str(processes + RESERVED_PIDS))
 
 
 def fork_kernel(link, drop_privileges):
-    """In init: stays to watch, and never returns. Returns in the kernel."""
+    """In init: watches the kernel and never returns. In the kernel: returns."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     if kernel := os.fork():
         try:
-            # The kernel's descriptors must close with the kernel, because the server waits for the end of its socket.
+            # The kernel's descriptors must be closed when the kernel ends, because the server waits
+            # for the end of its socket.
             close_all_but(link)
             processes.call_this("init")
             drop_privileges()
-            set_dumpable(False)  # the kernel may not look into it
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # with the zygote; a change of uid would have cleared it
+            set_dumpable(False)  # the kernel must not look into init
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # ends init with the zygote; a change of uid would have cleared this
             if not _has_reader(link):
                 os._exit(1)  # the zygote was gone before that
             _watch(kernel, link)
@@ -107,14 +112,14 @@ def _watch(kernel, link):
         number = signal.sigwait(WATCHED)
         if number != signal.SIGCHLD:
             try:
-                os.killpg(kernel, number)  # its group exists once marimo has called setsid
+                os.killpg(kernel, number)  # the child's group exists once marimo has called setsid
             except ProcessLookupError:
                 pass
             continue
         while (dead := _reap())[0]:
             pid, status = dead
             code = processes.exit_code(status)
-            if code is None:  # it asked to be traced by init, which would have to let it go on after every signal
+            if code is None:  # a traced child would stop at every signal, and init would have to continue it
                 os.kill(pid, signal.SIGKILL)
             elif pid == kernel:
                 _end_session()

@@ -1,6 +1,7 @@
-"""Confines a process that needs only one folder. Its confinement is narrower than that of a kernel: it loses the rest
-of the disk, new sockets, other programs and processes. Binds the calling thread and its children; call it when
-everything from elsewhere is loaded, and after Confinement.finish()."""
+"""Confines a process that needs only one folder. Its confinement is narrower than that of a
+kernel: it cannot use the rest of the disk, new sockets, other programs or processes. Binds the
+calling thread and its children. Call it when everything from elsewhere is loaded, and after
+Confinement.finish()."""
 
 import errno
 import functools
@@ -22,7 +23,7 @@ from confinement.seccomp import (
 )
 from confinement.syscalls import MACHINE
 
-# (x86_64, aarch64); None: that machine has no such call
+# numbers for (x86_64, aarch64); None: that machine has no such call
 NEVER = {
     "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
     "accept": (43, 202), "accept4": (288, 242), "execve": (59, 221), "execveat": (322, 281), "fork": (57, None),
@@ -51,7 +52,8 @@ def narrow(found, readable, folder, writes):
 
 @functools.cache
 def build() -> bytes:
-    """Returns the program with which those calls fail, and `clone` makes threads only."""
+    """Returns the seccomp program that makes those calls fail, and lets `clone` make only threads.
+    """
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER),

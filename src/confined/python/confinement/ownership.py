@@ -1,4 +1,6 @@
-"""Makes the kernel's user own the working directory, which another user may have created or used last."""
+"""Makes the kernel's user the owner of the working directory, which another user may have created
+or used last.
+"""
 
 import contextlib
 import os
@@ -9,7 +11,7 @@ def give(folder: str, uid: int):
     which notebook code may have left there. The folder itself comes last, so that the next start resumes an
     interrupted change."""
     if not os.path.isdir(folder) or os.stat(folder).st_uid == uid:
-        return  # the kernel, which enters it, reports that it is missing
+        return  # missing: the kernel reports that when it enters the folder
     for _, folders, files, descriptor in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
             with contextlib.suppress(FileNotFoundError):  # another kernel of this workspace has removed it meanwhile

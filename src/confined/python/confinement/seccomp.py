@@ -17,11 +17,12 @@ X32_BIT = 0x40000000
 NEW_NAMESPACE = 0x7E020000  # every CLONE_NEW* flag
 LOAD, JUMP_EQUAL, JUMP_NOT_LESS, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE = 0, 4
-ARGUMENT = (16, 24, 32, 40)  # the lower half of each: all that flags, modes and ids have
+ARGUMENT = (16, 24, 32, 40)  # the lower half of each argument: flags, modes and ids need no more
 NEVER = """setns bpf perf_event_open userfaultfd add_key request_key keyctl
     io_uring_setup io_uring_enter io_uring_register memfd_secret
     ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd""".split()
-# Memory that no process has to map: without a control group nothing would count it.
+# Calls for memory that no process has to map. Without a control group such memory would not be
+# counted.
 HOLD_MEMORY = ("memfd_create", "shmget")
 # clone flags that make a child of the caller's parent, or one that the parent traces: that parent is the zygote.
 TO_THE_PARENT = 0x8000 | 0x2000
@@ -29,22 +30,24 @@ SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
 MODE_OF = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 FLAGS_AND_MODE_OF = {"open": (1, 2), "openat": (2, 3)}
 MAKES_A_FILE = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)  # else an open has no mode
-# Other families reach the machine beneath a virtual one past every network namespace, or old code of the system.
+# Other address families lead past every network namespace to the host of a virtual machine, or into
+# old code of the kernel.
 LOCAL, INTERNET = (socket.AF_UNIX, socket.AF_NETLINK), (socket.AF_INET, socket.AF_INET6)
-# A socket with SO_REUSEPORT joins the listening sockets of other programs of this user, and a BPF program gives it all their
-# connections. To set the option succeeds without effect: programs that set it as a matter of course then have a port alone,
-# or learn from bind that it is taken. io_uring, the other way to a socket's options, is refused as a whole.
+# A socket with SO_REUSEPORT joins the listening sockets of other programs of this user, and a BPF
+# program gives it all their connections. Setting the option succeeds without effect: programs that
+# always set it then have a port alone, or learn from bind that the port is taken. io_uring, the
+# other way to a socket's options, is refused as a whole.
 SHARE_A_PORT, STEER_CONNECTIONS = 15, (51, 52, 68)  # SO_ATTACH_REUSEPORT_CBPF, _EBPF, SO_DETACH_REUSEPORT_BPF
 TO_A_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 PRIORITY = {"setpriority": 0, "ioprio_set": 1}  # and the first argument that means one process, not a group or a user
-# Sets the process to signal when a file becomes ready, by the names of fcntl and of ioctl.
+# The commands, of fcntl and of ioctl, that set the process to signal when a file becomes ready.
 SET_OWNER = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
 FILTER_MODE = 2
 
 
 def step(code, value, if_true=0, if_false=0):
-    """Returns one BPF instruction. The last two arguments say how many to skip."""
+    """Returns one BPF instruction. The last two arguments say how many instructions to skip."""
     return struct.pack("<HBBI", code, if_true, if_false, value & 0xFFFFFFFF)
 
 
@@ -57,7 +60,9 @@ def load(argument: int):
 
 
 def on(name, *body):
-    """The body is executed for that system call, and must return. Nothing where the machine has no such call."""
+    """Returns a rule whose body is executed for that system call, and must return. The rule is
+    empty where the machine has no such call.
+    """
     number = NUMBERS[name][MACHINE]
     return [] if number is None else [step(JUMP_EQUAL, number, 0, len(body)), *body]
 
@@ -68,16 +73,17 @@ def deny_bits(bits):
 
 
 def deny_values(values):
-    """Ends a rule: EPERM when the loaded argument is one of the given values."""
+    """Ends a rule: fails with EPERM when the loaded argument is one of the given values."""
     checks = [step(JUMP_EQUAL, value, len(values) - n, 0) for n, value in enumerate(values)]
     return *checks, step(RETURN, ALLOW), give(errno.EPERM)
 
 
 @functools.cache  # in the zygote, so that no kernel waits for it
 def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, own_network=False) -> bytes:
-    """Returns the program. `shield`: process and group ids that may not be signalled; with any, no other process may
-    be limited or slowed down. `no_held_memory`: none that a process can keep without mapping it. `own_network`: no other
-    program has ports in it, so that processes may share theirs."""
+    """Returns the program. `shield`: process and group ids that may not be signalled; if there
+    are any, no other process may be limited or slowed down. `no_held_memory`: refuses memory
+    that a process can keep without mapping it. `own_network`: no other program has ports in this
+    network, so that processes may share theirs."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER), step(JUMP_NOT_LESS, X32_BIT, 0, 1), give(errno.ENOSYS),
@@ -85,7 +91,7 @@ def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, 
     denied = [*NEVER, *(["truncate"] if no_truncate else []), *(HOLD_MEMORY if no_held_memory else [])]
     for name in denied:
         program += on(name, give(errno.EPERM))
-    for name in ("clone3", "openat2"):  # a filter cannot see their arguments; callers fall back to older calls
+    for name in ("clone3", "openat2"):  # a filter cannot see the arguments of these calls; callers fall back to older calls
         program += on(name, give(errno.ENOSYS))
     program += on("clone", load(0), *deny_bits(NEW_NAMESPACE | TO_THE_PARENT))
     program += on("unshare", load(0), *deny_bits(NEW_NAMESPACE))
@@ -115,12 +121,14 @@ def _shield(ids):
     program = []
     for name in TO_A_PROCESS:
         program += on(name, load(0), *deny_values([*(number for id in ids for number in (id, -id)), -1]))
-    # These take ids of threads, which are not known, or a stand-in for a process, such as its folder in /proc.
+    # These calls take thread ids, which are not known, or a handle of a process, such as its folder
+    # in /proc.
     for name in ("tkill", "pidfd_open", "pidfd_send_signal"):
         program += on(name, give(errno.EPERM))
     for name, commands in SET_OWNER.items():
         program += on(name, load(1), *deny_values(commands))
-    # A filter does not know the processes that the server starts later, so a thread may change these of itself alone.
+    # A filter does not know the processes that the server starts later, so a thread may change
+    # these properties only of itself.
     itself = step(JUMP_EQUAL, 0, 0, 1), step(RETURN, ALLOW), give(errno.EPERM)
     for name in (*SCHEDULING, "prlimit64"):
         program += on(name, load(0), *itself)

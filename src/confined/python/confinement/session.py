@@ -1,4 +1,6 @@
-"""One session's confinement: the layers of this machine, in their order, in the process that becomes the kernel."""
+"""The confinement of one session: applies the layers that this machine has, in their order, in the
+process that becomes the kernel.
+"""
 
 import contextlib
 import encodings.ascii  # noqa: F401  for files in /proc; loaded once here, not in each kernel
@@ -17,15 +19,16 @@ NETWORKS = ("open", "none", "least")
 class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The confinement part of an order."""
 
-    hidden: list[str] = []  # the server's directories and files; the kernel's own may lie inside
+    hidden: list[str] = []  # the server's directories and files; the kernel's own directory may be inside of them
     read: list[str] = []  # additional paths that may be read
     write: list[str] = []  # additional paths that may be read and written
-    # "none": only a loopback of its own, or none at all without namespaces; "least": none where that can be had
+    # "none": only a loopback interface, or without namespaces no network at all; "least": "none" if
+    # possible
     network: str = "open"
-    uid: int | None = None  # of the kernel, for a server that is root
+    uid: int | None = None  # the uid of the kernel, for a server that runs as root
     tmp_mb: int = 256  # size of /tmp and of /dev/shm
-    processes: int | None = None  # most processes and threads at once; only namespaces can count them
-    shield: list[int] = []  # more processes that may not be signalled; the server and the zygote always are
+    processes: int | None = None  # most processes and threads at once; only namespaces make counting possible
+    shield: list[int] = []  # further processes that may not be signalled; the server and the zygote never may
 
     def __post_init__(self):
         if self.network not in NETWORKS:
@@ -53,11 +56,11 @@ class Confinement:
         self.kernel_uid = wanted.uid if found.root and found.namespaces and found.uid_why is None else None
         self.work = None
         self.shield = {*shield, *wanted.shield}
-        # Root owns most of the system, and the owner of a file reads it without any capability.
+        # Root owns most of the system, and the owner of a file can read it without any capability.
         self.is_owner = found.root and self.kernel_uid is None
-        self.ruleset = None  # the rules that prepare() has made ahead of time
+        self.ruleset = None  # the Landlock rules that prepare() has made ahead of time
         self.own_group = None  # the folder of its control group
-        self.variables = {}  # after finish(): variables that the environment of the kernel must have
+        self.variables = {}  # after finish(): variables that the kernel's environment must have
         self.hidden = real_paths(wanted.hidden)
         self.opened = real_paths(wanted.read)
         self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
@@ -79,7 +82,7 @@ class Confinement:
     def fork(self) -> int:
         """Forks. The child is the session's init where there are namespaces, otherwise the kernel itself."""
         if self.is_owner:
-            views.find_configuration()  # the result is remembered here and not in every child
+            views.find_configuration()  # the result is remembered here, so that children need not repeat it
         if self.found.namespaces:
             return namespaces.clone(self.with_user, with_network=self.network == "none")
         return os.fork()
@@ -90,12 +93,14 @@ class Confinement:
             namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
 
     def prepare(self):
-        """Called in an init that has no order yet: does the steps that are the same for every kernel of its policy."""
+        """Called in an init that has no order yet. Does the steps that are the same for every
+        kernel of its policy.
+        """
         views.find_bare(views.plan(views.find_covers(self.hidden, set(self.read)), set(self.read)), ())
         self.ruleset = self._allow_reading() if self.found.landlock else None
 
     def start(self, link):
-        """`link`: a pipe to the zygote, for init to say how the kernel ended."""
+        """`link`: a pipe to the zygote, on which init reports how the kernel ended."""
         found, wanted = self.found, self.wanted
         if self.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
@@ -129,8 +134,8 @@ class Confinement:
             capabilities.drop_capabilities()
 
     def finish(self):
-        """Confines the kernel for good. Call it when everything it needs from outside is open and it is in its
-        directory."""
+        """Confines the kernel for good. Call it when the kernel has opened everything that it
+        needs from outside and is in its directory."""
         tmp = self._find_tmp()
         if self.found.namespaces and self.with_user and self.wanted.processes is not None:
             # Outside of a user namespace the limit would count every process of this user.
@@ -142,9 +147,10 @@ class Confinement:
             seccomp.restrict(self.filter)
 
     def _find_tmp(self):
-        """Returns the folders for temporary files outside of the working directory. Without namespaces /tmp is shared
-        by all users, so the working directory gets a folder of its own for them. A link or file that notebook code
-        left in its place must not lead anywhere else."""
+        """Returns the folders for temporary files outside of the working directory. Without
+        namespaces /tmp is shared by all users, so the kernel gets a folder for temporary files
+        in its working directory. Notebook code may have left a link or file in the place of that
+        folder, which must not lead anywhere else."""
         if not self.work:
             return []
         if self.found.namespaces:
@@ -174,7 +180,7 @@ class Confinement:
         ruleset = self.ruleset or self._allow_reading()
         ruleset.allow(landlock.READ, self._but_hidden(*self.added))
         ruleset.allow(landlock.CONNECT_TO_SOCKETS, self._but_hidden(*self.added))
-        ruleset.allow(landlock.READ, ["/proc"])  # a session's own is another one than before
+        ruleset.allow(landlock.READ, ["/proc"])  # a session's own /proc differs from the earlier one
         if self.found.namespaces:
             ruleset.allow(landlock.READ, ["/dev"])
             ruleset.allow(landlock.READ | landlock.WRITE | landlock.IOCTL_DEV, ["/dev/pts"])
@@ -183,11 +189,12 @@ class Confinement:
         ruleset.enforce()
 
     def _find_ports(self):
-        """Returns the only TCP ports to which a connection may be made; None for all."""
+        """Returns the TCP ports to which connections are allowed; None for all."""
         return [] if self.network == "none" and not self.found.namespaces else self.tcp_ports
 
     def _but_hidden(self, *paths):
-        """A hidden file that is replaced loses its cover; it must not be readable then."""
+        """A hidden file that is replaced is no longer covered, so it must not be readable either.
+        """
         return [one for path in paths for one in views.leave_out(self.hidden, path)]
 
     def _choose_filter(self):

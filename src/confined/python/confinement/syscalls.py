@@ -7,7 +7,7 @@ import platform
 
 libc = ctypes.CDLL(None, use_errno=True)
 MACHINE = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
-# By name, of x86_64 and of aarch64, which lacks some.
+# The numbers of system calls on x86_64 and aarch64. None: aarch64 does not have the call.
 NUMBERS = {
     "add_key": (248, 217), "bpf": (321, 280), "capset": (126, 91), "chmod": (90, None), "clone": (56, 220),
     "clone3": (435, 435), "creat": (85, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
@@ -30,7 +30,7 @@ PR_SET_NAME, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 15, 36, 38
 
 
 def call(function, *args) -> int:
-    """Calls a libc function; a negative answer becomes an OSError that names the function."""
+    """Calls a libc function. A negative result becomes an OSError that names the function."""
     result = function(*[ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args])
     if result < 0:
         code = ctypes.get_errno()
@@ -39,7 +39,7 @@ def call(function, *args) -> int:
 
 
 def syscall(name: str, *args) -> int:
-    """Calls the kernel by number; ENOSYS on a machine whose numbers are not known."""
+    """Calls the kernel by number. Raises ENOSYS on a machine whose numbers are not known."""
     if MACHINE is None:
         raise OSError(errno.ENOSYS, f"no system call numbers for {platform.machine()}", name)
     try:
@@ -53,7 +53,7 @@ def prctl(option: int, *args) -> int:
 
 
 def become_subreaper():
-    """Orphans of our descendants become our children, not init's."""
+    """Makes orphans of this process's descendants its children, not init's."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 

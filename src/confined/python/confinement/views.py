@@ -13,7 +13,7 @@ import sys
 
 from confinement.syscalls import call, libc, syscall
 
-READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # as mount_setattr has them, too
+READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # mount_setattr has the same values
 BIND, RECURSIVE, PRIVATE, SLAVE = 1 << 12, 1 << 14, 1 << 18, 1 << 19
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 OPEN_TMP = ("/tmp", "/dev/shm")
@@ -24,14 +24,15 @@ DEVICE_LINKS = {
     "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
     "ptmx": "pts/ptmx",
 }  # fmt: skip
-# folders only root may read, and a kernel that runs as root could without any capability
+# folders that only root may read; a kernel that runs as root could read them without any capability
 OF_ROOT = ("/sys/firmware", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/fs/bpf", "/sys/fs/pstore")
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", *DEVICES)
-# folders that libraries need elsewhere: an index of fonts, and certificates to which /etc only links
+# folders that libraries need outside of those: an index of fonts, and certificates to which /etc
+# only links
 NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
 CONFIGURATION = "/etc"
-MAX_TERMINALS = 64  # of one session: all sessions together have those that the machine has
-MAX_INODES = 16_384  # of a tmpfs that can be written: each file takes a KiB, however small it is
+MAX_TERMINALS = 64  # terminals of one session: all sessions together have as many as the machine
+MAX_INODES = 16_384  # for a writable tmpfs: each file takes a KiB, however small it is
 
 
 def is_under(path, folder):
@@ -40,13 +41,15 @@ def is_under(path, folder):
 
 @functools.cache
 def find_python() -> list[str]:
-    """Returns where this interpreter and its packages lie, by the paths that it knows and by where links lead."""
+    """Returns the directories of this interpreter and its packages, both by the paths that it knows
+    and by the targets of links.
+    """
     paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
     return list(dict.fromkeys(find(path) for find in (os.path.realpath, os.path.abspath) for path in paths))
 
 
 def find_resolver() -> list[str]:
-    """Returns where /etc/resolv.conf leads: often into /run, which is covered."""
+    """Returns the target of /etc/resolv.conf, which is often in /run and would be covered."""
     path = os.path.realpath("/etc/resolv.conf")
     return [path] if os.path.isfile(path) else []
 
@@ -62,11 +65,11 @@ def build(hidden, read, write, tmp_mb, follows_host=False, of_root=(), own_group
     `of_root`: OF_ROOT where the server is root; then close_proc() is to follow. `own_group`: the folder of the kernel's
     control group, which appears in place of the folder with the groups of all kernels.
     """
-    os.umask(0o022)  # a kernel with a uid of its own walks through the folders made here
+    os.umask(0o022)  # a kernel with a uid of its own must be able to pass through the folders made here
     mount(None, "/", flags=RECURSIVE | (SLAVE if follows_host else PRIVATE))
     write = [path for path in write if os.path.exists(path)]
     for path in write:
-        mount(path, path, flags=BIND)  # a mount of its own, so that it can stay writable
+        mount(path, path, flags=BIND)  # a separate mount, so that it stays writable
     kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in {*read, *write, *DEVICES} if os.path.exists(path)}
     steps = plan(find_covers((*hidden, *of_root), kept), kept)
     folders = {path for path, _ in steps if os.path.isdir(path)}
@@ -104,13 +107,14 @@ def furnish_devices():
     for name, target in DEVICE_LINKS.items():
         os.symlink(target, f"/dev/{name}")
     os.mkdir("/dev/pts")
-    with contextlib.suppress(OSError):  # a container may not allow them: then there are none
+    with contextlib.suppress(OSError):  # a container may not allow terminals: then the session has none
         mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, f"newinstance,ptmxmode=0666,mode=620,max={MAX_TERMINALS}")
 
 
 def close_proc():
-    """For a session with a /proc of its own: makes the machine's part of it read-only, and the files only root may read
-    unreadable, because root owns them and an owner can write most of them without any capability."""
+    """For a session with a /proc of its own: makes the machine's part of it read-only, and makes
+    the files that only root may read unreadable. Root owns them, and an owner can write most of
+    them without any capability."""
     with os.scandir("/proc") as entries:
         found = [one for one in entries if not one.name.isdigit() and not one.is_symlink()]
     for entry in found:
@@ -138,7 +142,7 @@ def find_foreign() -> list[str]:
     return _find_foreign(os.stat("/").st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=1)  # in the zygote: searching again costs a kernel more than all of its mounts
+@functools.lru_cache(maxsize=1)  # done in the zygote, because searching again takes a kernel longer than all of its mounts
 def _find_foreign(_):
     with os.scandir("/") as entries:
         return [one.path for one in entries if one.is_dir(follow_symlinks=False) and one.path not in (*SYSTEM, "/dev")]
@@ -158,7 +162,9 @@ def plan(covers, kept) -> list[tuple[str, bool]]:
 
 
 def find_bare(steps, folders) -> list[str]:
-    """Returns the covers into which nothing is mounted: one empty folder serves for all of them, which is faster."""
+    """Returns the covers into which nothing is mounted. One empty folder serves for all of them,
+    which is faster.
+    """
     following = [*(path for path, _ in steps[1:]), ""]  # the contents of a path follow it
     return [
         path
@@ -168,7 +174,7 @@ def find_bare(steps, folders) -> list[str]:
 
 
 def cover(path, is_folder, tmp_mb):
-    """Covers a path: a folder becomes empty, a file a device that cannot be opened."""
+    """Covers a path: a folder becomes empty, and a file becomes a device that cannot be opened."""
     if is_folder:
         is_open = path in OPEN_TMP
         options = f"size={tmp_mb}m,nr_inodes={MAX_INODES},mode=1777" if is_open else "size=1m,nr_inodes=1024,mode=755"
@@ -179,7 +185,8 @@ def cover(path, is_folder, tmp_mb):
 
 
 def leave_out(hidden, path):
-    """Returns `path`, or, where something of `hidden` lies in it, everything else that is in it now."""
+    """Returns `path`, or, if something in `hidden` lies in it, everything else that is in it now.
+    """
     if path in hidden:
         return
     inner = [one for one in hidden if is_under(one, path)]
@@ -187,7 +194,7 @@ def leave_out(hidden, path):
         yield path
     elif os.path.isdir(path):
         for entry in os.scandir(path):
-            if not entry.is_symlink():  # it leads to a path of its own
+            if not entry.is_symlink():  # the link leads to another path
                 yield from leave_out(inner, entry.path)
 
 
@@ -203,7 +210,7 @@ def find_configuration() -> list[str]:
 
 @functools.cache
 def _walk_configuration():
-    """Returns ({folder: when something was added to it or taken from it}, the paths)."""
+    """Returns ({folder: the time when an entry was last added or removed}, the paths)."""
     folders, found, left = {}, [], [CONFIGURATION]
     while left:
         folder = left.pop()
@@ -232,7 +239,7 @@ def find_mtime(path) -> int:
 
 
 def make_place(path, is_folder):
-    """Makes something to mount on, which exists already when an outer path was kept as well."""
+    """Makes a mount point, which already exists if an outer path was kept as well."""
     if os.path.exists(path):
         return
     os.makedirs(path if is_folder else os.path.dirname(path), exist_ok=True)

@@ -1,16 +1,17 @@
 """Converts notebook files: Troupe's serialization to and from .py, .ipynb and .md, and to .html, by marimo's own
-converters. Runs in a short-lived child of the zygote, because its input is untrusted: bounded in time and memory,
-confined like a kernel but without a writable path and without network, and a crash of a parser ends only that child. It
-never runs notebook code. One conversion per process, over its connection to the server (connection.py), whose launch
-names the direction and the format:
+converters. It also reads marimo's snippets, which are notebook files. Runs in a short-lived child of the zygote, because
+its input is untrusted: bounded in time and memory, confined like a kernel but without a writable path and without network,
+and a crash of a parser ends only that child. It never runs notebook code. One conversion per process, over its connection
+to the server (connection.py), whose launch names the direction and the format:
 
     from us    {"op":"convert-ready"}
-    to us      {"content"}  or  {"serialization", "results"?, "title"?, "assetUrl"?}
-    from us    {"op":"convert-done", "ok":true, "serialization"}   or, when it writes, {…, "ok":true, "content"}
+    to us      {"content", "installs"?}  or  {"serialization", "results"?, "title"?, "assetUrl"?, "includeCode"?,
+               "widgets"?}  or anything, when marimo's snippets are asked for
+    from us    {"op":"convert-done", "ok":true, "serialization", "pip"}
+               or, when it writes or lists, {…, "ok":true, "content"}
                or {…, "ok":false, "error":{"code","message"}}
 
-Formats lose parts they cannot hold: .md has no column, no format has Troupe's cell ids, mo.md("x") comes back as a
-triple-quoted block.
+Formats lose parts they cannot hold: docs/notebook-files.md has the table.
 """
 
 import os
@@ -20,15 +21,18 @@ import tempfile
 import msgspec
 
 from children import bare_process
-from conversion.notebook_files import UnreadableNotebook, read_notebook
+from conversion.notebook_files import UnreadableNotebook, find_pip_requirements, read_notebook
 from conversion.notebook_ir import write_html, write_ipynb, write_md, write_py
+from conversion.snippets import list_snippets
 from frames import FROM_KERNEL, frame
 from kernel import kernel_process
 
 LIMITS = {"CPU": 30, "DATA": 1 << 30, "CORE": 0, "FSIZE": 0, "NOFILE": 64}
 RECURSION_LIMIT = 3000
-DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
-    ("write", kind) for kind in ("py", "ipynb", "md", "html")
+DIRECTIONS = {
+    *(("read", kind) for kind in ("py", "ipynb", "md")),
+    *(("write", kind) for kind in ("py", "ipynb", "md", "html")),
+    ("list", "snippets"),
 }
 
 
@@ -46,8 +50,8 @@ decode_launch = msgspec.json.Decoder(Launch).decode
 
 def run(order, confinement, link):
     """Answers one order on its socket and ends the process. `link`: the end of a pipe that a session's init needs."""
-    connection = bare_process.become(order, confinement, link, LIMITS, decode_launch)
-    tempfile.tempdir = "/tmp"  # libraries ask for it when they are imported; looking for one that can be written fails
+    connection = bare_process.become(order, confinement, link, bare_process.within_workspace(LIMITS, order), decode_launch)
+    tempfile.tempdir = "/tmp"  # libraries ask for it when they are imported; searching for a writable one would fail
     sys.setrecursionlimit(RECURSION_LIMIT)
     connection.say(op="convert-ready")
     kernel_process.begin_work()
@@ -70,9 +74,13 @@ def convert(direction, format, body) -> dict:
     """Returns the answer to one request. A failure is an answer too."""
     code = "unreadable_notebook" if direction == "read" else "unwritable_notebook"
     try:
+        if direction == "list":
+            return {"ok": True, "content": list_snippets()}
         request = msgspec.json.decode(body)
         if direction == "read":
-            return {"ok": True, "serialization": read_notebook(request["content"], format)}
+            content = request["content"]
+            serialization = read_notebook(content, format, request.get("installs") is True)
+            return {"ok": True, "serialization": serialization, "pip": find_pip_requirements(content, format)}
         return {"ok": True, "content": write_notebook(request, format)}
     except UnreadableNotebook as error:
         message = str(error)
@@ -95,4 +103,6 @@ def write_notebook(request, format) -> str:
         return write_md(notebook)
     if format == "ipynb":
         return write_ipynb(notebook, results)
-    return write_html(notebook, results, request.get("title") or "notebook", request.get("assetUrl"))
+    include_code = request.get("includeCode") is not False
+    title, asset_url = request.get("title") or "notebook", request.get("assetUrl")
+    return write_html(notebook, results, title, asset_url, include_code, request.get("widgets"))

@@ -11,7 +11,7 @@ FENCE = re.compile(r"`{3,}")
 
 
 def without_raw_and_attachments(cell) -> dict:
-    """Returns the cell, or one of Markdown that shows the same."""
+    """Returns the cell itself, or a Markdown cell that looks the same."""
     source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
     if cell["cell_type"] == "raw":
         return {"cell_type": "markdown", "source": fenced(source) if source.strip() else "", "metadata": {}}
@@ -27,7 +27,7 @@ def without_raw_and_attachments(cell) -> dict:
 
 
 def fenced(text) -> str:
-    """Returns Markdown that shows the text as it is."""
+    """Returns Markdown that shows the text unchanged."""
     fence = "`" * (1 + max([2, *map(len, FENCE.findall(text))]))
     return f"{fence}text\n{text}\n{fence}"
 

@@ -6,8 +6,10 @@ import re
 
 from marimo._ast.parse import split_source_lines
 
+from conversion import kept_cells, pip_lines
 from conversion.jupyter_cells import without_raw_and_attachments
-from conversion.notebook_ir import from_ir, keep_tabs
+from conversion.notebook_ir import from_ir, mend_converters
+from conversion.parameters_cell import with_arguments
 
 CELL_MARK = re.compile(r"^# ?%%(.*)$")
 MARIMO_IMPORT = re.compile(r"^import marimo as mo\b", re.MULTILINE)
@@ -19,17 +21,29 @@ class UnreadableNotebook(Exception):
     """Raised for a file that cannot be read. The message is for the person who uploaded the file."""
 
 
-def read_notebook(content, format) -> dict:
-    """Returns Troupe's serialization of the file's text. Raises UnreadableNotebook when the text does not fit the
-    format."""
+def read_notebook(content, format, installs=False) -> dict:
+    """Returns Troupe's serialization of the file's text. With `installs`, packages that its cells ask pip for are dependencies of the
+    notebook. Raises UnreadableNotebook when the text does not fit the format."""
     if not isinstance(content, str):
         raise UnreadableNotebook("the content is not text")
-    text = content.removeprefix("\ufeff")  # as programs of Windows write it
-    return {"py": read_py, "ipynb": read_ipynb, "md": read_md}[format](text)
+    text = content.removeprefix("\ufeff")  # as Windows programs write it
+    if format == "ipynb":
+        return read_ipynb(text, installs)
+    return {"py": read_py, "md": read_md}[format](text)
+
+
+def find_pip_requirements(content, format) -> dict | None:
+    """Returns the pip requests of a readable Jupyter notebook, as `pip_lines` does; None when there are none."""
+    if format != "ipynb":
+        return None
+    found = pip_lines.find_requirements(json.loads(content.removeprefix("\ufeff"))["cells"])
+    return found if found["requirements"] or found["others"] else None
 
 
 def read_py(content) -> dict:
-    """Makes a notebook of a script that is not one: its parts between `# %%` lines, otherwise a single cell."""
+    """Makes a notebook from a script that is not one: the parts between `# %%` lines become cells,
+    otherwise the whole script is a single cell.
+    """
     from marimo._convert.converters import MarimoConvert
 
     try:
@@ -38,7 +52,7 @@ def read_py(content) -> dict:
         if error.lineno is not None:
             raise UnreadableNotebook(f"line {error.lineno}, column {error.offset}: {error.msg}") from error
         raise UnreadableNotebook(f"line {find_null_line(content)}: {error.msg}") from error
-    except ValueError as error:  # how Python up to 3.11.3 takes a null byte
+    except ValueError as error:  # how Python up to 3.11.3 reports a null byte
         raise UnreadableNotebook(f"line {find_null_line(content)}: {error}") from error
     ir = MarimoConvert.from_py(content).to_ir()
     if not (ir.valid and ir.cells):
@@ -51,7 +65,7 @@ def read_py(content) -> dict:
 
 
 def find_lost_line(module, violations):
-    """Returns the first line of a marimo notebook that marimo would leave out without a word; None when there is none."""
+    """Returns the first line of a marimo notebook that marimo would drop silently; None when there is none."""
     lost = [one.lineno for one in violations if one.description.startswith("Unexpected statement")]
     guards = [at for at, node in enumerate(module.body) if isinstance(node, ast.If) and ast.unparse(node.test) == RUN_GUARD]
     after = module.body[guards[0] + 1 :] if guards else []
@@ -64,7 +78,9 @@ def find_null_line(content) -> int:
 
 
 def split_script(content) -> list:
-    """Cells in the shape of .ipynb. `# %% [markdown]` starts prose, whose lines are comments."""
+    """Returns cells in the shape of .ipynb. `# %% [markdown]` starts prose, whose lines are
+    comments.
+    """
     cells, lines, kind = [], [], "code"
 
     def end_cell():
@@ -82,7 +98,7 @@ def split_script(content) -> list:
     return cells
 
 
-def read_ipynb(content) -> dict:
+def read_ipynb(content, installs) -> dict:
     try:
         notebook = json.loads(content)
     except json.JSONDecodeError as error:
@@ -102,11 +118,16 @@ def read_ipynb(content) -> dict:
         raise UnreadableNotebook("its metadata is not an object")
     if language := _find_other_language(metadata):
         raise UnreadableNotebook(f"it is a notebook in {language}, and only Python can be run")
-    return _read_cells([without_raw_and_attachments(cell) for cell in cells], metadata)
+    notebook = _read_cells([without_raw_and_attachments(cell) for cell in with_arguments(cells)], metadata)
+    requirements = pip_lines.find_requirements(cells)["requirements"] if installs else []
+    if requirements:
+        options = notebook["app"]["options"]
+        options["header"] = pip_lines.with_dependencies(options.get("header", ""), requirements)
+    return notebook
 
 
 def _find_other_language(metadata):
-    """Returns the language that the notebook says it is written in, unless it is Python."""
+    """Returns the language in which the notebook says it is written, unless that is Python."""
     info, kernel = metadata.get("language_info"), metadata.get("kernelspec")
     for given in (isinstance(info, dict) and info.get("name"), isinstance(kernel, dict) and kernel.get("language")):
         if isinstance(given, str) and given.strip() and not given.lower().startswith(("python", "ipython")):
@@ -135,7 +156,8 @@ def _read_cells(cells, metadata=None):
         return _convert_cells(cells, metadata)
     except (RecursionError, MemoryError):
         raise
-    # the converter fails on the notebook as a whole: ask it cell by cell which one it was
+    # the converter fails on the notebook as a whole: each cell is converted alone to find the one
+    # at fault
     except Exception as error:
         for number, cell in enumerate(cells, 1):
             try:
@@ -148,8 +170,13 @@ def _read_cells(cells, metadata=None):
 def _convert_cells(cells, metadata):
     from marimo._convert.converters import MarimoConvert
 
-    notebook = {"cells": cells, "metadata": metadata or {}, "nbformat": 4, "nbformat_minor": 5}
-    return from_ir(MarimoConvert.from_ipynb(json.dumps(notebook)).to_ir())
+    def convert_others(cells):
+        pip_lines.keep_as_comments()
+        notebook = {"cells": cells, "metadata": metadata or {}, "nbformat": 4, "nbformat_minor": 5}
+        return MarimoConvert.from_ipynb(json.dumps(notebook)).to_ir()
+
+    mend_converters()
+    return from_ir(kept_cells.convert(cells, metadata or {}, convert_others))
 
 
 def read_md(content) -> dict:
@@ -159,14 +186,14 @@ def read_md(content) -> dict:
     if header := FRONT_MATTER.match(content):
         try:
             yaml.safe_load(header[1])
-        except yaml.MarkedYAMLError as error:  # marimo would go on without it
+        except yaml.MarkedYAMLError as error:  # marimo would continue without this cell
             mark = error.problem_mark
             raise UnreadableNotebook(f"line {mark.line + 2}, column {mark.column + 1}: {error.problem}") from error
-    keep_tabs()
+    mend_converters()
     notebook = from_ir(MarimoConvert.from_md(content).to_ir())
     codes = [cell["code"] for cell in notebook["cells"]]
     if any(code.startswith("mo.md(") for code in codes) and not any(MARIMO_IMPORT.search(code) for code in codes):
         notebook["cells"].insert(
             0, {"cell_id": "import", "code": "import marimo as mo", "options": {}}
-        )  # as for .ipynb
+        )  # a cell that imports marimo is added to .ipynb files, too
     return notebook

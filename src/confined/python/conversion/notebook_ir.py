@@ -11,13 +11,17 @@ import ast
 import json
 import keyword
 
+import msgspec
 from marimo._ast import codegen
 from marimo._ast.parse import split_source_lines
 from marimo._schemas.serialization import AppInstantiation, CellDef, Header, NotebookSerializationV1, SetupCell
 
+from conversion import kept_cells, markdown_text
+
 DEFAULTS = {"hide_code": False, "disabled": False, "column": None, "expand_output": False}
 MAX_HEADER_CHARS = 1 << 16
 SETUP, UNNAMED = "setup", "_"
+NO_NAMES = (UNNAMED, "__", SETUP, "", None)  # older versions of marimo wrote two underscores
 UNTITLED = "---\ntitle: Notebook\n"  # marimo's front matter for an untitled notebook; reading it would set a title
 FILE_OPTIONS = ("layout_file", "css_file", "html_head_file")
 APP_OPTIONS = ("width", "app_title", "sql_output", *FILE_OPTIONS)
@@ -65,18 +69,19 @@ def _find_name(options):
 
 
 def from_ir(ir) -> dict:
-    """Returns our serialization. No file format has cell ids, so new ones are made in the order in which marimo makes them."""
+    """Returns our serialization. File formats have no cell ids, so new ones are made in marimo's order."""
     from marimo._ast.cell_id import CellIdGenerator
 
     ids = CellIdGenerator(seed=42)
     cells = []
     for cell in ir.cells:
-        # .md and .ipynb spell the defaults out
+        # .md and .ipynb write the defaults out
         options = {
             name: cell.options[name] for name in DEFAULTS if cell.options.get(name, DEFAULTS[name]) != DEFAULTS[name]
         }
-        if cell.name not in (UNNAMED, SETUP, "", None):
-            options["name"] = cell.name
+        name = cell.options.get("name", cell.name)  # a .py file has the name of an unparsable cell among its options
+        if name not in NO_NAMES:
+            options["name"] = name
         cell_id = SETUP if cell.name == SETUP else ids.create_cell_id()
         cells.append({"cell_id": cell_id, "code": cell.code, "options": options})
     return {
@@ -89,14 +94,15 @@ def from_ir(ir) -> dict:
 
 
 def _header_option(ir):
-    """Keeps the text above the notebook in a file, such as its requirements, its licence or comments, among the options
-    of the app."""
+    """Keeps the text above the notebook in a file (such as its requirements, its licence or
+    comments) as one of the options of the app."""
     header = codegen._extract_header_comments(ir)
     return {"header": header.strip("\n")} if header and _is_header(header) else {}
 
 
 def _is_header(text):
-    """Whether this is text that runs nothing: comments, and strings that stand alone."""
+    """Returns whether this text runs nothing: it contains only comments, and strings as statements.
+    """
     if not isinstance(text, str) or len(text) > MAX_HEADER_CHARS or not text.strip():
         return False
     try:
@@ -114,6 +120,14 @@ def _parses(code):
     return True
 
 
+def mend_converters():
+    """Replaces functions of marimo's converters that lose or change parts of a notebook."""
+    markdown_text.mend_converters()
+    kept_cells.mend_converters()
+    _keep_tabs()
+    _mend_codegen()
+
+
 def _mend_codegen():
     """marimo puts the text of an option between quotes without escaping it: a quote in it would end the text, and the rest would
     be code. It also indents code after characters that only str.splitlines() takes for the end of a line, which changes strings
@@ -129,13 +143,14 @@ def _indent(text):
 def write_py(notebook) -> str:
     from marimo._convert.converters import MarimoConvert
 
-    _mend_codegen()
+    mend_converters()
     return MarimoConvert.from_ir(to_ir(notebook)).to_py()
 
 
-def keep_tabs():
-    """Makes marimo's parser of Markdown, which the writer asks as well, leave tabs in fenced code as they are. It makes blanks of
-    them, which changes strings and makefiles. Those before a fence, which say how deep it is nested, still become blanks."""
+def _keep_tabs():
+    """Makes marimo's parser of Markdown, which the writer uses as well, leave tabs in fenced
+    code as they are. The parser turns them into blanks, which changes strings and makefiles.
+    Tabs before a fence, which say how deep it is nested, still become blanks."""
     from pymdownx.superfences import SuperFencesBlockPreprocessor
 
     def normalize_ws(self, text):
@@ -147,7 +162,7 @@ def keep_tabs():
 def write_md(notebook) -> str:
     from marimo._convert.converters import MarimoConvert
 
-    keep_tabs()
+    mend_converters()
     text = MarimoConvert.from_ir(to_ir(notebook)).to_markdown()
     return text if "app_title" in _app_options(notebook) else text.replace(UNTITLED, "---\n", 1)
 
@@ -156,12 +171,14 @@ def write_ipynb(notebook, results) -> str:
     """`results`: {cell id: {output, console}} to be saved with the cells."""
     from marimo._convert.ipynb.from_ir import convert_from_ir_to_ipynb
 
+    mend_converters()
     app, view = _app_and_view(notebook, results)
     return convert_from_ir_to_ipynb(app, sort_mode="top-down", session_view=view)
 
 
-def write_html(notebook, results, title, asset_url) -> str:
-    """`asset_url` names a path that serves marimo's front end; None makes the page load it from a public CDN."""
+def write_html(notebook, results, title, asset_url, include_code, widgets=None) -> str:
+    """`asset_url` names a path that serves marimo's front end; None makes the page load it from a public CDN. `widgets`:
+    the state of the widgets that the outputs show, as a JSON list of marimo's notifications."""
     from marimo._config.config import DEFAULT_CONFIG
     from marimo._export.exporter import Exporter
     from marimo._export.requests import HTMLExportRequest
@@ -169,8 +186,9 @@ def write_html(notebook, results, title, asset_url) -> str:
     from marimo._schemas.export_options import HTMLExportOptions
 
     class Pages(Exporter):
-        """Replaces marimo's function, and inlines nothing. A notebook's options and outputs may name files, and this
-        process, which is not a kernel, can read files that are not the notebook's."""
+        """Replaces a marimo function so that nothing is inlined. A notebook's options and
+        outputs may name files, and this process, which is not a kernel, can read files that are
+        not the notebook's."""
 
         def _inline_public_files(self, session_snapshot, public_dir):
             pass
@@ -178,8 +196,10 @@ def write_html(notebook, results, title, asset_url) -> str:
         def _inline_virtual_files(self, session_snapshot):
             return session_snapshot, set()
 
-    _mend_codegen()
+    mend_converters()
     app, view = _app_and_view(notebook, results)
+    for notification in _widget_notifications(widgets):
+        view.add_notification(notification)
     for name in FILE_OPTIONS:
         setattr(app.config, name, None)
     html, _ = Pages().export_as_html(
@@ -188,22 +208,43 @@ def write_html(notebook, results, title, asset_url) -> str:
             app_code=app.to_py(),
             app_config=app.config,
             display_config=DEFAULT_CONFIG["display"],
-            snapshot=serialize_notebook_snapshot(app, view, drop_virtual_file_outputs=False),
-            options=HTMLExportOptions(files=(), include_code=True, asset_url=asset_url),
+            snapshot=serialize_notebook_snapshot(
+                app, view, drop_virtual_file_outputs=False, include_model_notifications=True
+            ),
+            options=HTMLExportOptions(files=(), include_code=include_code, asset_url=asset_url),
         )
     )
     return html
 
 
+def _widget_notifications(widgets):
+    """Yields the notifications in `widgets`, which come from a kernel and are untrusted. Those of another shape, and those
+    whose code is neither in the notification nor at a public address, are left out: they would name files of this process."""
+    from marimo._messaging.notification import ModelLifecycleNotification
+
+    decode = msgspec.json.Decoder(ModelLifecycleNotification).decode
+    for data in msgspec.json.decode(widgets, type=list[msgspec.Raw]) if widgets else ():
+        try:
+            notification = decode(data)
+        except msgspec.ValidationError:
+            continue
+        code = getattr(notification.message, "esm_spec", None)
+        if code is None or code.url.startswith(("data:", "https:", "http:")):
+            yield notification
+
+
 def _app_and_view(notebook, results):
-    """marimo's App deals its own cell ids, in our order, so results are matched by position."""
+    """marimo's App assigns its own cell ids, in the order of our cells, so results are matched by
+    position.
+    """
     from marimo._ast.app import InternalApp
     from marimo._ast.load import load_notebook_ir
     from marimo._messaging.cell_output import CellOutput
     from marimo._messaging.notification import CellNotification
     from marimo._session.state.session_view import SessionView
 
-    app, view = InternalApp(load_notebook_ir(to_ir(notebook))), SessionView()
+    # Without a name marimo looks for the file of its caller among all loaded modules, which takes longer than the rest.
+    app, view = InternalApp(load_notebook_ir(to_ir(notebook), filepath="notebook.py")), SessionView()
     for ours, theirs in zip(notebook["cells"], app.cell_manager.cell_ids(), strict=True):
         view.last_executed_code[theirs] = ours["code"]
         if result := results.get(ours["cell_id"]):

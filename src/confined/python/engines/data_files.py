@@ -11,7 +11,7 @@ READERS = (
     (re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.I), "read_json({}{})"),
     (re.compile(r"\.(parquet|pq)$", re.I), "read_parquet({})"),
 )
-MAX_FILES = 500  # every one of them stays open as long as the connection
+MAX_FILES = 500  # each file stays open as long as the connection
 MAX_DEPTH = 8
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -30,7 +30,7 @@ class DataFile:
         return f"/proc/self/fd/{self.descriptor}"
 
     def reader(self, path) -> str:
-        """Returns the call of the table function that reads it."""
+        """Returns the call of the table function that reads the file."""
         options = ", compression = 'gzip'" if self.name.lower().endswith(".gz") else ""
         return find_reader(self.name).format(path, options)
 
@@ -80,7 +80,9 @@ def below_named(folder, name, depth):
 
 
 def open_file(folder, path):
-    """Returns the file's descriptor; None when it is no longer a file, or may not be read. Every step refuses links."""
+    """Returns the file's descriptor; None when it is no longer a file, or may not be read. No step
+    follows links.
+    """
     *folders, name = path.split("/")
     opened = []
     try:
@@ -104,8 +106,8 @@ def find_reader(name):
 
 
 def view_name(path, taken) -> str:
-    """Returns the shortest name that no other file has: without folders and endings, without endings, the whole path. DuckDB
-    does not tell capitals from small letters."""
+    """Returns the shortest name that no other file has: without folders and endings, without
+    endings, or the whole path. DuckDB does not distinguish capitals from small letters."""
     stem = re.sub(r"(\.[a-z]+)(\.gz)?$", "", path, flags=re.I)
     names = itertools.chain((stem.rpartition("/")[2], stem, path), (f"{path} {number}" for number in itertools.count(2)))
     view = next(name for name in names if name.lower() not in taken)

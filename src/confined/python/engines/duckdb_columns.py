@@ -37,12 +37,12 @@ MAX_SAFE = 2**53 - 1
 
 
 def is_plain(kind: str) -> bool:
-    """Returns whether the type's name says everything about it."""
+    """Returns whether the name of the type describes it completely."""
     return kind in AS_THEY_ARE or kind in AS_TEXT or kind.startswith("DECIMAL(") and kind.endswith(")")
 
 
 def column_of(name, kind) -> dict:
-    """`kind`: a type of DuckDB, or the name of a plain one."""
+    """`kind`: the name of a type of DuckDB, or of a plain type."""
     return {"name": name, "type": type_of(kind)}
 
 

@@ -17,7 +17,7 @@ from engines.duckdb_columns import column_of, exact, is_plain
 from engines.failure import SEVERAL, EngineFailure, refuse
 from engines.rows import NOTHING, Portions, read_parameters
 
-# Access to the opened files only: no other files, no network, no extensions.
+# Settings for access to the opened files only: no other files, no network, no extensions.
 CONFIGURATION = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -43,19 +43,21 @@ SELECT, EXPLAIN, PRAGMA = duckdb.StatementType.SELECT, duckdb.StatementType.EXPL
 class DuckdbEngine:
     """A database file, or with `is_files` a data file or a folder of them."""
 
+    changed = None  # nothing is ever changed
+
     def __init__(self, workspace, path, is_files):
         self.workspace, self.path, self.is_files = workspace, path, is_files
         self.ahead = self.connection = self.portions = None
         self.held = []  # resources to close with the connection
-        self.unreadable = {}  # the reason why a data file is not a table, by the name that the table would have
+        self.unreadable = {}  # the reason why a data file cannot be a table, by the name that the table would have
 
     def open(self):
-        """Opens the database to see whether that works. Raises EngineFailure."""
+        """Opens the database to check that it can be opened. Raises EngineFailure."""
         self._open()
         self.end()
 
     def query(self, sql, parameters):
-        """Starts the statement. Returns its columns, or None when it has none."""
+        """Starts the statement. Returns its columns, or None when it returns nothing."""
         self.end()
         self._open()
         return self._explained(lambda: self._start(sql, read_parameters(parameters)))
@@ -78,7 +80,9 @@ class DuckdbEngine:
         self.held = []
 
     def rest(self):
-        """Makes an instance for the next statement between requests: that takes longer than opening a file."""
+        """Makes an instance for the next statement between requests, because making one takes
+        longer than opening a file.
+        """
         if self.ahead is None and self.connection is None:
             self.ahead = new_instance()
 
@@ -187,14 +191,16 @@ class DuckdbEngine:
         except EngineFailure:
             raise
         except (duckdb.Error, RuntimeError, ValueError, TypeError, OverflowError) as error:
-            # not where in the text: it is not quite the text that was given
+            # The position is cut off, because DuckDB counts in a text that differs from the given one.
             said = str(error).split("\n\nLINE ")[0]
             missing = NO_TABLE.search(said)
             raise refuse(self.unreadable.get(missing[1].lower(), said) if missing else said) from None
 
 
 def refuse_log_elsewhere(place):
-    """Refuses a write-ahead log that is a link: DuckDB opens the log by its name, and would follow it."""
+    """Refuses a write-ahead log that is a link: DuckDB opens the log by its name, and would follow
+    the link.
+    """
     try:
         found = os.stat(f"{place.name}.wal", dir_fd=place.folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -204,8 +210,8 @@ def refuse_log_elsewhere(place):
 
 
 def is_open(identity) -> bool:
-    """Returns whether this process has that file open. DuckDB finds out the file's own path and opens that, so the folder may
-    have been replaced in between."""
+    """Returns whether this process has that file open. DuckDB resolves the file's path itself
+    and opens the result, so the folder may have been replaced in between."""
     for descriptor in range(3, MAX_DESCRIPTORS):
         with contextlib.suppress(OSError):
             found = os.fstat(descriptor)

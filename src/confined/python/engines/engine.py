@@ -62,7 +62,7 @@ def run(order, confinement, link):
     kernel_process.reopen_stdio()
     folder = os.path.realpath(launch.folder)
     writes = needs_to_write(launch, folder)
-    engine = load(launch, folder)  # while our own modules can be read
+    engine = load(launch, folder)  # loaded now, because the modules of this host cannot be read once the process is confined
     if confinement:
         if confinement.found.root:
             ownership.give(folder, confinement.kernel_uid or confinement.found.uid)
@@ -71,7 +71,7 @@ def run(order, confinement, link):
     if link is not None:
         os.close(link)
     else:
-        os.setsid()  # else its process group would be the zygote's, which kill(0, …) reaches
+        os.setsid()  # otherwise its process group would be the zygote's, which kill(0, …) reaches
     os.environ.clear()
     os.umask(0o077)
     os.chdir("/")
@@ -115,7 +115,7 @@ def find_readable(launch) -> list[str]:
     if PACKAGES[launch.engine] != "duckdb":
         return [*views.find_python(), *LIBRARIES]
     if os.path.exists(OF_DUCKDB[0]):
-        os.open(OF_DUCKDB[0], os.O_PATH | os.O_CLOEXEC)  # stays open: the rule for it goes with the system's memory of it
+        os.open(OF_DUCKDB[0], os.O_PATH | os.O_CLOEXEC)  # stays open, because its rule is lost when the system forgets the file
     return [*views.find_python(), *LIBRARIES, *OF_DUCKDB]
 
 
@@ -144,6 +144,7 @@ class Missing:
     def open(self):
         raise EngineFailure("package_missing", self.package)
 
+    changed = None
     query = next = end = lambda self, *_: self.open()
 
     def rest(self):
@@ -158,7 +159,8 @@ def answer(engine, request) -> bytes:
                 engine.open()
                 return encode(op="opened")
             case "query":
-                return encode(op="columns", columns=engine.query(request["sql"], request["parameters"]))
+                columns = engine.query(request["sql"], request["parameters"])
+                return encode(op="columns", columns=columns, changed=engine.changed)
             case "next":
                 return engine.next()
             case "end":

@@ -26,15 +26,16 @@ MAX_ROW_BYTES = 16 * 1024 * 1024
 PORTION_BYTES = 512 * 1024
 PORTION_ROWS = 2048
 MAX_GROUP = 256
-EXPANSION = 8  # JSON has at least an eighth of the bytes that a row counts for
+EXPANSION = 8  # the JSON of a row has at least an eighth of the bytes that the row counts for
 KINDS = {int: "integer", float: "float", bytes: "bytes", str: "text"}
 TEXT_MEANS = {"integer": "integer", "float": "float", "bytes": "bytes"}
 NOTHING = HEAD.pack(b"R", 0, 2) + b"[]" + b"[]"
 
 
 class Portions:
-    """The rows of one statement in portions of a bounded size. `fetch(count)` gives that many of the next rows, or
-    fewer at the end. `types`: of the columns, as the server names them."""
+    """The rows of one statement in portions of a bounded size. `fetch(count)` returns that many
+    of the next rows, or fewer at the end. `types` are the types of the columns, in the server's
+    names."""
 
     def __init__(self, fetch, types):
         self._fetch = fetch
@@ -55,7 +56,7 @@ class Portions:
             rows += fetched
             parts.append(body)
             size += len(body)
-            # as many as are likely to fit, from the size of the rows so far
+            # the number of rows that probably fit, estimated from the size of the rows so far
             likely = (PORTION_BYTES - size) * len(rows) // size
             group = max(1, min(group * 2, MAX_GROUP, likely))
         if not rows:
@@ -67,10 +68,12 @@ class Portions:
 
 
 def encode_group(rows) -> bytes:
-    """Returns rows, separated by commas. Values that JSON does not have come out wrong here, and are repaired later."""
+    """Returns rows, separated by commas. Values that JSON cannot represent are wrong in it, and are
+    repaired later.
+    """
     try:
         return msgspec.json.encode(rows)[1:-1]
-    except OverflowError:  # an integer beyond 64 bits, which will be found, so only the size counts
+    except OverflowError:  # an integer beyond 64 bits, which is found later; only its size counts here
         return bytes(sum(map(row_bytes, rows)))
 
 
@@ -115,7 +118,7 @@ def is_safe(column, present):
 def is_finite(column, present):
     numbers = [one for one in column if isinstance(one, float)]
     total = sum(numbers)
-    return total - total == 0  # not so for infinities, NaN, and sums beyond the range of a float
+    return total - total == 0  # false for infinities, NaN, and sums beyond the range of a float
 
 
 def encode_exactly(rows, types, exceptions) -> bytes:
@@ -137,7 +140,7 @@ def encode_exactly(rows, types, exceptions) -> bytes:
 
 
 def exact_text(cell):
-    """Returns the text that stands for the cell in JSON; None where JSON has a value for it."""
+    """Returns the text that represents the cell in JSON; None if JSON can represent its value."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bytes):

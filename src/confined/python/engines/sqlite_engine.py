@@ -12,8 +12,8 @@ from engines.sqlite_rules import Rules, harden
 BUSY_MS = 5000
 HEAP_BYTES = 512 * 1024 * 1024
 NOT_UTF8 = "A text of the result is not UTF-8. Read it as bytes, with CAST(… AS BLOB)."
-READ_ONLY = "attempt to write a readonly database"  # SQLite's own message, with which the statement would fail later anyway
-# how the file is opened; none of it makes a file, and a probe takes no locks and makes no journal either
+READ_ONLY = "attempt to write a readonly database"  # SQLite's own message, with which the statement would otherwise fail later
+# how the file is opened; no mode creates a file, and a probe makes no locks and no journal either
 FLAGS = {
     "probe": apsw.SQLITE_OPEN_READONLY,
     "read": apsw.SQLITE_OPEN_READONLY,
@@ -23,8 +23,9 @@ VFS = "folder"
 
 
 class FolderVfs(apsw.VFS):
-    """The files of one database in a folder known by its descriptor, and no others. Paths are not resolved: SQLite
-    would resolve the folder's name, which may lead to another folder by the time a journal is made."""
+    """The files of one database, in a folder that is known by its descriptor. Paths are not
+    resolved: SQLite would resolve the folder's name, which may lead to another folder by the
+    time a journal is made."""
 
     def __init__(self):
         super().__init__(VFS, base="unix")
@@ -71,6 +72,7 @@ class SqliteEngine:
         self.workspace, self.path, self.mode = workspace, path, mode
         self.vfs = prepare()
         self.connection = self.place = self.cursor = self.portions = self.rules = None
+        self.changed = None  # the rows that the last statement without columns has changed
 
     def open(self):
         """Opens the file, unless it is open already. Raises EngineFailure."""
@@ -90,9 +92,12 @@ class SqliteEngine:
             raise EngineFailure("file_unusable") from None
 
     def query(self, sql, parameters):
-        """Runs the statement up to its first row. Returns its columns, or None when it has none."""
+        """Runs the statement up to its first row. Returns the columns, or None when the statement
+        returns nothing.
+        """
         self.end()
         self.open()
+        self.changed, before = None, self.connection.total_changes()
         self.rules.has_changed_connection = self.rules.has_tried_to_write = False
         cursor = self.cursor = self.connection.cursor()
         statement = Statement(sql)
@@ -101,6 +106,9 @@ class SqliteEngine:
         self._explained(lambda: cursor.execute(sql, parameters, can_cache=False), statement)
         columns = statement.columns
         if not columns:
+            # without the changes of triggers; if this statement has changed nothing, SQLite would
+            # return the count of an earlier one
+            self.changed = self.connection.changes() if self.connection.total_changes() > before else 0
             self.end()
             return None
         self.portions = Portions(lambda count: take(cursor, count), [column["type"] for column in columns])
@@ -112,8 +120,8 @@ class SqliteEngine:
         return self._explained(self.portions.next)
 
     def end(self):
-        """Ends the statement, and also the connection when a statement has changed more than rows, so that temporary
-        tables and transactions do not reach the next statement."""
+        """Ends the statement. Also ends the connection when a statement has changed more than
+        rows, so that temporary tables and transactions do not reach the next statement."""
         if self.cursor is not None:
             self.cursor.close(True)
             self.cursor = self.portions = None
@@ -121,7 +129,7 @@ class SqliteEngine:
             self._close()
 
     def rest(self):
-        """Does nothing: SQLite has no work to do ahead."""
+        """Does nothing: SQLite has no work that could be done ahead."""
 
     def _connect(self):
         path = self.place.path
@@ -163,7 +171,9 @@ class SqliteEngine:
 
 
 class Statement:
-    """Looks at a statement when it is compiled and has not run yet: it must be the only one of its text."""
+    """Checks a statement after it is compiled and before it runs: the text must contain no other
+    statement.
+    """
 
     def __init__(self, sql):
         self.sql = sql
@@ -179,7 +189,7 @@ class Statement:
 
 
 def is_blank(sql) -> bool:
-    """Returns whether there is nothing but blanks, comments and semicolons."""
+    """Returns whether the text contains only blanks, comments and semicolons."""
     at = 0
     while at < len(sql):
         if sql[at] in " \t\n\f\r;":
@@ -199,8 +209,8 @@ def end_of(sql, mark, at) -> int:
 
 
 def type_of(declared) -> str:
-    """Returns the type for a column's declaration. SQLite columns have an affinity, not a type: a declaration is a
-    hint, and a computed column has none."""
+    """Returns the type for a column's declaration. SQLite columns have an affinity, not a type,
+    so a declaration is only a hint, and a computed column has none."""
     declared = (declared or "").upper()
     if "INT" in declared:
         return "integer"

@@ -27,11 +27,11 @@ FUNCTIONS = frozenset(
     unistr_quote unixepoch unlikely upper zeroblob
     """.split()
 )
-# full text, rectangles and polygons keep their data in ordinary tables of the same file
+# full text, rectangles and polygons are stored in ordinary tables of the same file
 MODULES = frozenset("fts3 fts4 fts4aux fts5 fts5vocab geopoly json_each json_tree jsonb_each jsonb_tree rtree rtree_i32".split())
-# modules that SQLite adds when they are named, so that they cannot be removed
+# modules that SQLite adds when a statement names them, so that they cannot be removed
 MADE_ON_DEMAND = ("carray",)
-# pragma: whether it takes an argument, the name of a table or an index
+# For each pragma, whether it takes an argument: the name of a table or an index.
 PRAGMAS = {
     **dict.fromkeys("table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list".split(), True),
     **dict.fromkeys(
@@ -58,8 +58,8 @@ class Rules:
 
     def __init__(self, writes):
         self.writes = writes
-        self.has_changed_connection = False  # a statement did more than to read or to change rows
-        self.has_tried_to_write = False  # where that is not allowed
+        self.has_changed_connection = False  # whether a statement did more than read or change rows
+        self.has_tried_to_write = False  # whether a statement tried to write although it must not
 
     def __call__(self, action, first, second, database, trigger) -> int:
         return apsw.SQLITE_OK if self._allows(action, first, second) else apsw.SQLITE_DENY

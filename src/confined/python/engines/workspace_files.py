@@ -1,5 +1,5 @@
-"""Files of a workspace, found step by step from its opened folder, so that nothing that is renamed or replaced by a link
-meanwhile leads out of it."""
+"""Finds files of a workspace step by step from its opened folder, so that renaming something or
+replacing it by a link in the meantime leads to nothing outside of the folder."""
 
 import contextlib
 import os
@@ -16,13 +16,15 @@ class Place:
     """A file in an opened folder. Close it after use."""
 
     def __init__(self, folder, name, found):
-        self.folder = folder  # descriptor
-        self.name = name  # None: the folder itself
+        self.folder = folder  # the folder's descriptor
+        self.name = name  # the file's name; None for the folder itself
         self.found = found  # os.stat_result, of the file or the folder
 
     @property
     def path(self):
-        """Returns a path by way of the descriptor, which leads to the same folder wherever that is moved."""
+        """Returns a path through the descriptor. It leads to the same folder even if that folder is
+        moved.
+        """
         return f"/proc/self/fd/{self.folder}/{self.name}"
 
     @property
@@ -40,14 +42,15 @@ class Workspace:
         self.folder = folder  # a real path
 
     def find(self, path, allow_folder=False) -> Place:
-        """Raises EngineFailure `file_missing` for a path outside, without a file or to another kind of entry, and
-        `file_unusable` for a file that may not be read."""
+        """Returns the place of the file at the path. Raises EngineFailure `file_missing` for a
+        path that leads outside, to nothing, or to another kind of entry, and `file_unusable` for
+        a file that may not be read."""
         with contextlib.ExitStack() as opened:
             try:
                 walk = self._walk(path, opened)
             except PermissionError:
                 raise EngineFailure("file_unusable") from None
-            except (OSError, ValueError):  # ValueError: a name with a zero byte
+            except (OSError, ValueError):  # ValueError means that the name has a zero byte
                 raise EngineFailure("file_missing") from None
             folder, name, found = walk
             fits = stat.S_ISREG(found.st_mode) or (allow_folder and stat.S_ISDIR(found.st_mode))
@@ -56,7 +59,9 @@ class Workspace:
             return Place(os.dup(folder), name, found)
 
     def _walk(self, path, opened):
-        """Returns (descriptor of the folder, name in it, its os.stat_result). Links are followed by their text alone."""
+        """Returns (descriptor of the folder, name in it, its os.stat_result). Links are followed
+        only by their text.
+        """
 
         def open_step(name, **where):
             descriptor = os.open(name, STEP, **where)

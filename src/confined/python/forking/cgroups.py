@@ -13,13 +13,14 @@ import re
 from itertools import count
 
 PREFIX = "troupe-"
-# In version 2: the group that receives the processes of a group to be divided.
+# In version 2 a group with processes of its own cannot be divided, so they are moved into a group of this name.
 LEAF = "troupe-server"
 CONTROLLER = "memory"
-# While processes of a group are moved they can start others.
+# While processes of a group are moved they can start others, so moving is repeated this often.
 ROUNDS = 20
-# A process may reserve this multiple of its group's limit: one request far beyond that stays a MemoryError of the cell,
-# while memory that is reserved and not used, such as the stacks of threads, counts for little.
+# A process may reserve this multiple of its group's limit. One request far beyond the limit is
+# still a MemoryError of the cell, while memory that is reserved and not used, such as the stacks of
+# threads, counts for little.
 RESERVED = 2
 
 
@@ -41,7 +42,7 @@ class Group:
         os.close(self.procs)
 
     def forked(self):
-        """In the parent."""
+        """Called in the parent after the fork. Closes the descriptor."""
         os.close(self.procs)
 
     def has_killed(self) -> bool:
@@ -89,7 +90,7 @@ class Groups:
         try:
             for name, value in zip(self.files.limits, self._values(memory_bytes)):
                 target = os.path.join(path, name)
-                if name == self.files.limits[0] or os.path.exists(target):  # there may be no swap to account for
+                if name == self.files.limits[0] or os.path.exists(target):  # there may be no swap to count
                     write(target, value)
             return Group(path, self.files)
         except OSError:
@@ -97,7 +98,9 @@ class Groups:
             raise
 
     def _values(self, memory_bytes):
-        """Returns the limits of memory, then of swap: version 1 counts both together."""
+        """Returns the limit of memory and the limit of swap. In version 1 the second limit includes
+        the memory.
+        """
         return str(memory_bytes), str(memory_bytes) if self.files is VERSION_1 else "0"
 
     def remove(self, *groups):
@@ -128,7 +131,7 @@ def find() -> Groups | None:
 
 
 def candidates():
-    """Yields (where groups could be made, by which version)."""
+    """Yields (the place where groups could be made, the version)."""
     ours = dict(line.rstrip("\n").split(":", 2)[1:] for line in read_lines("/proc/self/cgroup"))
     for kind, controllers, root, mounted in mounts():
         if kind == "cgroup2" and "" in ours:
@@ -143,7 +146,7 @@ def candidates():
 
 
 def is_delegated(path) -> bool:
-    """As systemd marks it."""
+    """Returns whether systemd has marked the group as delegated."""
     for name in ("user.delegate", "trusted.delegate"):
         with contextlib.suppress(OSError):
             if os.getxattr(path, name) == b"1":
@@ -152,8 +155,9 @@ def is_delegated(path) -> bool:
 
 
 def vacate(path) -> bool:
-    """Moves the processes of a group (the server, this host, and programs started with them) into a group below it,
-    because version 2 divides no group that has processes of its own. Returns whether none is left."""
+    """Moves the processes of a group (the server, this host, and programs started with them)
+    into a group below it, because a group of version 2 that has processes of its own cannot be
+    divided. Returns whether no process is left."""
     if CONTROLLER not in words(path, "cgroup.controllers"):
         return False
     leaf = os.path.join(path, LEAF)

@@ -18,13 +18,15 @@ class Child:
         self.group = group  # the control group that limits it, or None
         self.share = None  # processes with the same share have one memory limit together
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
-        self.words = words  # a file in memory with its output before it began to work
-        self.watched = watched  # (key, limit, size of its /tmp) where the memory watch counts for it, or None
+        self.words = words  # a file in memory with what the child printed before it began to work
+        self.watched = watched  # (key, limit, size of its /tmp) if the memory watch counts its memory, or None
         self.exceeds = False  # whether the memory watch has reported it
         self.has_ended = False  # whether its end was reported
 
     def signal(self, pid, number):
-        """Sends a signal: SIGINT and SIGTERM to the whole group, where there is an init by way of it. Ignored when it is gone."""
+        """Sends a signal. SIGINT and SIGTERM go to the whole group, through the init if there is
+        one. Ignored when the child is gone.
+        """
         try:
             if self.link is not None:
                 os.kill(pid, number)
@@ -32,16 +34,16 @@ class Child:
                 processes.kill_tree(pid)
             else:
                 os.killpg(pid, number)
-        except ProcessLookupError:  # gone, or without a group of its own yet: then no cell runs either
+        except ProcessLookupError:  # the child is gone, or has no group of its own yet, so no cell runs
             pass
 
     def is_out_of_memory(self) -> bool:
-        """Returns whether its limit of memory was the reason, if it was killed."""
+        """Returns whether the child was killed because of its limit of memory."""
         return self.exceeds or (self.group is not None and self.group.has_killed())
 
     def code_from_init(self):
-        """Returns the exit code of the kernel that init reported, as waitstatus_to_exitcode has it; None when init died
-        without a report."""
+        """Returns the exit code of the kernel that init reported, in the form of
+        waitstatus_to_exitcode; None when init died without a report."""
         said = os.read(self.link, CODE.size)
         return CODE.unpack(said)[0] if len(said) == CODE.size else None
 

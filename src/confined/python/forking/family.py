@@ -8,7 +8,7 @@ from itertools import islice
 
 import processes
 
-MAX_ENDS_AT_ONCE = 256  # so that children which end without pause keep no order waiting
+MAX_ENDS_AT_ONCE = 256  # reaps at most this many at once, so that children which end in quick succession do not delay orders
 
 
 class Family:
@@ -16,14 +16,14 @@ class Family:
 
     def __init__(self, say, poll, wake):
         self.say = say
-        self.poll = poll  # of the zygote's loop; the links of inits are registered here
+        self.poll = poll  # the selector of the zygote's loop; the links of inits are registered here
         self.wake = wake  # a byte written to this descriptor calls `reap` again
         self.children = {}  # pid -> Child
         self.doomed = set()  # pids of orphans that were killed and are not reaped yet
-        self.links = {}  # link -> Child, until something came over it
+        self.links = {}  # link -> Child, until a report arrives on it
 
     def follow(self, pid, child):
-        """Reports that a child which has an id was forked, and listens to its init."""
+        """Notes a forked child that has an id, and listens to its init."""
         if child.link is not None:
             self.links[child.link] = child
             self.poll.register(child.link, select.POLLIN)
@@ -60,17 +60,18 @@ class Family:
             self.say(op="exited", id=child.id, code=max(code, 0), signal=number, out_of_memory=is_full, words=words)
 
     def reap(self):
-        """Yields (pid, Child or None) for every process that has ended, after its end was reported."""
+        """Yields (pid, Child or None) for every process that has ended, after its end was reported.
+        """
         ended = list(islice(reaped(), MAX_ENDS_AT_ONCE))
         for pid, status in ended:
             code = processes.exit_code(status)
-            if code is None:  # it asked to be traced by us, and we would have to let it go on after every signal
+            if code is None:  # the child asked to be traced by the zygote, which would have to continue it after every signal
                 processes.kill_tree(pid)
             else:
                 yield pid, self._bury(pid, code)
         if len(ended) == MAX_ENDS_AT_ONCE:
             with suppress(BlockingIOError):  # the pipe is full, which wakes the loop as well
-                os.write(self.wake, b"\0")  # continue after the orders that wait
+                os.write(self.wake, b"\0")  # continue after the waiting orders
 
     def _bury(self, pid, code):
         self.doomed.discard(pid)
@@ -82,12 +83,12 @@ class Family:
         return child
 
     def kill_orphans(self, spared):
-        """Kills descendants of dead kernels (setsid, double fork), which have become children of the zygote. `spared`:
-        the pids of children that are none of these."""
+        """Kills descendants of dead kernels (setsid, double fork), which have become children of
+        the zygote. `spared`: the pids of children that are not descendants of a kernel."""
         for pid in processes.children():
             if pid not in self.children and pid not in self.doomed and pid not in spared:
                 self.doomed.add(pid)
-                processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
+                processes.kill_tree(pid)  # its SIGCHLD starts another round, which reaps its children
 
 
 def reaped():

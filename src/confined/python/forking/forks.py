@@ -24,9 +24,9 @@ class Forks:
         self.watching = watching
         self.shield = shield  # process and group ids that kernels may not signal
         self.found = found  # the layers of confinement that this machine has
-        self.groups = groups  # where kernels' control groups are made; None: nowhere
+        self.groups = groups  # the folder in which kernels' control groups are made, or None
         self.host_modules = host_modules
-        self.inbox = inbox  # holds orders for others, which no child may keep
+        self.inbox = inbox  # the inbox, whose orders for others no child may keep
         self.spares = Spares(self.clone_spare)
         self.shares = {}  # share -> (control group or None, key of the memory watch or None, pids that have it)
 
@@ -51,7 +51,7 @@ class Forks:
                 self.spares.expect(policy)
 
     def confine(self, order):
-        """Returns the confinement of an order, or of a policy, which says the same of confinement and memory."""
+        """Returns the confinement of an order or a policy, which have the same members for confinement and memory."""
         from confinement.session import Confinement
 
         if order.confine is None:
@@ -62,16 +62,17 @@ class Forks:
         return order.confine is not None and self.found.namespaces
 
     def fork(self, order, become):
-        """Forks a process that lives by `become`. A failure is reported as a refusal."""
+        """Forks a process whose life is the function `become`. A failure is reported as a refusal.
+        """
         forked_at = time.perf_counter()
         try:
             pid, child, theirs = self.clone(order, order.id)
-        except OSError as error:  # no more processes or memory
+        except OSError as error:  # the system has no process or memory left
             self.family.say(op="refused", id=order.id, error=str(error))
             return
         if pid == 0:
             group, words, link, confinement = theirs
-            connection = bytes(order.connection)  # before it is erased with the orders for others
+            connection = bytes(order.connection)  # copied before it is erased with the orders for others
 
             def life():
                 mine = msgspec.structs.replace(within(order, group), connection=connection)
@@ -145,7 +146,8 @@ class Forks:
         return pid
 
     def use_spare(self, policy, order) -> bool:
-        """Returns False when there is no spare that fits, or when it cannot be used."""
+        """Uses the spare for an order. Returns False when no spare fits, or when it cannot be used.
+        """
         spare = self.spares.take(policy)
         if spare is None:
             return False
@@ -162,19 +164,23 @@ class Forks:
         return True
 
     def discard(self, group):
-        """Removes a control group that no process has joined; one that others have stays."""
+        """Removes a control group that no process has joined. A group that other processes have
+        stays.
+        """
         if group:
             group.forked()
             if all(group is not shared for shared, *_ in self.shares.values()):
                 self.groups.remove(group)
 
-    # From here on: in a child.
+    # The code from here on runs in a child.
 
     def live(self, confinement, group, words, kept, life):
-        """Lives with standard input, output and error and the descriptors in `kept`. Never returns."""
+        """Runs the child with standard input, output and error and the descriptors in `kept`. Never
+        returns.
+        """
         try:
             self.inbox.erase()
-            processes.call_this("starting")  # before the child differs from the zygote in anything else
+            processes.call_this("starting")  # before anything else in the child differs from the zygote
             os.dup2(words, 2)
             if confinement:
                 confinement.settle()
@@ -219,7 +225,7 @@ class Forks:
 
 
 def leave_zygote():
-    """In a child: lets go of the zygote's signals and of its connection to the server."""
+    """In a child: gives up the zygote's signals and its connection to the server."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -227,15 +233,15 @@ def leave_zygote():
 
 
 def within(order, group):
-    """Returns the order with the memory that each process of a kernel may reserve: more than the limit of the group,
-    which counts all of them."""
+    """Returns the order with the memory that each process of a kernel may reserve. That is more
+    than the limit of the group, which counts all processes together."""
     if group:
         order.memory *= cgroups.RESERVED
     return order
 
 
 def close(*descriptors):
-    """Closes those that are not None."""
+    """Closes the descriptors that are not None."""
     for descriptor in descriptors:
         if descriptor is not None:
             os.close(descriptor)

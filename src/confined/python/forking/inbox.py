@@ -17,9 +17,9 @@ class Inbox:
         self._descriptor = descriptor
         self._buffer = bytearray(2 * MAX_ORDER_BYTES)
         self._view = memoryview(self._buffer)
-        self._end = 0  # of the bytes read
+        self._end = 0  # the end of the bytes read
         self._searched = 0
-        self._is_skipping = False  # the rest of a line that is too long
+        self._is_skipping = False  # whether the rest of a line that is too long is being skipped
 
     def read(self) -> bool:
         """Reads the available bytes. Returns False at the end of the input. Call it after `lines` has yielded all."""
@@ -28,8 +28,8 @@ class Inbox:
         return count > 0
 
     def lines(self):
-        """Yields each line that is complete, as a view that is erased when the next one is asked for, and None in the place
-        of a line of more than MAX_ORDER_BYTES."""
+        """Yields each complete line as a view, which is erased when the next one is requested; yields None for a line
+        of more than MAX_ORDER_BYTES."""
         start = 0
         try:
             while (at := self._buffer.find(b"\n", self._searched, self._end)) >= 0:
@@ -43,7 +43,7 @@ class Inbox:
             self._keep_from(start)
 
     def erase(self):
-        """Erases everything. For a child, which inherits orders for others."""
+        """Erases everything. Called in a child, which inherits orders for others."""
         self._erase(0, self._end)
 
     def _keep_from(self, start):

@@ -60,7 +60,9 @@ class MemoryWatch:
         theirs.close()
 
     def add(self, key: int, pid: int, limit: int, tmp_bytes: int):
-        """Watches a kernel, or its init, which has a /tmp and a /dev/shm of `tmp_bytes` each. A kernel without init has 0."""
+        """Watches a kernel, or its init, with a /tmp and a /dev/shm of `tmp_bytes` each. For a
+        kernel without init, `tmp_bytes` is 0.
+        """
         self._tell(key, pid, limit, tmp_bytes)
 
     def forget(self, key: int, pid: int):
@@ -79,7 +81,7 @@ class MemoryWatch:
         try:
             while said := self.socket.recv(KEY.size):
                 yield KEY.unpack(said)[0]
-        except OSError:  # nothing more for now, or it has ended
+        except OSError:  # there is nothing to read at present, or the watch has ended
             return
 
     def close(self):
@@ -91,19 +93,19 @@ class Kernel:
 
     def __init__(self, limit, given_out):
         self.limit = limit
-        self.members = {}  # pid -> size of its /tmp and /dev/shm
-        self.room = limit // 2  # it has just started
+        self.members = {}  # pid -> size of its /tmp and of its /dev/shm
+        self.room = limit // 2  # the process has just started
         self.looked_at = given_out  # how much the machine had given out when `room` was counted
         self.is_told = False
 
     def add(self, pid, tmp_bytes):
         if self.members:
-            self.room, self.is_told = 0, False  # so that it is measured soon
+            self.room, self.is_told = 0, False  # no room, so the next look measures this process
         self.members[pid] = tmp_bytes
 
 
 def run(sock, leave):
-    """In the watch: never returns."""
+    """Runs the watch; never returns."""
     try:
         leave()
         descriptors.close_all_but(sock.fileno())
@@ -112,7 +114,7 @@ def run(sock, leave):
         Watching(sock).serve()
     except BaseException:
         traceback.print_exc()
-        time.sleep(MAX_PAUSE_S)  # it is started again at once
+        time.sleep(MAX_PAUSE_S)  # the watch is started again at once
     finally:
         os._exit(70)
 
@@ -127,7 +129,7 @@ class Watching:
         self.poll.register(sock, select.POLLIN)
         try:
             self.counters = os.open("/proc/vmstat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # not every sandbox has it
+        except OSError:  # some sandboxes do not have it
             self.counters = None
 
     def serve(self):
@@ -157,7 +159,7 @@ class Watching:
                 del self.kernels[key]
 
     def given_out(self) -> int | None:
-        """Returns the bytes that this machine has given out since it started; None when it does not say."""
+        """Returns the bytes that this machine has allocated since it started; None when not known."""
         if self.counters is None:
             return None
         pages = GIVEN_OUT.findall(os.pread(self.counters, 1 << 16, 0))
@@ -176,7 +178,9 @@ class Watching:
 
 
 def count(kernel) -> int:
-    """Returns the bytes that a kernel uses: at most these while that is below its limit, else just these."""
+    """Returns the bytes that a kernel uses: an upper bound as long as that is below the limit,
+    otherwise the exact number.
+    """
     used, found = 0, []
     for member, tmp_bytes in kernel.members.items():
         pids = processes.descendants(member)
@@ -197,8 +201,8 @@ def count_cheaply(pid) -> int:
 
 
 def count_exactly(pid, devices) -> int:
-    """Returns the share of a process in its memory, without its mappings of files on `devices`. A process whose details
-    cannot be read is counted cheaply."""
+    """Returns the share of memory that counts for a process, without its mappings of files on
+    `devices`. A process whose details cannot be read is counted cheaply."""
     rollup = read(f"/proc/{pid}/smaps_rollup")
     if not rollup:
         return count_cheaply(pid)
@@ -211,8 +215,8 @@ def count_exactly(pid, devices) -> int:
 
 
 def count_kept(pids, tmp_bytes) -> tuple[int, set[int]]:
-    """Returns the size of the files in a session's /tmp and /dev/shm, and their devices. If no process allows a look at
-    them, they count as full."""
+    """Returns the size of the files in a session's /tmp and /dev/shm, and their devices. If no
+    process allows reading them, they count as full."""
     for pid in pids:
         try:
             folders = [f"/proc/{pid}/root{path}" for path in ("/tmp", "/dev/shm")]

@@ -20,7 +20,7 @@ from confinement import syscalls
 from forking import warm
 
 NICENESS = 10
-END_S = 1.0  # how long it may take to end its kernels in order
+END_S = 1.0  # how long the next generation may take to end its kernels in order
 
 
 class NextGeneration:
@@ -44,7 +44,7 @@ class NextGeneration:
 
     def flush(self):
         """Writes as much of the queue as the pipe takes."""
-        with suppress(BlockingIOError, BrokenPipeError):  # broken: the process has ended, which is noticed when it is reaped
+        with suppress(BlockingIOError, BrokenPipeError):  # a broken pipe means that the process has ended, which is noticed when it is reaped
             while self.queue:
                 del self.queue[: os.write(self.orders, self.queue)]
 
@@ -58,7 +58,7 @@ class NextGeneration:
         return data != b""
 
     def end(self):
-        """Lets it end its kernels. Returns when it has, or after a second."""
+        """Lets the next generation end its kernels. Returns when it has, or after a second."""
         os.close(self.orders)
         poll = select.poll()
         poll.register(self.reports, select.POLLIN)
@@ -116,6 +116,7 @@ def import_niced(libraries):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         for name in libraries:
             warm.import_library(name)
+        warm.import_exports()
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()

@@ -18,15 +18,16 @@ class Order(msgspec.Struct, kw_only=True):
     """Forks a process that connects to the server."""
 
     id: Id
-    connection: msgspec.Raw  # for the process alone, see connection.Address; a view of the line
-    # bytes that all its processes use together; without control groups also that each of them reserves
+    connection: msgspec.Raw  # the process's own address (see connection.Address), as a view of the order's line
+    # bytes that all its processes may use together; without control groups also the bytes that each
+    # may reserve
     memory: int | None = None
-    # a share: processes whose orders have the same one may use together as much memory as the first of them
+    # processes with the same share may together use as much memory as the first of them
     share: Id | None = None
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also memory that is only reserved
     limits: dict[str, int] = {}
-    nice: int = 0  # how much processor time it leaves to others, from 0 to 19
-    confine: Wanted | None = None  # null leaves it unconfined
+    nice: int = 0  # how strongly it gives way when there is too little processor time, from 0 to 19
+    confine: Wanted | None = None  # None: the process is not confined
 
     def __post_init__(self):
         for name in self.limits:
@@ -37,7 +38,8 @@ class Order(msgspec.Struct, kw_only=True):
 class Fork(Order, tag_field="op", tag="fork"):
     """Starts a kernel; see kernel_process.py."""
 
-    # it proves that kernels start: it gets a spare that is made for it, and no spare is made for the next one
+    # the kernel is the check that kernels start: it gets a newly made spare, and none is made for
+    # the next order
     is_proof: bool = False
 
 
@@ -62,7 +64,9 @@ class RunProgram(Order, tag_field="op", tag="program"):
 
 
 class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
-    """Signals a kernel: SIGINT goes to its whole group, so that children of its cells are interrupted, too."""
+    """Signals a kernel. SIGINT goes to its whole group, so that children of its cells are
+    interrupted too.
+    """
 
     id: Id
     signal: int
@@ -77,7 +81,7 @@ decode_signal = msgspec.json.Decoder(Signal).decode
 
 
 def find_signal(line) -> Signal | None:
-    """Returns the order if it is a signal: without a look at the rest of other orders, most of which are long."""
+    """Returns the order if it is a signal. Does not parse other orders, most of which are long."""
     try:
         return decode_signal(line)
     except (msgspec.DecodeError, UnicodeDecodeError):

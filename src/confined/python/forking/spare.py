@@ -13,14 +13,15 @@ from typing import NamedTuple
 import msgspec
 
 LENGTHS = struct.Struct("<II")
-# after an order, so that it takes no processor time from the kernel that starts
+# how long after an order a spare is made, so that it takes no processor time from the starting
+# kernel
 MAKE_AFTER_S = 0.03
 
 
 class Policy(NamedTuple):
     """The properties that kernels must share to get the same spare."""
 
-    confine: object  # in the state that the order asks for
+    confine: object  # the confinement, as the order describes it
     memory: int | None
     share: None = None  # a spare does not know yet with which processes it will share its memory
 
@@ -47,11 +48,11 @@ class Spares:
     def __init__(self, clone):
         self.clone = clone
         self.waiting = None
-        self.policy = None  # of the last kernel: the next one is likely to have it, too
+        self.policy = None  # the last kernel's policy: the next kernel probably has the same one
         self.due = None
 
     def patience_s(self) -> float | None:
-        """Returns how long it is until a spare is to be made; None when none is."""
+        """Returns how long it is until a spare must be made; None when none will be."""
         return None if self.due is None else max(0, self.due - time.monotonic())
 
     def expect(self, policy):
@@ -74,14 +75,14 @@ class Spares:
                 self.waiting = Spare(pid, self.policy, control)
 
     def take(self, policy) -> Spare | None:
-        """Returns the spare that fits, which belongs to the caller then; None when there is none."""
+        """Returns a fitting spare, which then belongs to the caller; None when there is none."""
         if self.waiting is None or self.waiting.policy != policy:
             return None
         taken, self.waiting = self.waiting, None
         return taken
 
     def drop(self):
-        """Discards the spare, which ends with its socket, and makes none until another kernel is wanted."""
+        """Discards the spare, which ends with its socket, and makes no new one until another kernel starts."""
         self.due = None
         if self.waiting is not None:
             self.waiting.control.close()
@@ -94,7 +95,7 @@ class Spares:
 
 
 class GivenOrder(msgspec.Struct):
-    """The parts of the order for its kernel that a spare needs; it is confined already."""
+    """The parts of the order that a spare needs for its kernel. The spare is confined already."""
 
     connection: bytes
     limits: dict[str, int]

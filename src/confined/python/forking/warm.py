@@ -21,7 +21,7 @@ LATE_IMPORTS = """
     marimo._data._external_storage.storage pygments.lexers.python pygments.formatters.html
 """
 LIBRARIES = "numpy pyarrow pandas duckdb sqlglot altair matplotlib.pyplot"
-# modules that marimo or the library itself imports when a cell first shows one of its values
+# modules that marimo or the library imports when a cell first shows a value of the library
 FOLLOWING = {
     "pandas": """
         pyarrow.pandas_compat narwhals._pandas_like.dataframe narwhals._pandas_like.group_by
@@ -36,9 +36,14 @@ FOLLOWING = {
     """,
 }
 
+# modules with which a notebook is written as a page
+OF_EXPORTS = "marimo._export.exporter marimo._export.serialization marimo._session.state.session_view"
+
+ENTRY_POINTS = ("entry_points", "get_entry_points")
+
 
 def prepare():
-    """Does the common first steps of every kernel ahead of time."""
+    """Does the first steps that all kernels have in common ahead of time."""
     # pyarrow's allocator would start a thread
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     cache_entry_points()
@@ -47,10 +52,12 @@ def prepare():
 
 
 def cache_entry_points():
-    """Caches the metadata of packages, which marimo reads on every run. The zygote is restarted when packages change."""
+    """Caches the metadata of packages, which marimo reads and searches on every run. The zygote is restarted when packages
+    change."""
     from marimo._entrypoints import registry
 
-    registry.entry_points = functools.cache(registry.entry_points)
+    for name in ENTRY_POINTS:
+        setattr(registry, name, functools.cache(getattr(registry, name)))
     registry.entry_points()
 
 
@@ -58,8 +65,9 @@ def forget_entry_points():
     """Called in a kernel that has packages of its own."""
     from marimo._entrypoints import registry
 
-    if hasattr(registry.entry_points, "cache_clear"):
-        registry.entry_points.cache_clear()
+    for name in ENTRY_POINTS:
+        if hasattr(find := getattr(registry, name), "cache_clear"):
+            find.cache_clear()
 
 
 def import_late():
@@ -67,9 +75,15 @@ def import_late():
         __import__(name)
 
 
+def import_exports():
+    """Imports the modules of exports, which no kernel needs, for the processes that write them."""
+    for name in OF_EXPORTS.split():
+        __import__(name)
+
+
 def use_first():
-    """Builds parts that are otherwise built on first use: markdown, the compiler's tables, the regular expressions of
-    highlighted tracebacks."""
+    """Builds objects that are otherwise built on first use: markdown, the compiler's tables, the
+    regular expressions of highlighted tracebacks."""
     import marimo
     from marimo._ast.compiler import compile_cell
     from marimo._messaging.tracebacks import _highlight_traceback
@@ -82,13 +96,47 @@ def use_first():
     )
 
 
+class NeedsDisplay(BaseException):
+    """Raised by an import of IPython before there is a kernel. Libraries do not mistake it for a
+    missing package.
+    """
+
+
+class WithoutIPython:
+    """Refuses to import IPython. Kernels import it when a cell needs it: marimo replaces its
+    `display` at that moment, and a library that had imported `display` earlier would keep the
+    original, which only prints."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "IPython":
+            raise NeedsDisplay
+        return None
+
+
 def import_library(name):
-    """Loads a library. Absent ones are skipped: the interpreter may be the operator's own, with versions of its own."""
+    """Loads a library. An absent one is skipped. So is one that imports IPython, such as altair
+    where there are widgets, because the interpreter may be the operator's own, with other
+    versions."""
+    sys.meta_path.insert(0, WithoutIPython)
     try:
         for module in (name, *FOLLOWING.get(name, "").split()):
             __import__(module)
     except ImportError as error:
         print(f"{name} is not wholly preloaded: {error}", file=sys.stderr)
+    except NeedsDisplay:
+        print(f"{name} is not wholly preloaded: it imports IPython", file=sys.stderr)
+        forget_halves()
+    finally:
+        sys.meta_path.remove(WithoutIPython)
+
+
+def forget_halves():
+    """Forgets modules of a package whose import did not finish. The package would otherwise lack
+    them as attributes.
+    """
+    for module in [one for one in sys.modules if one.partition(".")[0] not in sys.modules]:
+        del sys.modules[module]
 
 
 def settle() -> int:
@@ -97,7 +145,8 @@ def settle() -> int:
     gc.collect()
     gc.freeze()
     if count_threads() > 1:
-        # OpenBLAS ends its threads around a fork and starts them again on first use, which is never here
+        # OpenBLAS stops its threads at a fork and restarts them on first use, which never happens
+        # here
         pid = os.fork()
         if pid == 0:
             os._exit(0)
@@ -110,7 +159,9 @@ def count_threads() -> int:
 
 
 def seed():
-    """Called in a kernel, so that kernels do not all draw the random numbers of the process they were forked from."""
+    """Called in a kernel, because otherwise all kernels would draw the random numbers of the
+    process they were forked from.
+    """
     random.seed()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()

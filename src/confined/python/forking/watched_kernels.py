@@ -17,7 +17,7 @@ class WatchedKernels:
         self.shield = shield  # process ids that kernels may not signal
         self.leave = leave  # lets go of the zygote's signals and streams, in a child
         self.watch = None
-        self.keys = count(1)  # the keys by which the watch knows kernels: unlike pids, each is used once
+        self.keys = count(1)  # the keys by which the watch knows kernels: unlike pids, each is used only once
 
     @property
     def pid(self) -> int | None:
@@ -36,7 +36,9 @@ class WatchedKernels:
         return key or next(self.keys), order.memory, (order.confine.tmp_mb << 20) if has_init else 0
 
     def start(self):
-        """Has every kernel that there is watched. Without a process for the watch kernels start all the same."""
+        """Makes the watch count every existing kernel. Without a process for the watch, kernels
+        start nevertheless.
+        """
         with suppress(OSError):
             self.watch = MemoryWatch(self.leave)
             self.shield.add(self.watch.pid)
@@ -54,8 +56,8 @@ class WatchedKernels:
             self.watch.forget(child.watched[0], pid)
 
     def listen(self, ready):
-        """Kills kernels that use too much memory and reports that at once: the system takes long to give that much back,
-        and the end of the kernel's socket may be seen before."""
+        """Kills kernels that use too much memory. Reports that at once, because the system takes
+        long to free so much memory, and the end of the kernel's socket may be seen before."""
         if self.watch is None or self.watch.socket.fileno() not in ready:
             return
         for key in self.watch.exceeded():

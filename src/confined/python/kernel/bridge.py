@@ -8,7 +8,10 @@ compatibility.py names.
   judge.py.
 - `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels inherit
   its memory.
+- `"reactive": true`: cells that depend on a changed value run, as they do in marimo's own page; without it they become
+  stale.
 - `"keep": true` on execute-scratchpad: the names that the code makes stay for later code, see scratch_names.py.
+- `bridge-widgets` has the state of all widgets as a text of JSON, if it has changed, for pages that are made without a kernel.
 - A burst of notifications goes out in one send, see outbox.py.
 
 Everything but fill_queues runs on the kernel's main thread.
@@ -23,14 +26,18 @@ import threading
 import msgspec
 from marimo import _loggers
 from marimo._runtime import commands, runtime
+from marimo._runtime.context import get_context
 from marimo._runtime.runtime import Kernel
 
-from frames import CALL, COMPLETION, CONTROL, INTERRUPT, UI
-from kernel import copies, runs
+from frames import CALL, COMPLETION, CONTROL, FOLLOW, INTERRUPT, UI
+from kernel import console, copies, runs
 from kernel.calls import Calls
+from kernel.control_queue import ControlQueue
 from kernel.judge import judge
 from kernel.kernel_state import STATE, Asked
 from kernel.outbox import MessageTooLarge
+from kernel.page_state import MAX_SAVED_BYTES
+from outputs import sendable
 from troupe import channel as server_channel
 
 MAX_ERROR_CHARS = 2_000
@@ -39,7 +46,9 @@ MAX_SHORTENED_CHARS = 500
 
 
 def fill_queues(queues, frames, calls):
-    """Runs in the reader thread: hands each frame to marimo. A frame that cannot be read gets an error as its answer."""
+    """Runs in the reader thread: hands each frame to marimo. A frame that cannot be read is
+    answered with an error.
+    """
     read_asked = msgspec.json.Decoder(Asked).decode
     read = {
         CONTROL: msgspec.json.Decoder(commands.CommandMessage).decode,
@@ -55,22 +64,31 @@ def fill_queues(queues, frames, calls):
             if channel == INTERRUPT:
                 STATE.interrupts.announce(body)
                 continue
+            if channel == FOLLOW:
+                STATE.outbox.follow(body)
+                continue
             if channel == CONTROL:
                 asked = read_asked(body)
             message = read[channel](body)
+            if isinstance(message, commands.BatchableCommand):
+                # marimo needs these on both queues, and makes another object of them
+                STATE.asked[message.token] = asked
+                queues[UI].put(message)
+                queues[CONTROL].put(message)
+                continue
             if channel == CONTROL:
                 STATE.asked[id(message)] = asked
-            elif channel == UI:
-                # marimo wants these on both and merges bursts: answered by token, not by seq
-                queues[CONTROL].put(message)
             queues[channel].put(message)
-        except Exception as error:  # an AssertionError of marimo's own, too: this thread must outlive every frame
+        except Exception as error:  # this includes an AssertionError of marimo's own, because this thread must survive every frame
             answer(Asked(seq=asked.seq), None, "invalid", repr(error), False, {})
 
 
-def answer(asked, token, kind, error, interrupted, cells):
-    """Sends the end of a command. `cells` are verdicts, see find_verdicts."""
+def answer(asked, token, kind, error, interrupted, cells, unknown=None):
+    """Sends the end of a command. `cells` are verdicts, see find_verdicts. `unknown` are those
+    elements of the command that do not exist."""
     done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
+    if unknown:
+        done["unknown"] = unknown
     _say_of_cells("cells", cells, op="bridge-done", error=error and error[:MAX_ERROR_CHARS], **done)
 
 
@@ -102,14 +120,14 @@ def install():
     runs.install()
     # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
-    # the guardian does it, without a wake-up each second
+    # marimo would watch its parent by waking up each second; the guardian does this without it
     runtime.start_parent_poller = lambda *args, **kwargs: None
     _close_log_files()
 
 
 def _pass_trace_on(traceparent):
-    """Sets TRACEPARENT, where OpenTelemetry's convention expects it, to the trace of the run, for code and the programs
-    it starts."""
+    """Sets TRACEPARENT, the variable of OpenTelemetry's convention, to the trace of the run, for
+    the code and the programs that it starts."""
     if traceparent is not None:
         os.environ["TRACEPARENT"] = traceparent
     elif STATE.is_traced:
@@ -122,19 +140,24 @@ def _handle_message(handle):
         if STATE.begin_work:
             STATE.begin_work()
             STATE.begin_work = None
-        asked = STATE.asked.pop(id(request), None) or Asked()
-        error, outermost = None, not STATE.running
+        token = getattr(request, "token", None)
+        asked = STATE.asked.pop(id(request), None) or STATE.asked.pop(token, None) or Asked()
+        error, outermost, unknown = None, not STATE.running, None
         STATE.running.append(asked)
         if outermost:
             STATE.interrupted = False
             STATE.interrupts.begin(asked.seq)
             STATE.outbox.gather()
             _pass_trace_on(asked.traceparent)
+        mode = self.reactive_execution_mode
+        if asked.reactive:
+            self.reactive_execution_mode = "autorun"
         try:
             if asked.judge is not None:
                 _say_of_cells("errors", judge(self.graph, request.codes, asked.judge), op="bridge-judged")
                 return
             os.environ.update(asked.environment)
+            unknown = _find_unknown(request)
             _prepare(self, request)
             await handle(self, request)
             if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):
@@ -146,20 +169,50 @@ def _handle_message(handle):
             raise
         finally:
             STATE.running.pop()
+            self.reactive_execution_mode = mode
             if outermost:
                 STATE.interrupts.end()
                 STATE.scratch_names.follow(self.globals)
-            token = getattr(request, "token", None)
-            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self))
+                console.wake_writer()
+                if not isinstance(request, commands.ModelCommand):
+                    _save_widgets()
+            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self), unknown)
             if outermost:
                 STATE.outbox.release()
 
     return handle_message
 
 
+def _save_widgets():
+    """Sends the state of widgets before the end of a command that may have run cells, so that both are saved together."""
+    try:
+        too_large = STATE.outbox.save_widgets()
+    except Exception:  # a widget may give its state any shape; only exports lack it
+        return
+    for cell_id, size in too_large:
+        if cell_id is not None:
+            reason = f"its state takes {size / 2**20:.1f} MiB, and a notebook keeps {MAX_SAVED_BYTES >> 20} MiB of all widgets."
+            sendable.warn(cell_id, "In reports, a widget", reason)
+
+
+def _find_unknown(request):
+    """Returns the elements of a command that neither the notebook nor an app in it has: marimo ignores their values."""
+    if not isinstance(request, commands.UpdateUIElementCommand):
+        return None
+    return [i for i in request.object_ids if not _has_element(get_context(), i)]
+
+
+def _has_element(context, element):
+    try:
+        context.ui_element_registry.get_object(element)
+        return True
+    except (KeyError, AssertionError):  # AssertionError means that the element's object is gone
+        return any(_has_element(child, element) for child in context.children)
+
+
 def _prepare(kernel, request):
     if isinstance(request, commands.CreateNotebookCommand):
-        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # dropped without autoRun
+        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # without autoRun marimo would drop these values
     elif isinstance(request, commands.DeleteCellCommand):
         STATE.unparsable.pop(request.cell_id, None)
     elif isinstance(request, commands.EditCellsCommand):  # marimo ignores code of cells that it has not seen
@@ -171,8 +224,8 @@ def _prepare(kernel, request):
 
 
 def _register_pending(kernel):
-    """Puts cells that were opened or edited, not run, into the graph, stale: their errors and variables are known from
-    here on."""
+    """Puts opened or edited cells that were not run into the graph, as stale cells, so that
+    their errors and variables are known."""
     if pending := list(kernel._uninstantiated_execution_requests.values()):
         with kernel.lock_globals():
             kernel.mutate_graph(pending, [], cells_starting_stale={request.cell_id for request in pending})
@@ -192,7 +245,7 @@ def _mark_unrun_stale(kernel):
         if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()
     ]
     if wrong := set(filter(is_fresh, unrun)):
-        # with the closure: single marks would miss the middle of a chain
+        # this marks all dependents too; marking single cells would miss the middle of a chain
         kernel.graph.set_stale(wrong, prune_imports=True)
 
 
@@ -244,9 +297,9 @@ def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs,
     calls = Calls(outbox)
     server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)
-    queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue()}
+    queues = {CONTROL: ControlQueue(), UI: queue.Queue(), COMPLETION: queue.Queue()}
     threading.Thread(target=fill_queues, args=(queues, frames, calls), daemon=True).start()
-    runtime.launch_kernel(  # calls setsid() and dies if the process leads a session already
+    runtime.launch_kernel(  # it calls setsid(), and dies if the process already leads a session
         control_queue=queues[CONTROL],
         set_ui_element_queue=queues[UI],
         completion_queue=queues[COMPLETION],
@@ -261,6 +314,6 @@ def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs,
         redirect_console_to_browser=True,
         log_level=30,
         is_ipc=True,
-        # probed with kill(pid, 0), where EPERM (another uid, Landlock) would count as its death
+        # marimo would probe with kill(pid, 0), and take EPERM (another uid, Landlock) for the death of the process
         parent_pid=None,
     )

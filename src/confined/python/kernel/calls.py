@@ -26,8 +26,9 @@ class Calls:
         self._waiting = {}
 
     def ask(self, method, **fields) -> memoryview:
-        """Returns the server's answer, as JSON. Blocks until the answer comes; an interrupt ends the wait at once. Raises
-        channel.TooLarge, and asks nothing, when the server would not take the question."""
+        """Returns the server's answer as JSON. Blocks until the answer arrives; an interrupt
+        ends the wait at once. When the question is too large for the server, raises
+        channel.TooLarge and sends nothing."""
         ident, answers = next(self._ids) & 0xFFFFFFFF, queue.SimpleQueue()
         self._waiting[ident] = answers
         try:

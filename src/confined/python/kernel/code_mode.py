@@ -20,7 +20,9 @@ BLOCK_LIMITS = LIMITS._replace(bytes=LIMITS.bytes // 2, values=LIMITS.values // 
 
 
 class BlockResult(dict):
-    """revision, changed, deleted, run, outputs, console and errors of a block, as members and as attributes. Plain JSON."""
+    """revision, changed, deleted, run, outputs, console and errors of a block, as members and as
+    attributes. The values are plain JSON.
+    """
 
     def __getattr__(self, name):
         try:
@@ -35,7 +37,7 @@ def install():
     AsyncCodeModeContext.__aexit__ = _leave(AsyncCodeModeContext.__aexit__)
     AsyncCodeModeContext.set_app_options = set_app_options
     AsyncCodeModeContext.app_options = property(get_app_options)
-    AsyncCodeModeContext.result = None  # for a context that was not entered: the result of the block that ended last
+    AsyncCodeModeContext.result = None  # for a context that was not entered, this is the result of the block that ended last
 
 
 def set_app_options(self, **options):
@@ -80,7 +82,7 @@ def _leave(leave):
     async def __aexit__(self, exc_type, *exc_info):
         if exc_type is None and (excess := _find_excess(self._ops)):
             refusal = ValueError(f"The changes of this block are too large, and none was made: {excess}.")
-            await leave(self, ValueError, refusal, None)  # discards them
+            await leave(self, ValueError, refusal, None)  # the error makes marimo discard the edits
             raise refusal
         asked, moved = set(self._cells_to_run), [op.cell_id for op in self._ops if isinstance(op, _MoveOp)]
         known = {i: _plain(errors) for i, errors in self._kernel.errors.items() if i not in asked}
@@ -98,7 +100,7 @@ def _leave(leave):
             answer = await leave(self, exc_type, *exc_info)
             finished = exc_type is None
             return answer
-        finally:  # also when a cell of the block failed: the edits are committed by then
+        finally:  # also when a cell of the block has failed, because the edits are committed by then
             try:
                 stream.flush_console()
             finally:
@@ -161,7 +163,7 @@ def _fold_cell(result, message, known):
         result["console"][cell_id] = []
     if output and output["channel"] == "marimo-error":
         if output["data"] != known.get(cell_id):
-            errors = (error for error in output["data"] if error["type"] != "ancestor-stopped")  # meant not to run
+            errors = (error for error in output["data"] if error["type"] != "ancestor-stopped")  # such cells did not run on purpose
             result["errors"] += [dict(cell_id=cell_id, **error) for error in errors]
     elif output and output["data"] != "":
         result["outputs"][cell_id] = output

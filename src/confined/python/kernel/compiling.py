@@ -1,6 +1,7 @@
-"""Cells that Python refuses without a located SyntaxError: nested too deeply for the compiler, or with a null byte in
-them. marimo shows those as unknown errors with a traceback of its own, or as the text "s". Here they are syntax errors
-like any other, for every caller of the compiler.
+"""Cells that Python refuses without a located SyntaxError: code that is nested too deeply for the
+compiler, or that contains a null byte. marimo shows these errors as unknown ones, with a traceback
+of its own or with the text "s". Here they are ordinary syntax errors, for every caller of the
+compiler.
 """
 
 from marimo._ast.compiler import compile_cell as _compile
@@ -13,7 +14,7 @@ def compile_cell(code, *args, **kwargs):
     try:
         return _compile(code, *args, **kwargs)
     except SyntaxError as error:
-        if error.lineno is not None or type(error) is not SyntaxError:  # marimo has kinds of its own
+        if error.lineno is not None or type(error) is not SyntaxError:  # marimo's own subclasses already name their reason
             raise
         message = str(error)
     except (RecursionError, MemoryError):

@@ -39,6 +39,7 @@ from marimo._messaging.console_output_worker import TIMEOUT_S, ConsoleMsg, _writ
 from marimo._messaging.context import RUN_ID_CTX, execution_id_for
 from marimo._messaging.notification import CellNotification
 from marimo._messaging.notification_utils import broadcast_notification
+from marimo._runtime.context.types import safe_get_context
 from marimo._utils.signals import SigintHandler
 
 from kernel import stdio
@@ -54,7 +55,7 @@ ROOM_POLL_S = 0.001
 FLUSH_LIMIT_S = 5
 READ_BYTES = 1 << 16
 DRAIN_POLL_S = 0.0002
-DRAIN_LIMIT_S = 0.1  # a child that lives on may write without end
+DRAIN_LIMIT_S = 0.1  # a child that outlives its cell may write without end
 
 
 class Printed:
@@ -84,8 +85,8 @@ class Messages(collections.deque):
 
     def __init__(self):
         super().__init__()
-        self.waiting_chars = 0  # in the queue; too many after an interrupt, until the queue is empty
-        self.sending_chars = 0  # on the way to the socket
+        self.waiting_chars = 0  # characters in the queue; after an interrupt the count is too high until the queue is empty
+        self.sending_chars = 0  # characters that were taken from the queue and are not in the socket yet
 
     @property
     def unsent_chars(self):
@@ -166,17 +167,32 @@ def _write_with_mimetype(write_long, channel):
         stream = self._stream
         messages = stream.console_msg_queue
         while messages.unsent_chars > UNSENT_LIMIT_CHARS and stream.buffered_console_thread.is_alive():
-            time.sleep(ROOM_POLL_S)  # an interrupt can end it; a Condition's wait would not survive that
+            time.sleep(ROOM_POLL_S)  # an interrupt can end this wait; a Condition's wait would not survive the interrupt
         cell_id = stream.cell_id
         if type(data) is not str or len(data) > SHORT_CHARS or cell_id is None:
             return write_long(self, data, mimetype)
         kind = (cell_id, channel, mimetype, _find_run_id(), execution_id_for(cell_id))
         with stream.console_msg_cv._lock:
-            if messages.add(kind, data):
+            if messages.add(kind, data) and not (mimetype == TRACEBACK and _is_running_cells()):
                 stream.console_msg_cv.notify()
         return len(data)
 
     return write_with_mimetype
+
+
+def _is_running_cells():
+    """Whether this is the main thread during a run of cells. After each cell the main thread sends what was printed, so the
+    traceback of a cell need not wake the writer."""
+    return STATE.run_depth > 0 and threading.current_thread() is threading.main_thread()
+
+
+def wake_writer():
+    """Called after a command: an interrupt may have come between a traceback and the end of its cell."""
+    context = safe_get_context()
+    stream = context and context.stream
+    if stream is not None and stream.redirect_console and stream.console_msg_queue:
+        with stream.console_msg_cv._lock:
+            stream.console_msg_cv.notify()
 
 
 def flush_console(self):
@@ -193,9 +209,10 @@ def flush_console(self):
 
 
 def _send_without_writer(stream) -> bool:
-    """Sends printed text from the calling thread, because waiting for the writer takes two thread switches. Called on
-    the main thread. Returns False and sends nothing while the writer sends, and when the socket may not take all of
-    it at once, because an interrupt would have to wait then."""
+    """Sends printed text from the calling thread, because waiting for the writer takes two
+    thread switches. Called on the main thread. Returns False and sends nothing in two cases:
+    while the writer sends, and when the socket may not take all of the text at once, because an
+    interrupt would then have to wait."""
     messages = stream.console_msg_queue
     with SigintHandler.defer(), stream.console_msg_cv._lock:
         if messages.sending_chars or messages.waiting_chars > SHORT_CHARS or any(type(one) is not Printed for one in messages):
@@ -235,7 +252,7 @@ def send(batch, stream):
 
 def joined(parts):
     """Yields the text of the parts in pieces of at most BATCH_LIMIT_CHARS. While the server does not read, megabytes
-    gather here. As one message, which it has to take whole, they would exceed its limit for slow subscribers."""
+    accumulate; as one message they would exceed its limit for slow subscribers."""
     piece, chars = [], 0
     for part in parts:
         for start in range(0, len(part), BATCH_LIMIT_CHARS):
@@ -250,7 +267,7 @@ def joined(parts):
 
 
 def _is_due(messages):
-    """Returns whether the writer can stop waiting. When there are no messages, the main thread has sent them meanwhile."""
+    """Returns whether the writer can stop waiting. No messages means that the main thread has already sent them."""
     return not messages or type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
 
 
@@ -262,7 +279,7 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
     arrived.register(fd, select.POLLIN)
     while not should_exit.is_set():
         arrived.poll()
-        standard_stream._is_forwarding = True  # before the pipe can look empty
+        standard_stream._is_forwarding = True  # set before the read, which may empty the pipe
         try:
             data = os.read(fd, READ_BYTES)
         except OSError:  # marimo closes the pipe to end this thread
@@ -270,7 +287,7 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
         if not data:
             return
         if standard_stream._stream.cell_id is None:
-            # the log: between cells that descriptor is the kernel's own again
+            # Between cells the output goes to the log, because the descriptor is the kernel's own again.
             os.write(standard_stream._original_fd, data)
         elif text := decode(data):
             standard_stream.write(text)
@@ -289,7 +306,7 @@ def _drain_after(pause):
 
 
 def _is_on_its_way(watcher):
-    """Returns whether something that was written to the descriptor is not with the cell yet."""
+    """Returns whether output that was written to the descriptor has not reached the cell yet."""
     unread = array.array("i", [0])
     fcntl.ioctl(watcher.read_fd, termios.FIONREAD, unread)
     return unread[0] > 0 or getattr(watcher.standard_stream, "_is_forwarding", False)

@@ -22,7 +22,9 @@ def _leave():
 
 
 def end_with(result):
-    """Ends this process if it is a fork whose cell has run. `result`: marimo's, or None when there is none."""
+    """Ends this process if it is a fork whose cell has run. `result` is marimo's result, or None
+    when there is none.
+    """
     if not STATE.is_fork:
         return
     stdio.flush()

@@ -9,14 +9,15 @@ cell, and native code that looks for signals while it holds the interpreter's lo
   runs its handler when the main thread has the interpreter again. So the reader thread sends the main thread signals that do
   nothing, until the handler has run.
 - A SIGINT that comes after its command has ended is dropped, and no command begins while one is on its way.
-- KeyboardInterrupt is raised only where marimo expects it: in the code of a cell, and in the hooks after it, which make
-  its output. Anywhere else the run stops before its next cell. Raised elsewhere it would end the kernel, or leave the
+- KeyboardInterrupt is raised only where marimo expects it: in the code of a cell, in the hooks after it, which make its
+  output, and in functions of UI elements. Anywhere else the run stops before its next cell. Raised elsewhere it would end the kernel, or leave the
   graph and the server's document different.
 
 A SIGINT that no frame has announced is a notebook's own (os.kill, _thread.interrupt_main), and interrupts the running
 command.
 """
 
+import asyncio
 import dataclasses
 import signal
 import struct
@@ -31,16 +32,19 @@ from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.context.types import safe_get_context
 from marimo._runtime.exceptions import MarimoRuntimeException
 from marimo._runtime.executor.executor import DefaultExecutor
+from marimo._runtime.functions import Function
 from marimo._runtime.runner.cell_runner import Runner
 from marimo._utils.signals import SigintHandler
 
+from frames import HEAD, INTERRUPT
 from kernel.kernel_state import STATE
 
 SEQ = struct.Struct("<I")
+INTERRUPT_HEAD = HEAD.pack(SEQ.size + 1, INTERRUPT)
 MAX_WAIT_S = 1.0  # for a frame that was sent before its signal, and for a signal that a frame has announced
 POLL_S = 0.001
 FIRST_NUDGE_MS, MAX_NUDGE_MS = 2, 1000
-NUDGE = signal.SIGURG  # no code waits for it, and by default it does nothing
+NUDGE = signal.SIGURG  # no code waits for this signal, and by default it does nothing
 FIRST_POLL_S = 0.00002  # the reader only needs the interpreter's lock, which it gets while this thread sleeps
 
 
@@ -54,19 +58,28 @@ class Interrupts:
         self._nudge_ms = FIRST_NUDGE_MS  # when to check whether the handler has run
         self._is_looked_for = False
         self._wanted = None  # seq of the command that the server has asked to interrupt last
-        self._announced = 0  # how many frames have come, each followed by one SIGINT
-        self._arrived = 0  # and how many of those signals
+        self._read = 0  # the number of frames that the reader thread has taken
+        self._announced = 0  # the number of frames that have come; each is followed by one SIGINT
+        self._arrived = 0  # the number of those signals that have come
         self._current = None  # seq of the command that is being handled
+        self.task = None  # the function of an element that is being awaited
         self._raised = None  # seq of the command that was interrupted last
         self._after_writes = SigintHandler(self._interrupt)  # in the middle of a frame it waits for the frame's end
         self._own_after_writes = SigintHandler(self._deliver)
         self._cancel_run = None  # marimo's handler: it stops the run, its tasks and its DuckDB query, and raises
 
     def announce(self, body):
-        """Takes one frame: the command with this seq is to be interrupted. Raises struct.error if it is malformed."""
-        (self._wanted,) = SEQ.unpack(body)
-        self._announced += 1
-        self._is_looked_for = False
+        """Takes one frame, which asks to interrupt the command with this seq. Raises struct.error
+        if the frame is malformed.
+        """
+        (wanted,) = SEQ.unpack(body)
+        self._read += 1
+        self._note(wanted, self._read)
+
+    def _note(self, wanted, number):
+        """Takes the frame of this number. Nothing happens when it was taken before: both threads may find the same frame."""
+        if number > self._announced:
+            self._wanted, self._announced, self._is_looked_for = wanted, number, False
 
     def nudge(self):
         """Ends the main thread's wait if a signal that was announced has not been handled for a while. Returns in how many
@@ -98,7 +111,9 @@ class Interrupts:
         return self._current is not None and self._current == self._wanted
 
     def raise_if_due(self):
-        """Raises KeyboardInterrupt where notebook code would begin or go on although the server wants it to end."""
+        """Raises KeyboardInterrupt where notebook code would begin or continue although the server
+        has asked for its end.
+        """
         if self.is_due:
             raise KeyboardInterrupt
 
@@ -118,7 +133,16 @@ class Interrupts:
             self._own_after_writes(number, frame)
 
     def _wait_for_reader(self):
-        """Waits until frames that were sent before the signal are read: native code may have kept the reader waiting."""
+        """Waits until frames that were sent before the signal are read: native code may have kept the reader waiting. The
+        usual case, in which the next frame is the interrupt itself, needs no wait for the reader, which would need two
+        changes of thread."""
+        number = self._read + 1  # taken before the look: if the reader takes the frame in the meantime, it gives it this number
+        ahead = self._frames.peek(HEAD.size + SEQ.size)
+        if ahead == b"":
+            return
+        if ahead is not None and len(ahead) == HEAD.size + SEQ.size and ahead.startswith(INTERRUPT_HEAD):
+            self._note(*SEQ.unpack_from(ahead, HEAD.size), number)
+            return
         deadline, pause = time.monotonic() + MAX_WAIT_S, FIRST_POLL_S
         while not self._frames.has_read_all() and time.monotonic() < deadline:
             time.sleep(pause)
@@ -141,6 +165,8 @@ class Interrupts:
             context.active_scheduler.interrupted = True
         if may_raise:
             raise KeyboardInterrupt
+        if self.task is not None:
+            self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
 
 # By function, applied to the innermost one on the stack: whether KeyboardInterrupt may be raised in its callees, and in
@@ -171,6 +197,8 @@ def install():
     _EXPECTS[DefaultExecutor.execute_cell_async.__code__] = (True, True)
     Runner._finalize_run_result = _accept_bare_interrupts(Runner._finalize_run_result)
     formatting.try_format = _interruptibly(formatting.try_format)
+    _EXPECTS[Function.__call__.__code__] = (True, False)
+    Function.__call__ = _call_interruptibly(Function.__call__)
     Runner.run_all = _run_unless_due(Runner.run_all)
     AsyncCodeModeContext.__aenter__ = _raise_afterwards(AsyncCodeModeContext.__aenter__)
     AsyncCodeModeContext.__aexit__ = _raise_afterwards(AsyncCodeModeContext.__aexit__)
@@ -181,7 +209,9 @@ def install():
 
 def _execute_unless_due(execute):
     async def execute_cell_async(self, cell, glbls):
-        """Finds an interrupt that came before this function was on the stack; the handler itself raises a later one."""
+        """Handles an interrupt that came before this function was on the stack; the handler itself
+        raises a later one.
+        """
         STATE.interrupts.raise_if_due()
         return await execute(self, cell, glbls)
 
@@ -211,9 +241,36 @@ def _interruptibly(try_format):
     return try_format_interruptibly
 
 
+def _call_interruptibly(call):
+    def call_interruptibly(self, args):
+        """Notes that the function of an element was interrupted, because marimo reports that only
+        in its answer.
+        """
+        try:
+            answer = call(self, args)
+        except KeyboardInterrupt:
+            STATE.interrupted = True
+            raise
+        return _await_interruptibly(answer) if asyncio.iscoroutine(answer) else answer
+
+    return call_interruptibly
+
+
+async def _await_interruptibly(coroutine):
+    """Awaits a function of an element that may wait for something, where no signal handler can raise an interrupt."""
+    task = STATE.interrupts.task = asyncio.ensure_future(coroutine)
+    try:
+        return await task
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        STATE.interrupted = True
+        raise KeyboardInterrupt from None
+    finally:
+        STATE.interrupts.task = None
+
+
 def _run_unless_due(run_all):
     async def run_all_unless_due(self):
-        """Runs no cell of a command that is to end, and ends the code that has run cells (code mode) as well."""
+        """Runs no cell of a command that must end, and ends code that has run cells (code mode) as well."""
         if STATE.interrupts.is_due:
             self.interrupted = True
         STATE.run_depth += 1
@@ -237,7 +294,9 @@ def _raise_afterwards(step):
 
 
 def _ignore_early_interrupts(restore_signals):
-    """Ignores SIGINT until marimo has a handler: it would end the kernel."""
+    """Ignores SIGINT until marimo has a handler, because before that the signal would end the
+    kernel.
+    """
 
     def restore():
         restore_signals()

@@ -1,23 +1,77 @@
 """Finds the structural errors that a notebook would have with other code, before anything changes or runs."""
 
+import copy
+
 import msgspec
+from marimo._ast.cell import CellConfig, CellOutput, CellStaleState, RunResultStatus, RuntimeState
 from marimo._lint.validate_graph import check_for_errors
 from marimo._runtime.dataflow import DirectedGraph
 
 from kernel.compiling import compile_cell
 
+STATES = {
+    "config": CellConfig,
+    "_status": RuntimeState,
+    "_run_result_status": RunResultStatus,
+    "_stale": CellStaleState,
+    "_output": CellOutput,
+}
+
+
+class Imagined:
+    """A graph that has the code of the last question. The next question changes only the cells whose code differs, because
+    making the graph of a large notebook takes long."""
+
+    def __init__(self):
+        self.graph = DirectedGraph()
+        self.codes = {}
+
+    def follow(self, graph, codes):
+        """Gives the graph the cells of `graph`, with the code in `codes` instead of their own. Does not change `graph`."""
+        try:
+            self._follow(graph, codes)
+        except BaseException:  # an interrupt may come between two steps
+            self.__init__()
+            raise
+
+    def _follow(self, graph, codes):
+        wanted = {cell_id: cell.code for cell_id, cell in graph.cells.items()} | codes
+        changed = [cell_id for cell_id, code in wanted.items() if self.codes.get(cell_id) != code]
+        for cell_id in [*changed, *(self.codes.keys() - wanted.keys())]:
+            self.codes.pop(cell_id, None)
+            if cell_id in self.graph.cells:
+                self.graph.delete_cell(cell_id)
+        for cell_id in changed:
+            if cell := _imagine(cell_id, wanted[cell_id], graph):
+                self.graph.register_cell(cell_id, cell)
+            self.codes[cell_id] = wanted[cell_id]
+        self.graph.topology.reorder_nodes(list(wanted))
+
+
+def _imagine(cell_id, code, graph):
+    """Returns a compiled cell in the state of one that was never run; None when its code does not parse, which is no
+    structural error: the run of the cell fails and reports it."""
+    present = graph.cells.get(cell_id)
+    if present is None or present.code != code:
+        try:
+            return compile_cell(code, cell_id=cell_id)
+        except SyntaxError:
+            return None
+    # Registering a cell may change its state, and the kernel's own cells must stay unchanged.
+    imagined = copy.copy(present)
+    for name, state in STATES.items():
+        object.__setattr__(imagined, name, state())
+    return imagined
+
+
+_imagined = Imagined()
+
 
 def judge(graph, codes, cell_ids) -> dict[str, list]:
-    """Returns errors by cell, for `cell_ids` and all that they would depend on with `codes` in place. Does not change
-    `graph`. Compiles every cell again, because registering a cell marks it stale, and the kernel's own cells must
-    stay unchanged."""
-    imagined = DirectedGraph()
-    for cell_id, code in {**{cell_id: cell.code for cell_id, cell in graph.cells.items()}, **codes}.items():
-        try:
-            cell = compile_cell(code, cell_id=cell_id)
-        except SyntaxError:
-            continue  # not a structural error: the run of this cell fails and reports it
-        imagined.register_cell(cell_id, cell)
+    """Returns errors by cell: of `cell_ids`, and of all cells on which they would depend if they had the code in `codes`.
+    Does not change `graph`."""
+    _imagined.follow(graph, codes)
+    imagined = _imagined.graph
     judged = {cell_id for cell_id in cell_ids if cell_id in imagined.cells}
     judged |= set().union(*(imagined.ancestors(cell_id) for cell_id in judged))
     errors = check_for_errors(imagined)

@@ -11,6 +11,7 @@ import importlib
 import os
 import resource
 import signal
+import site
 import sys
 import tempfile
 import time
@@ -21,6 +22,7 @@ from marimo._cli.parse_args import parse_args
 from marimo._config.config import MarimoConfig
 from marimo._runtime.commands import AppMetadata
 from marimo._types.ids import CellId_t
+from marimo._utils.site_packages import _getsitepackages
 
 import processes
 from confinement import syscalls
@@ -44,6 +46,8 @@ class Launch(msgspec.Struct, kw_only=True):
     app_metadata: AppMetadata
     configs: dict[CellId_t, CellConfig] = {}
     packages: str | None = None  # a folder of packages that win over the packages of this Python
+    # the folder of the server's interpreter, which is another one where the kernel is on another machine
+    interpreters: str
 
 
 decode_launch = msgspec.json.Decoder(Launch).decode
@@ -56,7 +60,7 @@ def run(order, forked_at, host_modules, confinement, link):
     reopen_stdio()
     if confinement:
         confinement.reach(work=launch.cwd, read=[launch.packages] if launch.packages else ())
-        confinement.start(link)  # where there are namespaces, it comes back in a child of this process
+        confinement.start(link)  # where there are namespaces, this returns in a child of this process
     if link is not None:
         os.close(link)
     os.umask(0o077)
@@ -66,12 +70,14 @@ def run(order, forked_at, host_modules, confinement, link):
     session = SessionPriority()
     if confinement:
         confinement.finish()
-    # Set after confinement only: the notebook chooses these variables, and libc opens files that some of them name, such as TZ.
-    set_environment(launch.env | (confinement.variables if confinement else {}))
+    # Called only after confinement, because the notebook chooses these variables and libc opens
+    # files that some of them name, such as TZ.
+    env = launch.env | {"PATH": with_own_interpreter(launch.env.get("PATH", ""), launch.interpreters)}
+    set_environment(env | (confinement.variables if confinement else {}))
     processes.call_this("kernel")
     # adopts the orphans of cells; when this process dies, the zygote gets them and kills them
     syscalls.become_subreaper()
-    syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self
+    syscalls.set_dumpable(True)  # the zygote is not dumpable, but a kernel must own its /proc/self
     warm.seed()
     if launch.packages:
         add_packages(launch.packages)
@@ -82,11 +88,11 @@ def run(order, forked_at, host_modules, confinement, link):
 
     def begin():
         begin_work()
-        session.give_way(order.nice)  # which marimo has made this process the leader of by now
+        session.give_way(order.nice)  # marimo has made this process the leader of the group by now
 
     frames, interrupts = frames_until_end(connection.frames), Interrupts(connection.reader)
     bridge.serve(Outbox(connection.sock), frames, interrupts, ready, *notebook, begin)
-    os._exit(0)  # never the zygote's atexit
+    os._exit(0)  # sys.exit() would call the exit handlers of the zygote
 
 
 def reopen_stdio():
@@ -97,25 +103,32 @@ def reopen_stdio():
 
 
 def begin_work():
-    """Discards output from here on, and earlier output, which explains no failure because the process has started.
-    Called before notebook code runs, so that none of it can write there."""
+    """Discards output from now on. Earlier output is discarded as well, because the process has started and so there is
+    no failure to explain. Called before notebook code runs, which then cannot write there."""
     os.ftruncate(2, 0)
-    os.dup2(1, 2)  # which is /dev/null
+    os.dup2(1, 2)  # descriptor 1 is /dev/null
+
+
+def with_own_interpreter(path, interpreters):
+    """Returns the search path with the folder of this interpreter in the place of the server's."""
+    own = os.path.dirname(sys.executable)
+    return os.pathsep.join(own if folder == interpreters else folder for folder in path.split(os.pathsep))
 
 
 def set_environment(env):
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
-    tempfile.tempdir = None  # it remembers the zygote's
+    tempfile.tempdir = None  # otherwise the directory of the zygote would be used
 
 
 def limit(limits):
-    """Sets soft and hard limits. A limit that is stricter already stays."""
+    """Sets soft and hard limits. A limit that is already stricter stays."""
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         _, most = resource.getrlimit(kind)
-        # over the lower limit of processor time SIGXCPU says why; over the upper one there is only SIGKILL
+        # At the lower limit of processor time the process gets SIGXCPU, which names the reason; at the upper limit it gets
+        # SIGKILL, which does not.
         soft, hard = value, value + GRACE_CPU_S if name == "CPU" else value
         if most != resource.RLIM_INFINITY:
             soft, hard = min(soft, most), min(hard, most)
@@ -123,22 +136,29 @@ def limit(limits):
 
 
 def yield_to_server(nice):
-    """Lets the server go first when there is too little processor time or memory for all."""
+    """Gives the server precedence when there is too little processor time or memory for all."""
     os.nice(nice)
-    syscalls.set_dumpable(True)  # else /proc/self is root's
+    syscalls.set_dumpable(True)  # otherwise /proc/self would belong to root
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("1000")
-    except OSError:  # no /proc, or a read-only one
+    except OSError:  # /proc is missing or read-only
         pass
 
 
 def add_packages(folder):
     """Makes the packages in this folder win over those of the interpreter, in this process. For the programs it starts,
-    PYTHONPATH does that, which the server sets. Modules that are loaded already stay, so the folder may hold none of
-    them."""
+    PYTHONPATH does that, which the server sets. Packages that are loaded in another version are forgotten; marimo
+    continues with the modules that it has imported."""
     at = next((i for i, path in enumerate(sys.path) if path.endswith("site-packages")), len(sys.path))
     sys.path.insert(at, folder)
+    replaced = {name.partition(".")[0] for name in os.listdir(folder)} & set(sys.modules) - {"marimo"}
+    if replaced:
+        forget([name for name in sys.modules if name.partition(".")[0] in replaced])
+    # marimo shows objects of plotly, bokeh and others in its own way only where their packages are not local files of a notebook.
+    others = site.getsitepackages()
+    site.getsitepackages = lambda _prefixes=None: [os.path.realpath(folder), *others]
+    _getsitepackages.cache_clear()
     importlib.invalidate_caches()
     warm.forget_entry_points()
 

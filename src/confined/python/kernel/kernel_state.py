@@ -1,4 +1,4 @@
-"""The bridge's state for the one kernel of this process, as far as marimo does not keep it."""
+"""The part of the bridge's state for this process's kernel that marimo does not keep."""
 
 import msgspec
 
@@ -6,13 +6,14 @@ from kernel.scratch_names import ScratchNames
 
 
 class Asked(msgspec.Struct):
-    """The members of a command that are for the bridge, not for marimo."""
+    """The members of a command that the bridge uses and marimo does not."""
 
     seq: int | None = None
     fresh: bool = False
+    reactive: bool = False
     judge: list[str] | None = None
-    keep: bool = False  # of code in the scratchpad: its names stay for later code
-    traceparent: str | None = None  # for the code: W3C trace context, in its environment
+    keep: bool = False  # whether names that scratchpad code defines stay for later code
+    traceparent: str | None = None  # the W3C trace context, for the environment of the code
     environment: dict[str, str] = {}
 
 
@@ -22,13 +23,13 @@ class State:
     def __init__(self):
         self.outbox = None
         self.interrupts = None
-        self.asked = {}  # id(command) -> Asked; commands that the kernel gives itself have none
+        self.asked = {}  # id(command), or a token -> Asked; commands of the kernel itself have none
         self.begin_work = None  # called once, before the first command
-        self.running = []  # Asked of the commands in flight: code mode nests them
-        self.run_depth = 0  # how many runs of cells are under way: code mode nests them
+        self.running = []  # `Asked` of each command in flight; code mode nests commands
+        self.run_depth = 0  # the number of runs of cells that are under way; code mode nests runs
         self.is_fork = False  # whether this process is a copy that notebook code has forked
         self.is_traced = False  # whether the bridge has set TRACEPARENT
-        self.interrupted = False  # whether an interrupt ended any of the command in flight
+        self.interrupted = False  # whether an interrupt has ended a part of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
         self.shown = None  # (data, value) of the latest formatting, until it is sent
         self.shown_unrun = set()  # cells of the run under way that are shown although they did not run

@@ -1,7 +1,8 @@
-"""Cells that are nothing but Markdown, such as `mo.md("# Title")`, need no Python to be shown: marimo's editor shows them
-as soon as a notebook is opened, and leaves them out of the run. Here they run like all others, so that one which is
-interpolated later behaves the same; but when a cell that they need has failed (`import marimo as mo` stands below an
-import of a missing package), they are shown all the same.
+"""Makes cells that contain only Markdown, such as `mo.md("# Title")`, visible without Python.
+marimo's editor shows them as soon as a notebook is opened, and leaves them out of the run. Here
+they run like all others, so that a cell in which values are interpolated later behaves the same.
+But when a cell that they need has failed (`import marimo as mo` stands below an import of a missing
+package), they are shown all the same.
 """
 
 from marimo._messaging.cell_output import CellChannel
@@ -19,7 +20,9 @@ def install():
 
 
 def show_cancelled_markdown(ctx):
-    """Runs before marimo reports which cells were cancelled: takes those off the list that are only Markdown."""
+    """Runs before marimo reports which cells were cancelled: removes the cells from that list that
+    contain only Markdown.
+    """
     for raising_cell in ctx.cancelled_cells:
         cancelled = ctx.cancelled_cells[raising_cell]
         for cell_id in [i for i in cancelled if ctx.graph.cells[i].markdown is not None]:

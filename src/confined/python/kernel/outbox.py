@@ -6,24 +6,47 @@ sent at once; nothing is held back while notebook code runs, and a send of anoth
 gathered, in order.
 """
 
+import struct
 import threading
 import time
 
 import msgspec
+from marimo._runtime.context.types import safe_get_context
 from marimo._utils.signals import SigintHandler
 
 from frames import FROM_KERNEL, LIMITS, find_excess, frame
+from kernel.page_state import PageState
 
-# The notifications that the server reads, or that answer its questions. The others (tables of variables, messages of
-# widgets, lists of connections) hold values of notebook code in arbitrary shapes and sizes, which no reader would look
-# at.
-READ = tuple(
-    f'{{"op":"{name}"'.encode()
-    for name in """
-        cell-op execution completed-run interrupted variables notebook-document-transaction missing-package-alert
-        completion-result
-    """.split()
+
+def _running_cell():
+    """Returns the cell whose code runs in this thread; None when there is none."""
+    context = safe_get_context()
+    return None if context is None else context.cell_id
+
+
+def _beginnings(names):
+    return tuple(f'{{"op":"{name}"'.encode() for name in names.split())
+
+
+# The notifications that the server reads, or that answer its questions.
+READ = _beginnings(
+    """
+    cell-op execution completed-run interrupted variables notebook-document-transaction missing-package-alert
+    completion-result function-call-result
+    """
 )
+# The notifications that only pages in a browser read: values of notebook code in arbitrary shapes and sizes. They are sent
+# while a page follows the notebook.
+FOLLOWED = _beginnings(
+    """
+    send-ui-element-message model-lifecycle remove-ui-elements variable-values datasets
+    data-source-connections data-column-preview query-params-set query-params-append query-params-delete
+    query-params-clear storage-namespaces sql-table-preview sql-table-list-preview sql-schema-list-preview
+    validate-sql-result focus-cell
+    """
+)
+(MODEL,) = _beginnings("model-lifecycle")
+PAGE = struct.Struct("<I")
 GATHERED_LIMIT_BYTES = 1 << 15
 GATHERED_LIMIT_S = 0.002
 
@@ -33,7 +56,9 @@ class MessageTooLarge(Exception):
 
 
 class Outbox:
-    """The way to the server. Owned by one kernel process, and safe to use from every thread of it."""
+    """The connection through which messages reach the server. Owned by one kernel process, and safe
+    to use from each of its threads.
+    """
 
     def __init__(self, sock, limits=LIMITS):
         self._sock = sock
@@ -43,13 +68,24 @@ class Outbox:
         self._size = 0
         self._since = 0.0
         self._gathering = False
+        self._is_followed = False
+        self._page_state = PageState()
 
     def put(self, data, block=True, timeout=None):
         """Takes one encoded notification from marimo, which has deferred interrupts already. Discards notifications
         that the server does not read, or would not take."""
-        if not data.startswith(READ) or len(data) > self._limits.bytes:
+        if not data.startswith(READ):
+            if not data.startswith(FOLLOWED):
+                return
+            cell_id = _running_cell() if data.startswith(MODEL) else None
+            with self._lock:
+                self._page_state.take(data, cell_id)
+            if not self._is_followed:
+                return
+        if len(data) > self._limits.bytes:
             return
-        # A value takes at least one byte, so a notification with fewer bytes than there may be values is not counted.
+        # A value takes at least one byte, so a notification with fewer bytes than the limit of values need not be
+        # counted.
         if len(data) > self._limits.values and find_excess(data, self._limits):
             return
         with self._lock:
@@ -61,17 +97,44 @@ class Outbox:
     put_nowait = put
 
     def say(self, **message):
-        """Sends one of our own messages at once. Raises MessageTooLarge, and sends nothing, when the server would not
-        take it."""
+        """Sends one of our own messages at once. Raises MessageTooLarge, and sends nothing, when it is too large for
+        the server."""
         json = msgspec.json.encode(message)
         if excess := find_excess(json, self._limits):
             raise MessageTooLarge(excess)
-        with SigintHandler.defer(), self._lock:  # an interrupt in the middle of a frame would ruin the stream
+        with SigintHandler.defer(), self._lock:  # an interrupt within a frame would leave the frame incomplete
             self._parts.append(frame(FROM_KERNEL, json))
             self._send()
 
+    def follow(self, body):
+        """Begins to send the notifications that pages read, after the state that a new page needs; called by the reader
+        thread. `body` is the number of the page; 0 ends the sending."""
+        (page,) = PAGE.unpack(body)
+        with SigintHandler.defer(), self._lock:
+            self._is_followed = page != 0
+            if page == 0:
+                return
+            mark = {"op": "bridge-page-state", "page": page}
+            state = [data for data in self._page_state.messages() if not find_excess(data, self._limits)]
+            marks = [msgspec.json.encode({**mark, "is_over": is_over}) for is_over in (False, True)]
+            self._parts += [frame(FROM_KERNEL, data) for data in (marks[0], *state, marks[1])]
+            self._send()
+
+    def save_widgets(self):
+        """Sends the state of widgets that is saved with the outputs of cells, if it has changed. Returns the widgets that
+        are newly too large for that: (cell, bytes) of each."""
+        with SigintHandler.defer(), self._lock:
+            unsaved = self._page_state.take_unsaved()
+            if unsaved is None:
+                return []
+            state, too_large = unsaved
+            json = msgspec.json.encode({"op": "bridge-widgets", "widgets": state.decode()})
+            self._parts.append(frame(FROM_KERNEL, json))
+            self._send()
+            return too_large
+
     def gather(self):
-        """Holds the main thread's notifications back until release()."""
+        """Holds back the main thread's notifications until release()."""
         self._gathering = True
 
     def release(self):
@@ -92,7 +155,9 @@ class Outbox:
         return now - self._since < GATHERED_LIMIT_S
 
     def cut_off(self):
-        """Drops everything from here on. Called in a fork, in which another thread may have left the lock taken."""
+        """Discards all messages from now on. Called in a fork, because another thread may have left
+        the lock taken.
+        """
         self._sock, self._lock, self._parts, self._size = None, threading.Lock(), [], 0
 
     def _send(self):

@@ -6,7 +6,8 @@
 - Cells whose `mo.state` was set run again within the run.
 - Code in the scratchpad that keeps its names gets the globals of earlier such code (scratch_names.py).
 - Gathered notifications are sent before notebook code runs.
-- Tracebacks show no frames of this host: they are of no use to a reader, and name a path of the server.
+- Tracebacks show no frames of this host, nor of marimo's handler of interrupts: they are of no use to a reader, and name a
+  path of the server.
 """
 
 import os
@@ -19,11 +20,14 @@ from marimo._runtime.runner import cell_runner
 from marimo._runtime.runner.cell_runner import Runner
 from marimo._runtime.runtime import Kernel
 from marimo._runtime.scratch import SCRATCH_CELL_ID
+from marimo._utils.signals import SigintHandler
 
 from kernel import copies
+from kernel.graph_scans import find_ancestors
 from kernel.kernel_state import STATE
 
 HOST = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+HIDDEN = (HOST, SigintHandler.__call__.__code__.co_filename)
 MAX_STATE_ROUNDS = 100
 UNFINISHED = (None, "exception", "cancelled", "interrupted")
 
@@ -40,9 +44,11 @@ def install():
 
 def _run_cells(run):
     async def run_cells(self, cell_ids):
-        """Ancestors that did not succeed run again; marimo would repeat their old failure for ever."""
+        """Makes ancestors that did not succeed run again; marimo would repeat their old failure for
+        ever.
+        """
         cells = self.graph.cells
-        ancestors = set().union(*(self.graph.ancestors(cell_id) for cell_id in cell_ids if cell_id in cells))
+        ancestors = find_ancestors(self.graph, cell_ids)
         fresh = bool(STATE.running) and STATE.running[-1].fresh
         redo = {
             i
@@ -63,7 +69,7 @@ def _rerun_for_state(run):
         changed = await run(self, roots)
         for _ in range(MAX_STATE_ROUNDS):
             again = _with_dependents(self.graph, changed)
-            if not again or not roots:  # without roots it was no cell that set a state
+            if not again or not roots:  # without roots, no cell has set a state
                 return changed
             changed = (changed - again) | await run(self, again)
         for cell_id in _with_dependents(self.graph, changed):
@@ -124,7 +130,7 @@ def _send_before_notebook_code(run):
         STATE.outbox.release()
         result = None
         if cell_id == SCRATCH_CELL_ID and STATE.running and STATE.running[-1].keep:
-            self.glbls = STATE.scratch_names.globals_with(self.glbls)  # marimo's are a copy of the notebook's
+            self.glbls = STATE.scratch_names.globals_with(self.glbls)  # marimo's globals are a copy of the notebook's
         try:
             result = await run(self, cell_id)
         finally:
@@ -146,7 +152,8 @@ def _hide_host(unwrap):
 
 
 def hide_frames(exception, seen):
-    """Removes the frames of this host from the tracebacks of an exception and of its causes."""
+    """Removes the frames of this host, and of handlers of interrupts, from the tracebacks of an exception and of its
+    causes."""
     if exception is None or id(exception) in seen:
         return
     seen.add(id(exception))
@@ -156,11 +163,11 @@ def hide_frames(exception, seen):
 
 
 def _without_host(traceback):
-    while traceback and traceback.tb_frame.f_code.co_filename.startswith(HOST):
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(HIDDEN):
         traceback = traceback.tb_next
     shown = traceback
     while shown and shown.tb_next:
-        if shown.tb_next.tb_frame.f_code.co_filename.startswith(HOST):
+        if shown.tb_next.tb_frame.f_code.co_filename.startswith(HIDDEN):
             shown.tb_next = shown.tb_next.tb_next
         else:
             shown = shown.tb_next

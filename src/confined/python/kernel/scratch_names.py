@@ -1,7 +1,7 @@
-"""The names that code calls with `keep` have made: the globals of their code, in addition to those of the notebook.
+"""The names that code calls with `keep` have defined. Their code has them as globals, in addition to the notebook's names.
 
 - The code of all such calls has one dictionary as its globals, so functions of an earlier call see later definitions.
-- It has the notebook's names as they are when a call begins. The code may define them again for later calls; a cell that
+- When a call begins, the notebook's names are copied into it. The code may define them again for later calls; a cell that
   defines the name after that replaces the value.
 - Cells never see these names. They end with the kernel.
 """
@@ -21,7 +21,9 @@ class ScratchNames:
         return self._names
 
     def follow(self, notebook: dict):
-        """Takes over the names that cells have defined or deleted since, so that no value outlives its cell here."""
+        """Copies the names that cells have defined or deleted since the last time, so that no value
+        outlives its cell here.
+        """
         names, seen = self._names, self._seen
         if names is None:
             return

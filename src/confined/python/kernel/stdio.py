@@ -5,10 +5,11 @@ import ctypes
 import sys
 
 LIBC = ctypes.CDLL(None)
+C_STDOUT = ctypes.c_void_p.in_dll(LIBC, "stdout")  # shows the present value of C's variable
 
 
 def flush(*more):
     for stream in (sys.__stdout__, sys.__stderr__, *more):
         with contextlib.suppress(Exception):  # notebook code may have closed or replaced it
             stream.flush()
-    LIBC.fflush(ctypes.c_void_p.in_dll(LIBC, "stdout"))
+    LIBC.fflush(C_STDOUT)

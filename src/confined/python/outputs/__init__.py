@@ -1,1 +1,1 @@
-"""The outputs of cells as they leave the kernel: what may be sent, with its text and its table."""
+"""The outputs of cells in the form in which they leave the kernel: sendable values, with text and table."""

@@ -1,4 +1,4 @@
-"""The words of HTML that a notebook shows, and of marimo's own elements in it."""
+"""Extracts the words from HTML that a notebook shows, and from marimo's own elements in it."""
 
 import html
 import json
@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 MAX_PAGE_CHARS = 50_000
-MAX_UNCLOSED = 20  # the parser looks for the end of each tag, and so takes the square of the time for many without one
+MAX_UNCLOSED = 20  # the parser looks for the end of each tag, so the time grows with the square of the number of unfinished tags
 MAX_NESTED_PAGES = 5
 MAX_TABLE_ROWS = 20
 LEFT_OUT = {"script", "style", "head", "template", "noscript", "colgroup", "svg"}
@@ -20,7 +20,7 @@ TEX = re.compile(r"\|\|[()\[\]]")
 
 
 def page_text(page, nested=0) -> str:
-    """Returns the text of a page; of a very long page, that of its beginning."""
+    """Returns the text of a page, or of the beginning of a very long page."""
     page = page[:MAX_PAGE_CHARS]
     if page.count("<") - page.count(">") > MAX_UNCLOSED:
         return html.unescape(re.sub(r"<[^<>]*>", "", page))
@@ -182,7 +182,7 @@ def _table_text(attributes):
     rows = _value(attributes, "data")
     try:
         rows = json.loads(rows) if isinstance(rows, str) else rows
-    except ValueError:  # an address
+    except ValueError:  # the data are an address, not JSON
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return f"[table of {_value(attributes, 'total-rows')} rows]"

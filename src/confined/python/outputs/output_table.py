@@ -45,7 +45,9 @@ def describe(value) -> dict | None:
 
 
 def _library(value):
-    """Returns the library of the value's own type: a subclass may be the notebook's."""
+    """Returns the library of the value's own type. A subclass may be the notebook's, so it does not
+    count.
+    """
     return type(value).__module__.partition(".")[0]
 
 
@@ -93,7 +95,7 @@ def _read_arrow(value):
 
 
 def _plain(value, depth=0):
-    """Returns the value as JSON has it."""
+    """Returns the value in a form that JSON can represent."""
     if value is None or value is True or value is False:
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
@@ -106,7 +108,7 @@ def _plain(value, depth=0):
         return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"
     if type(value).__name__ in ("NaTType", "NAType"):
         return None
-    if isinstance(value, (datetime.date, datetime.time)):  # and so datetime
+    if isinstance(value, (datetime.date, datetime.time)):  # a datetime is a date, too
         return value.isoformat()
     if depth < MAX_DEPTH and isinstance(value, dict):
         members = list(value.items())[:MAX_ITEMS]

@@ -36,7 +36,7 @@ def describe(mimetype, data, value=None) -> str:
 
 
 def _bundle_text(data):
-    """Returns the text of the member that says most, or the names of all."""
+    """Returns the text of the most informative member, or the names of all members."""
     bundle = msgspec.json.decode(data)
     for kind in ("text/plain", "text/markdown", "text/html"):
         if isinstance(text := bundle.get(kind), str):
@@ -45,7 +45,7 @@ def _bundle_text(data):
 
 
 def _value_text(mimetype, data, value):
-    """Returns the text of the value itself; None when its repr says less than the output."""
+    """Returns the text of the value itself; None when its repr says less than the output does."""
     kind = type(value)
     if isinstance(source := getattr(value, "_markdown_text", None), str) and kind.__module__ == "marimo._output.md":
         return source

@@ -6,6 +6,7 @@ cell's stderr and a warning to the server. The cell itself has not failed.
 """
 
 import base64
+import functools
 import re
 import traceback
 
@@ -30,11 +31,9 @@ MIME_TYPE = re.compile(r"[a-z0-9][\w.+-]{0,99}/[\w.+-]{1,100}(;[ -~]{0,100})?", 
 # the beginnings of strings, other than base64, that a browser shows for a media type
 SHOWN_AS_IS = ("data:", "http:", "https:", "blob:", "./", "/", "<", "{")
 MAX_TRACEBACK_CHARS = 100_000
+MAX_REMEMBERED_CHARS = 4_000
 LEXER, FORMATTER = PythonTracebackLexer(), HtmlFormatter()
 MEDIA = ("image/", "audio/", "video/", "application/pdf")
-
-
-broadcast_outputs = hooks_post_execution._broadcast_outputs
 
 
 class Unsendable(Exception):
@@ -91,7 +90,7 @@ def warn(cell_id, what, reason, stream=None):
 
 
 def admit(mimetype, data) -> tuple[str, str]:
-    """Returns the two as text that the server takes. Raises Unsendable when there is none."""
+    """Returns the type and data as text for the server. Raises Unsendable when there is none."""
     if not isinstance(mimetype, str):
         raise Unsendable(f"its MIME type is of type {_name(mimetype)}, where text is needed.")
     mimetype = str.__str__(mimetype)
@@ -111,7 +110,9 @@ def admit(mimetype, data) -> tuple[str, str]:
 
 
 def _media_text(mimetype, text):
-    """Returns a picture as an address, which marimo's front end wants, where IPython takes base64."""
+    """Returns a picture as a data URL, which marimo's front end expects, where IPython gives
+    base64.
+    """
     if not mimetype.startswith(MEDIA) or text.startswith(SHOWN_AS_IS) or not text:
         return text
     return f"data:{mimetype};base64,{text}" if re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}\s*", text[:400]) else text
@@ -178,7 +179,7 @@ def _contain(hook):
             raise
         except BaseException:
             tracebacks.write_traceback(traceback.format_exc())
-            if hook is broadcast_outputs:
+            if hook is hooks_post_execution._broadcast_outputs:
                 CellNotificationUtils.broadcast_empty_output(cell.cell_id, None)
 
     return run_hook
@@ -198,12 +199,20 @@ def _never_fail(format_message):
 
 
 def highlight_traceback(text):
-    """Replaces marimo's function: returns a traceback in colours. Colouring takes seconds for each megabyte, so a long one is
-    shortened; and the lexer and the formatter are made once, which takes longer than to colour a short one."""
+    """Replaces marimo's function: returns a traceback in colours. Colouring takes seconds for
+    each megabyte, so a long traceback is shortened. The lexer and the formatter are made only
+    once, because making them takes longer than colouring a short traceback. A cell that fails
+    or is cancelled again mostly has the same traceback."""
     if len(text) > MAX_TRACEBACK_CHARS:
         half = MAX_TRACEBACK_CHARS // 2
         text = f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
-    return f'<span class="codehilite">{highlight(text, LEXER, FORMATTER)}</span>'
+    coloured = _highlight_again(text) if len(text) <= MAX_REMEMBERED_CHARS else highlight(text, LEXER, FORMATTER)
+    return f'<span class="codehilite">{coloured}</span>'
+
+
+@functools.lru_cache(maxsize=16)
+def _highlight_again(text):
+    return highlight(text, LEXER, FORMATTER)
 
 
 def _name(value):

@@ -43,13 +43,16 @@ def of_value(channel, mimetype, data, value=None):
 
 
 def of_traceback(channel, mimetype, data):
-    """Returns the output of a traceback that marimo has coloured; its text is the text between the tags."""
+    """Returns the output of a traceback that marimo has coloured. Its text is the text between the
+    tags.
+    """
     text = html.unescape(TAG.sub("", data)).rstrip() + "\n"
     return ShownOutput(channel=channel, mimetype=mimetype, data=data, text=output_text.cut(text))
 
 
 def of_errors(errors):
-    """In place of `CellOutput.errors`: with one line for each error, and without messages of any length."""
+    """Replaces `CellOutput.errors`: gives each error one line, and limits the length of messages.
+    """
     for error in errors:
         message = getattr(error, "msg", None)
         if isinstance(message, str) and len(message) > MAX_MESSAGE_CHARS:

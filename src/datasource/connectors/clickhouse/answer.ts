@@ -4,8 +4,9 @@ import { parseError } from '@clickhouse/client';
 import { DatasourceFailure } from '../../failure.ts';
 
 /**
- * The driver unpacks every response that claims to be packed, and reads errors to their end: a few megabytes would
- * become gigabytes. So it hands out responses as they come.
+ * Makes the driver hand out responses as they come. It would otherwise unpack every response that
+ * claims to be packed, and read errors to their end, so that a few megabytes could become
+ * gigabytes.
  */
 export const AS_IT_IS = { decompress_response_stream: false, ignore_error_response: true } as const;
 
@@ -19,8 +20,8 @@ const MAX_ERROR_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Returns the error in the response, or `undefined` when it is a result. Throws for a packed response, which was not
- * requested.
+ * Returns the error in the response, or `undefined` when the response is a result. Throws for a
+ * packed response, because none was requested.
  */
 export async function errorIn({
   stream,
@@ -35,7 +36,10 @@ export async function errorIn({
   return isResult ? undefined : parseError(await beginningOf(stream));
 }
 
-/** Yields the bytes of a stream, with a newline at the end: the driver ignores a line that is cut off. */
+/**
+ * Yields the bytes of a stream and then a newline. Without the newline the driver would ignore a
+ * last line that is cut off.
+ */
 export async function* endingWithNewline(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let last: number | undefined;
   for await (const chunk of stream) {

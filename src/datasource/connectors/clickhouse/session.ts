@@ -48,7 +48,7 @@ export async function openClickhouse({
       password,
       database,
       application: 'troupe',
-      // The driver would write hosts and requests to the console.
+      // Without this the driver would write hosts and requests to the console.
       log: { level: ClickHouseLogLevel.OFF },
       request_timeout: MAX_TIMER_MS,
       clickhouse_settings: {
@@ -92,7 +92,8 @@ async function* rowsOf(
       query_id: id,
       abort_signal: signal,
       query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
-      // 2 forbids writing but allows other settings to be set; this one cannot be changed back.
+      // 2 forbids writing but allows other settings to be set. The setting itself can then no
+      // longer be changed.
       ...(readOnly && { clickhouse_settings: { readonly: '2' } }),
       ...AS_IT_IS,
     });
@@ -111,10 +112,13 @@ async function* rowsOf(
   }
 }
 
-/** The server goes on with a statement whose client has left, unless its user may only read. */
+/**
+ * The server continues a statement whose client has disconnected, unless the statement's user may
+ * only read.
+ */
 async function kill(client: ClickHouseClient, id: string): Promise<void> {
   const abort_signal = AbortSignal.timeout(1000);
-  await client.command({ query: `KILL QUERY WHERE query_id = '${id}'`, abort_signal }).catch(() => {}); // it ends by itself later
+  await client.command({ query: `KILL QUERY WHERE query_id = '${id}'`, abort_signal }).catch(() => {}); // the statement ends later by itself
 }
 
 async function* batchesOf(result: ResultSet<typeof FORMAT>): AsyncGenerator<RowBatch> {

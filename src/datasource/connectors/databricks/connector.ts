@@ -57,7 +57,8 @@ export const databricks = defineConnector({
       agent: agentFor(route, tls),
       origin: originOf(route, tls),
       warehouseId: http_path.split('/').at(-1) ?? '',
-      // Results are files in the cloud's storage, whose host the gateway checks like any other.
+      // Results are files in the cloud's storage. The gateway checks the host of that storage like
+      // any other.
       agentTo: async (target, signal) => agentFor(await connectTo(target, signal), tls),
     });
   },

@@ -1,7 +1,8 @@
 /**
- * The Statement Execution API of Databricks (https://docs.databricks.com/api/workspace/statementexecution). Results are
- * links into the cloud's storage. The gateway checks each host among them, TLS is verified, and our credentials are not
- * sent: the links contain their own.
+ * The Statement Execution API of Databricks
+ * (https://docs.databricks.com/api/workspace/statementexecution). Results are links into the
+ * cloud's storage. The gateway checks the host of each link, and TLS is verified. The datasource's
+ * credentials are not sent there, because the links contain credentials of their own.
  */
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -94,7 +95,7 @@ async function* rowsOf(
     }
   } finally {
     if (isRunning) {
-      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // the statement ends by itself later
+      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // the statement ends later by itself
     }
   }
 }

@@ -13,7 +13,7 @@ export function textOf(value: unknown, ...path: readonly string[]): string | und
   return typeof found === 'string' ? found : undefined;
 }
 
-/** Returns the list at a path of members; empty when there is none. */
+/** Returns the list at a path of members; an empty list when there is none. */
 export function listOf(value: unknown, ...path: readonly string[]): readonly unknown[] {
   const found = path.reduce(memberOf, value);
   return Array.isArray(found) ? found : [];

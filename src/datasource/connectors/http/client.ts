@@ -39,7 +39,7 @@ function leadsTo(route: EgressRoute, { host, port }: Wanted): boolean {
 /** One HTTP request. */
 export interface HttpCall extends PageOptions {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Its scheme, host and port are the route's. */
+  /** The route determines scheme, host and port. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -54,7 +54,7 @@ export interface HttpAnswer {
   readonly body: unknown;
 }
 
-/** Most bytes of a response, also when it is unzipped. */
+/** Most bytes of a response, before and after it is unzipped. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const unzip = promisify(gunzip);
 
@@ -105,9 +105,9 @@ async function unzipped(bytes: Buffer): Promise<Buffer> {
 }
 
 /**
- * Returns the signal of a request that begins a statement. It does not abort, because the response names the statement
- * to cancel. Instead the statement is cancelled after the response, or the guard cuts its sockets off. Throws when
- * `signal` has aborted before.
+ * Returns the signal for a request that begins a statement. It does not abort with `signal`,
+ * because the response names the statement to cancel. The statement is cancelled after the response
+ * instead, or the guard cuts its sockets off. Throws when `signal` has already aborted.
  */
 export function untilAnswered(signal: AbortSignal): AbortSignal {
   signal.throwIfAborted();

@@ -1,6 +1,7 @@
 /**
- * Integers beyond 2⁵³ in JSON, which `JSON.parse` would round. They become strings that begin with a null character before the
- * JSON is parsed. (Its revivers are given the digits from Node.js 22 on.)
+ * Integers beyond 2⁵³ in JSON, which `JSON.parse` would round. Before the JSON is parsed they are
+ * turned into strings that begin with a null character. (Revivers of `JSON.parse` get the digits
+ * only from Node.js 22 on.)
  */
 const MARK = '\0';
 const MARKED = /^\0-?\d+$/;
@@ -8,9 +9,9 @@ const MARKED_IN_JSON = /"\\u0000(-?\d+)"/g;
 const OPENING = Buffer.from('"\\u0000');
 const CLOSING = Buffer.from('"');
 
-/** A shorter integer is exact as a double. */
+/** An integer with fewer digits is exact as a double. */
 const MIN_DIGITS = 16;
-/** No database has longer integers. */
+/** No database has integers with more digits. */
 const MAX_DIGITS = 100;
 const BYTES_AT_ONCE = 128 * 1024;
 const QUOTE = 0x22;

@@ -3,7 +3,10 @@ import type { Cell, Column, RowBatch } from '../../rows.ts';
 
 const BATCH_ROWS = 1000;
 
-/** Yields the rows of one page, which may have megabytes, in batches of which each takes little time. Yields one at least. */
+/**
+ * Yields the rows of one page, which may have megabytes, in batches that each take little time.
+ * Yields at least one batch.
+ */
 export async function* inBatches(
   columns: readonly Column[],
   page: readonly unknown[],

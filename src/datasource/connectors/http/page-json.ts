@@ -1,6 +1,7 @@
 /**
- * Parses responses of data warehouses, which are unchecked: some hundred kilobytes of compressed `[],[],…` would
- * otherwise become gigabytes of heap. Large pages are parsed in slices of the event loop.
+ * Parses responses of data warehouses. They are not trusted: some hundred kilobytes of compressed
+ * `[],[],…` would otherwise become gigabytes of heap. Large pages are parsed in slices of the event
+ * loop.
  */
 import { parseJson } from '#src/core/json/json-parse.ts';
 import { type JsonBounds, JsonScan, MAX_PIECE_BYTES } from '#src/core/json/json-scan.ts';

@@ -1,4 +1,7 @@
-/** The used part of the driver of SQL Server, which is installed on demand, and additions to it. */
+/**
+ * The part of the SQL Server driver that is used here, and additions to it. The driver is installed
+ * on demand.
+ */
 import type { EventEmitter } from 'node:events';
 
 /** A statement that is sent. */
@@ -13,7 +16,7 @@ export interface TdsConnection extends EventEmitter {
   connect(done: (error?: Error) => void): void;
   execSql(request: TdsRequest): void;
   cancel(): boolean;
-  /** Makes the server reset the connection, with the request that sends the usual settings. */
+  /** Makes the server reset the connection, in the same request that sends the usual settings. */
   reset(done: (error?: Error | null) => void): void;
   close(): void;
   /** This method is private in the driver. */
@@ -26,7 +29,7 @@ export interface TdsConnection extends EventEmitter {
 /** The used part of the package `tedious`. */
 export interface Tedious {
   readonly Connection: new (config: object) => TdsConnection;
-  readonly Request: new (sql: string, done: (error?: Error | null) => void) => TdsRequest;
+  readonly Request: new (sql: string, done: (error?: Error | null, rowCount?: number) => void) => TdsRequest;
   readonly TYPES: Readonly<Record<string, unknown>>;
 }
 
@@ -38,8 +41,8 @@ export function isTedious(driver: unknown): driver is Tedious {
 }
 
 /**
- * Calls `end` when the driver cannot read the server's data, or a listener cannot use it. The driver does not listen
- * for errors of its parser, so each of them would end the process.
+ * Calls `end` when the driver cannot read the server's data, or when a listener throws on it. The
+ * driver does not listen for errors of its parser, so each of them would otherwise end the process.
  */
 export function endOnUnreadable(connection: TdsConnection, end: () => void): void {
   let isConnecting = true;
@@ -51,7 +54,7 @@ export function endOnUnreadable(connection: TdsConnection, end: () => void): voi
     const tokens = create(message, handler);
     tokens.parser.on('error', () => {
       end();
-      if (isConnecting) tokens.emit('end'); // the login would wait for the rest of the answer
+      if (isConnecting) tokens.emit('end'); // without this the login would wait for the rest of the answer
     });
     return tokens;
   };

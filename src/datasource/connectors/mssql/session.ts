@@ -35,7 +35,8 @@ export async function openMssql(driver: Tedious, options: MssqlOptions): Promise
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
     },
     async mayWrite(signal) {
-      // This statement is the server's own, and some of its words are among those that write.
+      // The server makes this statement itself. It is not marked as read-only, because some of its
+      // words are among those that write.
       for await (const { rows } of query(MAY_WRITE, [], { signal, readOnly: false }))
         for (const [answer] of rows) return answer !== 0;
       return undefined;
@@ -52,7 +53,7 @@ export async function openMssql(driver: Tedious, options: MssqlOptions): Promise
 /** The longest timer of Node.js: the abort signal limits the time, not the driver. */
 const MAX_TIMER_MS = 2_147_483_647;
 
-/** The server offers no TLS, but the connection needs it. */
+/** The server does not offer TLS, but the connection requires it. */
 class NoTls extends Error {}
 
 function connected(
@@ -85,9 +86,9 @@ function connected(
       trustServerCertificate: tls !== false && !tls.rejectUnauthorized,
     },
   });
-  connection.on('error', () => {}); // the running request receives it too
+  connection.on('error', () => {}); // the running request gets this error too
   let category: FailureCategory | undefined;
-  // The error has the server's message but not its number, which this event has.
+  // The error has the server's message but not its number. This event has the number.
   connection.on('errorMessage', ({ number }: { readonly number?: unknown }) => {
     category = LOGIN_CATEGORIES.get(number) ?? category;
   });
@@ -107,14 +108,14 @@ function connected(
 const LOGIN_PACKET = 0x10;
 
 /**
- * Destroys the socket when the driver is about to send an unencrypted login. The driver continues without encryption if
- * the server says that it has none, and would send the password. Only login packets begin with this byte; TLS records do
- * not.
+ * Destroys the socket when the driver is about to send an unencrypted login. If the server claims
+ * that it has no encryption, the driver continues without it and would send the password. Only
+ * login packets begin with this byte; TLS records do not.
  */
 function refusePlainLogin(socket: Socket): void {
   const write = socket.write.bind(socket);
   Object.defineProperty(socket, 'write', {
-    writable: true, // Node.js replaces it when the server closes its side
+    writable: true, // Node.js replaces `write` when the server closes its side
     value: (chunk: Uint8Array, ...rest: []) => {
       if (chunk[0] !== LOGIN_PACKET) return write(chunk, ...rest);
       socket.destroy(new NoTls());
@@ -176,11 +177,14 @@ async function* rowsOf(
   { driver: { Request, TYPES }, connection, route }: MssqlChannel,
   sql: string,
   parameters: readonly Parameter[],
-  { signal, readOnly }: QueryOptions,
+  { signal, readOnly, onChanged }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly && !mayRunReadOnly(sql)) throw refuseWriting();
   signal.throwIfAborted();
-  const request = new Request(sql, (error) => results.end(error ?? undefined));
+  const request = new Request(sql, (error, rowCount) => {
+    if (!error && results.columns === undefined && rowCount !== undefined) onChanged?.(rowCount);
+    results.end(error ?? undefined);
+  });
   const results = resultOf(request, route);
   parameters.forEach((value, at) => {
     const bytes = value instanceof Uint8Array ? Buffer.from(value) : value;

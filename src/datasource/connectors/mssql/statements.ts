@@ -13,10 +13,12 @@ const WRITING = new Set(
 );
 /** `NEXT VALUE FOR` takes a number from a sequence. There can be comments between the words. */
 const SEQUENCE = ['NEXT', 'VALUE', 'FOR'].map((word) => new Set([word]));
-/** A batch that begins with a word outside of T-SQL calls the procedure of that name. */
+/** If a batch begins with a word that is not T-SQL, the server calls the procedure of that name. */
 const FIRST_WORDS = new Set(['SELECT', 'WITH']);
 
-/** Returns whether a statement, which may be a batch of several, only reads by its words. */
+/**
+ * Returns whether a statement, which may be a batch of several, only reads, judging by its words.
+ */
 export function mayRunReadOnly(sql: string): boolean {
   return FIRST_WORDS.has(statementStart(sql).word) && onlyReads(sql, writes);
 }
@@ -25,10 +27,10 @@ function writes(sql: string): boolean {
   return mayContain(sql, WRITING) || SEQUENCE.every((word) => mayContain(sql, word));
 }
 
-/** Rights to change something, of a database, and of a schema or an object in it. */
+/** Rights to change something: those on a database, and those on a schema or an object in it. */
 const DATABASE_RIGHTS = ['INSERT', 'UPDATE', 'DELETE', 'EXECUTE', 'ALTER', 'CONTROL', 'CREATE TABLE'];
 const OBJECT_RIGHTS = ['INSERT', 'UPDATE', 'DELETE', 'ALTER', 'CONTROL'];
-/** How many tables and views are asked for: each takes the server some microseconds. */
+/** How many tables and views the rights are asked for: each takes the server some microseconds. */
 const MAX_OBJECTS = 5_000;
 
 const granted = (name: string, level: string, rights: readonly string[]) =>

@@ -67,10 +67,13 @@ export function cellOf(value: unknown, { type, scale, colName }: TdsColumn): Cel
 }
 
 const MONEY_SCALE = 4;
-/** A double holds so many digits. */
+/** A double represents all integers of this many digits. */
 const MAX_EXACT = 1e15;
 
-/** Returns the digits of a decimal, which the driver returns as a float. Throws where they are lost. */
+/**
+ * Returns the digits of a decimal, which the driver returns as a float. Throws where the float has
+ * lost digits.
+ */
 function decimalText(value: number, scale: number, name: string): string {
   if (Math.abs(value) * 10 ** scale < MAX_EXACT) return value.toFixed(scale);
   throw new RemoteError(
@@ -88,7 +91,8 @@ function timeText(value: Date, kind: ColumnType): string {
 }
 
 /**
- * Returns the microseconds, which the driver stores, in seconds, in a member of the date. Smaller digits are cut off.
+ * Returns the microseconds of a time. The driver stores them, in seconds, in a member of the date.
+ * Smaller digits are cut off.
  */
 function beyondMilliseconds(value: Date): string {
   const delta = 'nanosecondsDelta' in value ? value.nanosecondsDelta : 0;

@@ -25,7 +25,7 @@ export interface MysqlOptions extends ServerAccount {
   readonly route: EgressRoute;
 }
 
-/** The character set and the SQL mode that the driver asks for when it connects. */
+/** The character set and the SQL mode that the driver sets when it connects. */
 const SET_AS_CONNECTED =
   "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci, sql_mode = CONCAT(@@sql_mode, ',IGNORE_SPACE')";
 
@@ -77,7 +77,8 @@ function connected(
     ...(tls !== false && {
       ssl: { ...tls, verifyIdentity: tls.rejectUnauthorized && !tls.checkServerIdentity },
     }),
-    // The driver can generate code for parsing rows, from names that the server chooses: that is turned off.
+    // The driver can generate parser code for rows, from names that the server chooses. This turns
+    // that off.
     disableEval: true,
     flags: ['-LOCAL_FILES'],
     dateStrings: true,
@@ -85,7 +86,7 @@ function connected(
     jsonStrings: true,
     rowsAsArray: true,
   });
-  connection.on('error', () => {}); // the running query receives it too
+  connection.on('error', () => {}); // the running query gets this error too
   rejectUnorderedPackets(connection, socket);
   rejectLargeRows(connection, socket);
   return new Promise((done, fail) =>
@@ -93,7 +94,7 @@ function connected(
   );
 }
 
-/** Destroys the socket at a packet out of order. The driver would log a line and go on, for any number of packets. */
+/** Destroys the socket at a packet out of order. The driver would log a line and continue, for any number of packets. */
 function rejectUnorderedPackets(connection: Connection, socket: Socket): void {
   const handle: unknown = Reflect.get(connection, 'handlePacket');
   if (typeof handle !== 'function') return;
@@ -109,7 +110,10 @@ function rejectUnorderedPackets(connection: Connection, socket: Socket): void {
 /** The largest packet. It announces that the next packet continues it. */
 const FULL_PACKET_BYTES = 0xffffff;
 
-/** Rejects rows beyond the limit, which the driver would buffer at any size: only such a row fills a whole packet. */
+/**
+ * Rejects rows beyond the limit: the driver would buffer a row of any size. Only such a row fills a
+ * whole packet.
+ */
 function rejectLargeRows(connection: Connection, socket: Socket): void {
   const parser: unknown = Reflect.get(connection, 'packetParser');
   if (typeof parser !== 'object' || parser === null) throw new DatasourceFailure('failed');
@@ -131,11 +135,14 @@ const ONLY_READING =
   'Only SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE and EXPLAIN are allowed here, without INTO OUTFILE or DUMPFILE.';
 
 /**
- * The server executes the text in such a comment, so the first word outside the comment need not be the statement's
- * first word.
+ * The server executes the text in such a comment, so the first word outside of comments may not be
+ * the statement's first word.
  */
 const EXECUTED_COMMENT = /\/\*M?!/i;
-/** Searched for in the whole text, because comments and line breaks may stand around the words. */
+/**
+ * These words are searched for in the whole text, because comments and line breaks may separate
+ * them.
+ */
 const WRITES_FILE = /outfile|dumpfile/i;
 
 /** A read-only transaction does not keep an account with the FILE privilege from writing files on the database's host. */
@@ -155,7 +162,7 @@ async function* rowsOf(
   { connection, connectAgain, route }: MysqlChannel,
   sql: string,
   parameters: readonly Parameter[],
-  { signal, readOnly }: QueryOptions,
+  { signal, readOnly, onChanged }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly && !mayRunReadOnly(sql)) throw new DatasourceFailure('query', undefined, ONLY_READING);
   // The mode of the session counts too: statements such as CREATE end the transaction and would then write.
@@ -187,16 +194,18 @@ async function* rowsOf(
     query.on('result', (row: unknown) => {
       // A statement that returns no rows emits its summary, which is not a list.
       if (Array.isArray(row)) queue.push(row.map((cell, at) => cellOf(cell, queue.columns?.[at])));
+      else if (typeof Object(row).affectedRows === 'number') onChanged?.(Object(row).affectedRows);
     });
     query.on('error', lost);
-    connection.on('error', lost); // a query without a callback is not notified of a lost connection
+    // The driver reports a lost connection only to queries with a callback, which this query does not have.
+    connection.on('error', lost);
     query.on('end', () => queue.end());
     yield* queue.batches();
     finished = true;
   } finally {
     signal.removeEventListener('abort', cancel);
     if (!finished) {
-      await killQuery(connection, connectAgain).catch(() => {}); // then discarding the rest takes as long as the query
+      await killQuery(connection, connectAgain).catch(() => {}); // without the kill, discarding the rest takes as long as the query
       await rows?.discardRest();
     }
     connection.off('error', lost);
@@ -244,8 +253,8 @@ const COLUMN_TYPES = new Map<number, ColumnType>([
   [Types.TIMESTAMP, 'timestamp'],
   [Types.JSON, 'json'],
   [Types.BIT, 'bytes'],
-  // The driver parses both into numbers and objects, which `cellOf` writes as JSON. Without an entry here they would
-  // be bytes, because that is their character set.
+  // The driver parses values of both types into numbers and objects, which `cellOf` writes as JSON.
+  // Without this entry they would be bytes, because their character set is binary.
   [Types.GEOMETRY, 'json'],
   [Types.VECTOR, 'json'],
 ]);

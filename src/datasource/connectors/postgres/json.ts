@@ -19,7 +19,11 @@ const [QUOTE, BACKSLASH, COMMA, OPEN, CLOSE, PLUS, MINUS] = [0x22, 0x5c, 0x2c, 0
 const TRUE_LETTER = 0x74;
 const MAX_EXPANSION = 6; // `\u001f` takes six bytes for one
 const MAX_FRAMING_BYTES = 16; // brackets, a comma, quotes, and `:00` after a time zone
-const maxJsonBytes = (valueBytes: number) => MAX_EXPANSION * valueBytes + MAX_FRAMING_BYTES;
+/**
+ * Additional bytes of a buffer, for the last row that it takes. Usual rows are shorter as JSON than as received, so most
+ * results need no second buffer.
+ */
+const SPARE_BYTES = 16 * 1024;
 
 /**
  * Returns a JSON array of arrays. Each part consists of whole `DataRow` messages. Bytes that are not UTF-8 become
@@ -27,23 +31,24 @@ const maxJsonBytes = (valueBytes: number) => MAX_EXPANSION * valueBytes + MAX_FR
  */
 export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Buffer {
   const ways = columns.map(({ type }) => WAYS[type] ?? TEXT);
-  let out: Buffer = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 1024));
+  const count = ways.length;
+  let out: Buffer = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, SPARE_BYTES));
   let at = 0;
   out[at++] = OPEN;
   for (const bytes of parts) {
     for (let row = 0; row < bytes.length; ) {
       const end = row + 1 + int32(bytes, row + 1);
       let value = row + HEAD_BYTES + 2;
-      for (let column = 0; column < ways.length; column++) {
+      out = withRoom(out, at, MAX_EXPANSION * (end - row) + MAX_FRAMING_BYTES * (count + 1));
+      if (at > 1) out[at++] = COMMA;
+      out[at++] = OPEN;
+      for (let column = 0; column < count; column++) {
         const length = value + 4 <= end ? int32(bytes, value) : -1;
         value += 4;
+        if (column > 0) out[at++] = COMMA;
         // A wrong length from the server must not reach beyond its row.
-        const isNull = length < 0 || value + length > end;
-        out = withRoom(out, at, maxJsonBytes(isNull ? 0 : length));
-        if (column > 0 || at > 1) out[at++] = COMMA;
-        if (column === 0) out[at++] = OPEN;
-        if (isNull) {
-          at += out.write('null', at, 'latin1');
+        if (length < 0 || value + length > end) {
+          at = writeWord(NULL, out, at);
           continue;
         }
         at = writeValue(ways[column]!, bytes, value, value + length, out, at);
@@ -71,12 +76,12 @@ function writeValue(
   out: Buffer,
   place: number,
 ): number {
-  let at = place;
-  if (way === NUMBER && isNumber(bytes, start, end)) {
-    for (let i = start; i < end; i++) out[at++] = bytes[i]!;
-    return at;
+  if (way === NUMBER) {
+    const after = writeNumber(bytes, start, end, out, place);
+    if (after > 0) return after;
   }
-  if (way === BOOLEAN) return at + out.write(bytes[start] === TRUE_LETTER ? 'true' : 'false', at, 'latin1');
+  if (way === BOOLEAN) return writeWord(bytes[start] === TRUE_LETTER ? TRUE : FALSE, out, place);
+  let at = place;
   out[at++] = QUOTE;
   if (way === BYTES) {
     const hex = bytes.toString('latin1', start + 2, end);
@@ -84,26 +89,61 @@ function writeValue(
   } else {
     for (let i = start; i < end; i++) {
       const byte = bytes[i]!;
-      if (byte === QUOTE || byte === BACKSLASH) out[at++] = BACKSLASH;
-      if (byte >= 0x20) out[at++] = byte;
-      else at += out.write(`\\u${byte.toString(16).padStart(4, '0')}`, at, 'latin1');
+      if (PLAIN[byte] === 1) out[at++] = byte;
+      else at = writeEscaped(byte, out, at);
     }
     // PostgreSQL writes zones of whole hours without minutes, which not every reader accepts.
     const hasHoursOnly = way === MOMENT && (bytes[end - 3] === PLUS || bytes[end - 3] === MINUS);
-    if (hasHoursOnly) at += out.write(':00', at, 'latin1');
+    if (hasHoursOnly) at = writeWord(NO_MINUTES, out, at);
   }
   out[at++] = QUOTE;
   return at;
 }
 
-const DIGITS_AND_MINUS = Buffer.from('0123456789-');
-const NUMERIC = new Uint8Array(256);
-for (const byte of [...DIGITS_AND_MINUS, ...Buffer.from('.eE+')]) NUMERIC[byte] = 1;
+/** The bytes that stand in a JSON string as they are. */
+const PLAIN = new Uint8Array(256).fill(1, 0x20);
+PLAIN[QUOTE] = 0;
+PLAIN[BACKSLASH] = 0;
 
-/** Returns whether JSON has the number: it has neither NaN nor the infinities. */
-function isNumber(bytes: Buffer, start: number, end: number): boolean {
-  for (let i = start; i < end; i++) if (NUMERIC[bytes[i]!] === 0) return false;
-  return end > start && DIGITS_AND_MINUS.includes(bytes[start]!);
+function writeEscaped(byte: number, out: Buffer, at: number): number {
+  if (byte < 0x20) return at + out.write(`\\u${byte.toString(16).padStart(4, '0')}`, at, 'latin1');
+  out[at] = BACKSLASH;
+  out[at + 1] = byte;
+  return at + 2;
+}
+
+const [NULL, TRUE, FALSE, NO_MINUTES] = ['null', 'true', 'false', ':00'].map((word) => Buffer.from(word)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+  Buffer,
+];
+
+/** Writes some letters one by one: for so few, that is faster than a call of `Buffer`. */
+function writeWord(word: Buffer, out: Buffer, place: number): number {
+  for (let i = 0; i < word.length; i++) out[place + i] = word[i]!;
+  return place + word.length;
+}
+
+const DIGITS_AND_MINUS = Buffer.from('0123456789-');
+const [FIRST_OF_NUMBER, IN_NUMBER] = [1, 2];
+const NUMERIC = new Uint8Array(256);
+for (const byte of [...DIGITS_AND_MINUS, ...Buffer.from('.eE+')]) NUMERIC[byte] = IN_NUMBER;
+for (const byte of DIGITS_AND_MINUS) NUMERIC[byte] = FIRST_OF_NUMBER;
+
+/**
+ * Writes a number that JSON can represent, which excludes NaN and the infinities. Returns the end
+ * of the text, or 0 for another text.
+ */
+function writeNumber(bytes: Buffer, start: number, end: number, out: Buffer, place: number): number {
+  if (end <= start || NUMERIC[bytes[start]!] !== FIRST_OF_NUMBER) return 0;
+  let at = place;
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!;
+    if (NUMERIC[byte] === 0) return 0;
+    out[at++] = byte;
+  }
+  return at;
 }
 
 function withRoom(out: Buffer, at: number, more: number): Buffer {

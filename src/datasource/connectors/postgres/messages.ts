@@ -6,7 +6,7 @@
 /** Receives `count` whole `DataRow` messages, one after another. */
 export type RowSink = (messages: Buffer, count: number) => void;
 
-/** Where messages go. */
+/** The receiver of messages, and their limit. */
 export interface MessageOptions {
   /** Receives whole messages in order, except rows that a sink takes. */
   readonly forward: (messages: Buffer) => void;
@@ -17,8 +17,8 @@ export interface MessageOptions {
 }
 
 /**
- * Why a message is refused: it is too large, it begins a COPY, for which the driver's cursor has no methods, or the
- * driver cannot parse it or does not expect it.
+ * The reason for refusing a message: it is too large; it begins a COPY, for which the driver's
+ * cursor has no methods; or the driver cannot parse it or does not expect it.
  */
 export type Refusal = 'too_large' | 'copy' | 'malformed';
 
@@ -55,8 +55,8 @@ export class PostgresMessages {
     try {
       this.#hold(bytes.subarray(this.#giveOut(bytes)));
     } catch {
-      // The driver throws when a message is too short or unexpected. The error would leave the socket's event and end
-      // the process.
+      // The driver throws when a message is too short or unexpected. Without this the error would
+      // leave the socket's event handler and end the process.
       this.#refused = true;
       this.#options.refuse('malformed');
     }

@@ -1,5 +1,5 @@
 /** Runs one statement on a connection to PostgreSQL and yields its rows as they arrive. */
-import type { Client } from 'pg';
+import type { Client, QueryResult } from 'pg';
 import Cursor from 'pg-cursor';
 import { DatasourceFailure } from '../../failure.ts';
 import { beginsAsReading } from '../../query/statements.ts';
@@ -17,7 +17,8 @@ export interface PostgresChannel {
 }
 
 /**
- * A read-only transaction does not keep a superuser from COPY TO PROGRAM, also within DO, nor from changing settings.
+ * A read-only transaction does not stop a superuser from running COPY TO PROGRAM, also within DO,
+ * or from changing settings.
  */
 const ONLY_READING = 'Only SELECT, WITH, VALUES, TABLE, SHOW and EXPLAIN are allowed here.';
 
@@ -31,13 +32,13 @@ export async function* rowsOf(
   { client, tap, cancel }: PostgresChannel,
   sql: string,
   parameters: readonly Parameter[],
-  { signal, readOnly, maxRows = Number.POSITIVE_INFINITY }: QueryOptions,
+  { signal, readOnly, onChanged, maxRows = Number.POSITIVE_INFINITY }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly && !beginsAsReading(sql)) throw new DatasourceFailure('query', undefined, ONLY_READING);
   if (readOnly) await client.query('BEGIN READ ONLY');
   const cursor = new Cursor(sql, parameters.map(parameterFor), { rowMode: 'array', types: PARSERS });
   signal.addEventListener('abort', cancel, { once: true });
-  let reading: Promise<void> | undefined;
+  let reading: Promise<Summary> | undefined;
   let isDone = false;
   try {
     signal.throwIfAborted();
@@ -69,7 +70,11 @@ export async function* rowsOf(
       }
       const rows = tap.rowCount - rowsBefore;
       left -= rows;
-      if (rows < asked || left <= 0) break;
+      if (rows < asked || left <= 0) {
+        const { command, rowCount } = await reading;
+        if (CHANGES.has(command) && rowCount !== null) onChanged?.(rowCount);
+        break;
+      }
       size = Math.max(
         1,
         Math.min(MAX_PORTION_ROWS, size * 4, Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes))),
@@ -80,23 +85,32 @@ export async function* rowsOf(
     signal.removeEventListener('abort', cancel);
     tap.discard();
     const over = finish({ client, tap }, cursor, reading, readOnly);
-    // After a failure, the first error counts: the connection may be lost, so that finishing fails as well.
+    // The first error after a failure counts: the connection may be lost, so finishing can fail as
+    // well.
     await (isDone ? over : over.catch(() => {}));
     tap.close();
   }
 }
 
-function read(cursor: Cursor, rows: number): Promise<void> {
+/**
+ * The server's summary of a statement. For a statement that only reads, its count covers only the
+ * last portion.
+ */
+type Summary = Pick<QueryResult, 'command' | 'rowCount'>;
+
+const CHANGES: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
+
+function read(cursor: Cursor, rows: number): Promise<Summary> {
   return new Promise((done, fail) => {
     // The driver's types say that a success passes `undefined`; it also passes `null`.
-    cursor.read(rows, (error) => (error ? fail(error) : done()));
+    cursor.read(rows, (error, _, summary) => (error ? fail(error) : done(summary)));
   });
 }
 
 async function finish(
   { client, tap }: Pick<PostgresChannel, 'client' | 'tap'>,
   cursor: Cursor,
-  reading: Promise<void> | undefined,
+  reading: Promise<unknown> | undefined,
   readOnly: boolean,
 ): Promise<void> {
   await reading?.catch(() => {}); // the last requested rows are still arriving

@@ -1,4 +1,7 @@
-/** Batches of PostgreSQL rows: bytes as the server sent them, which become cells only when a reader asks for cells. */
+/**
+ * Batches of PostgreSQL rows. They hold the bytes that the server sent, which become cells only
+ * when a reader asks for cells.
+ */
 import type { Cell, RowBatch } from '../../rows.ts';
 import { jsonOf } from './json.ts';
 import { HEAD_BYTES } from './messages.ts';

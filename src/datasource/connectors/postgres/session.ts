@@ -59,14 +59,15 @@ interface Connected {
 async function connected(options: PostgresOptions, tls: TlsOptions | false): Promise<Connected> {
   const { route, user, password, database, directTls, requireChannelBinding } = options;
   const socket = route.connect();
-  // The driver calls `connect`, but the route is already connecting this socket.
+  // The driver calls `connect`, but the route has already begun to connect this socket.
   Object.defineProperty(socket, 'connect', { value: () => socket });
   const client = new Client({
     host: route.host,
     port: route.port,
     user,
     database,
-    // A function, because for an empty text the driver would read its environment and files.
+    // A function, because with an empty text the driver would look for a password in its
+    // environment and files.
     password: () => password,
     ssl: tls,
     stream: () => socket,
@@ -75,7 +76,7 @@ async function connected(options: PostgresOptions, tls: TlsOptions | false): Pro
     enableChannelBinding: requireChannelBinding,
     ...(directTls && tls !== false && { sslnegotiation: 'direct' as const }),
   });
-  client.on('error', () => {}); // the running query receives it too
+  client.on('error', () => {}); // the running query gets this error too
   const tap = new PostgresTap(client);
   await client.connect();
   return { client, tap };

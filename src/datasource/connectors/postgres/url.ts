@@ -1,6 +1,7 @@
 /**
- * Parses PostgreSQL connection strings. The driver is not asked to, because it would also take hosts, files and options
- * from parameters and from its environment. Every parameter that is not listed here is rejected.
+ * Parses PostgreSQL connection strings. The driver's own parser is not used, because it would also
+ * take hosts, files and options from parameters and from its environment. Every parameter that is
+ * not listed here is rejected.
  */
 import { parseHost } from '#src/core/ip-address.ts';
 import type { TlsMode } from '../../egress/tls-mode.ts';
@@ -18,7 +19,7 @@ export interface PostgresAddress {
   readonly requireChannelBinding: boolean;
 }
 
-/** The parts, or an error message that repeats nothing of the text. */
+/** The parts, or an error message that does not repeat any of the text. */
 export type ParsedPostgresUrl =
   | { readonly ok: true; readonly address: PostgresAddress }
   | { readonly ok: false; readonly message: string };
@@ -110,6 +111,6 @@ function decode(text: string): string | undefined {
 }
 
 function hasControls(text: string): boolean {
-  // On the wire a zero byte ends a text; the bytes after it would be read as a parameter.
+  // On the wire a zero byte ends a text, and the bytes after it would be read as a parameter.
   return /\p{Cc}/u.test(text);
 }

@@ -8,7 +8,7 @@ const asText: Parser = (text) => text;
 const asInteger: Parser = (text) => integerCell(text);
 const asBytes: Parser = (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'));
 
-/** By the object id of the type, which is fixed for built-in types. */
+/** Types by their object id, which is fixed for built-in types. */
 const TYPES = new Map<number, readonly [ColumnType, Parser]>([
   [16, ['boolean', (text) => text === 't']],
   [17, ['bytes', asBytes]],
@@ -36,7 +36,7 @@ const TYPES = new Map<number, readonly [ColumnType, Parser]>([
 
 const parserOf = (dataTypeID: number): Parser => TYPES.get(dataTypeID)?.[1] ?? asText;
 
-/** Parsers for the driver: a value stays text where JavaScript has nothing that holds it exactly. */
+/** Parsers for the driver. A value stays text where no JavaScript value holds it exactly. */
 export const PARSERS: CustomTypesConfig = { getTypeParser: parserOf };
 
 /** A column in a `RowDescription` message. */

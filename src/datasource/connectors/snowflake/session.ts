@@ -43,7 +43,7 @@ export async function openSnowflake(options: SnowflakeOptions): Promise<Session>
     rowsOf(options, sql, parameters, queryOptions);
   return {
     async probe(signal) {
-      // The API accepts names of databases and schemas that do not exist; the session then has no schema.
+      // The API accepts databases and schemas that do not exist; the session then has no schema.
       const sql = 'SELECT CURRENT_SCHEMA()';
       for await (const { rows } of query(sql, [], { signal, readOnly: true })) {
         if (rows[0]?.[0] === null) throw new DatasourceFailure('database_missing');
@@ -66,7 +66,10 @@ export function classifySnowflake(error: unknown): FailureCategory | undefined {
   return CATEGORIES[error.reason] ?? (error.reason.startsWith('3903') ? 'authentication' : undefined);
 }
 
-/** Returns whether `->>` may join several statements of any kind: Snowflake counts them as one statement. */
+/**
+ * Returns whether `->>` may join several statements of any kind. Snowflake counts joined statements
+ * as one statement.
+ */
 const isChain = (sql: string) => sql.includes('->>');
 const SUBMITTED = 202;
 const FIRST_WAIT_MS = 50;
@@ -88,7 +91,7 @@ async function* rowsOf(
     schema,
     role,
     bindings,
-    parameters: { MULTI_STATEMENT_COUNT: '1' }, // an account can have another default
+    parameters: { MULTI_STATEMENT_COUNT: '1' }, // the account can have another default
   });
   // Asynchronous: the answer comes at once, with the handle that a cancel needs.
   const submitted = await call(
@@ -125,7 +128,7 @@ async function* rowsOf(
 
 async function cancel(options: SnowflakeOptions, path: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
-  await call(options, 'POST', `${path}/cancel`, signal).catch(() => {}); // the statement ends by itself later
+  await call(options, 'POST', `${path}/cancel`, signal).catch(() => {}); // the statement ends later by itself
 }
 
 async function call(

@@ -1,4 +1,6 @@
-/** Values of Snowflake's SQL API: all are text, times as seconds and dates as days since 1970. */
+/**
+ * Values of Snowflake's SQL API. All are text: times are in seconds, and dates in days since 1970.
+ */
 
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
 import { memberOf, textOf } from '../http/answer-members.ts';

@@ -104,7 +104,7 @@ async function* rowsOf(
 
 async function cancel(options: TrinoOptions, next: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
-  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // the statement ends by itself later
+  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // the statement ends later by itself
 }
 
 interface TrinoCall extends Pick<HttpCall, 'method' | 'signal' | 'body'> {

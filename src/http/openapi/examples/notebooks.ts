@@ -1,8 +1,10 @@
 /** Examples of notebooks, their sessions, runs, events and files. */
+import type { ChangedCells } from '#src/wire/cell-changes.ts';
 import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { Completions, FunctionResult, UiValuesResult } from '#src/wire/interaction.ts';
 import type { NotebookSessionSummary } from '#src/wire/lists.ts';
-import type { Notebook, NotebookSecret, NotebookSummary } from '#src/wire/notebook.ts';
+import type { Notebook, NotebookSecret, NotebookSummary, NotebookVersion } from '#src/wire/notebook.ts';
 import type {
   AgentRun,
   Cancellation,
@@ -11,7 +13,13 @@ import type {
   SubmittedAgentRun,
   SubmittedNotebookRun,
 } from '#src/wire/run.ts';
-import type { CodeResult, Environment, NotebookSession, SessionInterruption } from '#src/wire/session.ts';
+import type {
+  BrowserPage,
+  CodeResult,
+  Environment,
+  NotebookSession,
+  SessionInterruption,
+} from '#src/wire/session.ts';
 import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
@@ -19,10 +27,12 @@ const notebook: Notebook = {
   id: NOTEBOOK,
   title: 'Sales of January',
   createdBy: USER,
+  updatedBy: USER,
   ...times,
   serialization: { version: '1', app: { options: {} }, cells: [cell], valid: true, ui_values: {} },
   datasourceSlugs: ['sales'],
   variables: { REGION: 'eu' },
+  url: `/n/${NOTEBOOK}/`,
 };
 const notebookSummary: NotebookSummary = {
   id: NOTEBOOK,
@@ -30,8 +40,15 @@ const notebookSummary: NotebookSummary = {
   cellCount: 1,
   datasourceSlugs: ['sales'],
   createdBy: USER,
+  updatedBy: USER,
   ...times,
+  url: notebook.url,
 };
+const version = { updatedBy: USER, title: notebook.title, cellCount: 1 };
+const notebookVersions: readonly NotebookVersion[] = [
+  { updatedAt: LATER, ...version, isCurrent: true },
+  { updatedAt: AT, ...version, isCurrent: false },
+];
 const notebookSecret: NotebookSecret = { name: 'API_KEY', updatedBy: 'ada@example.com', updatedAt: AT };
 const environment: Environment = {
   environmentId: ENVIRONMENT,
@@ -53,10 +70,11 @@ const session: NotebookSession = {
   startup: null,
   phases: { fork: 8.2, ready: 21.7 },
   currentRunId: null,
-  cells: [{ cellId: 'total', name: '_', status: 'stale', stale: true }],
+  cells: [{ cellId: 'total', name: '_', status: 'stale', stale: true, version: 1_769_860_800_000 }],
   kernel: { confinement: 'full' },
   error: null,
   ...times,
+  url: notebook.url,
 };
 const sessionSummary: NotebookSessionSummary = {
   sessionId: NOTEBOOK,
@@ -67,6 +85,7 @@ const sessionSummary: NotebookSessionSummary = {
   status: 'ready',
   currentRunId: null,
   ...times,
+  url: notebook.url,
 };
 const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
 const interruption: SessionInterruption = { sessionId: NOTEBOOK, status: 'interrupting', runId: RUN };
@@ -122,6 +141,11 @@ const eventTicket: EventTicket = {
   url: `/api/v3/notebook-sessions/${NOTEBOOK}/events?ticket=example`,
   expiresAt: LATER,
 };
+const browserPage: BrowserPage = {
+  url: `/n/${NOTEBOOK}/open/code.example`,
+  access: 'edit',
+  expiresAt: LATER,
+};
 const file = {
   path: 'data/sales.csv',
   type: 'file',
@@ -129,6 +153,29 @@ const file = {
   size: 18_204,
   updatedAt: '2026-01-31T12:00:00.000Z',
   etag: '"1a2b-e1o-hq3z-hq40"',
+};
+
+const changedCells: ChangedCells = {
+  sessionId: NOTEBOOK,
+  updatedAt: LATER,
+  cells: [
+    { cellId: 'total', version: 1_769_860_800_001 },
+    { cellId: 'mean', version: 1_769_860_800_001 },
+  ],
+};
+
+const uiValuesResult: UiValuesResult = {
+  sessionId: NOTEBOOK,
+  status: 'completed',
+  cells: [{ cellId: 'square', status: 'success' }],
+  unknown: [],
+  error: null,
+};
+const functionResult: FunctionResult = { success: true, value: { total_rows: 3 }, error: null };
+const completions: Completions = {
+  prefixLength: 2,
+  options: [{ name: 'sqrt', type: 'function', info: null }],
+  isIncomplete: false,
 };
 
 export const NOTEBOOKS_EXAMPLES = {
@@ -140,13 +187,20 @@ export const NOTEBOOKS_EXAMPLES = {
   CodeResult: codeResult,
   Environment: environment,
   EnvironmentPage: page(environment),
+  BrowserPage: browserPage,
+  ChangedCells: changedCells,
+  Completions: completions,
+  FunctionResult: functionResult,
+  UiValuesResult: uiValuesResult,
   EventTicket: eventTicket,
   FileEntry: file,
   FilePage: page(file),
+  ImportedNotebook: notebook,
   Notebook: notebook,
   NotebookPage: page(notebookSummary),
   NotebookSecret: notebookSecret,
   NotebookSecretList: { items: [notebookSecret] },
+  NotebookVersionList: { items: notebookVersions },
   NotebookSession: session,
   NotebookSessionPage: page(sessionSummary),
   NotebookStreamEvent: notebookEvent,

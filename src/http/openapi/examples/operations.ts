@@ -1,10 +1,35 @@
 /** Examples of the views for operators: actors, charts, the server, keys and health. */
 import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
 import type { Health, KeyList, Readiness } from '#src/wire/health.ts';
+import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
 import type { KernelList, KernelUsage, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
 
+const node: Node = {
+  name: 'rack-7',
+  state: 'joined',
+  draining: false,
+  problem: null,
+  kernels: 12,
+  capacity: 230,
+  memoryBytes: 68_719_476_736,
+  freeMemoryBytes: 51_539_607_552,
+  cores: 16,
+  load: 1.4,
+  confinement:
+    'full: pid+mount+ipc+net namespaces, Landlock 7, seccomp, memory by cgroup, rlimits; network none',
+  release: { version: '1.0.0', scripts: '10e96185ad7859d6', marimo: '0.25.2', python: '3.11.7' },
+  address: '10.0.0.7',
+  enrolledAt: '2026-11-01T08:00:00.000Z',
+  joinedAt: '2026-11-27T14:19:27.414Z',
+};
+const nodes: NodeList = { enabled: true, waiting: 0, engine: { kind: 'ray', problem: null }, items: [node] };
+const invitation: NodeInvitation = {
+  code: 'g1geX_Z6O7h9sQj2y3y8N4PwNvynh6JJABvBQWPlGVFEicxXYfbQ5I_Rx7Y7_TNL',
+  port: 8790,
+  expiresAt: '2026-11-27T14:34:00.000Z',
+};
 const keys: KeyList = { items: [{ id: 'k1', active: true, sealed: 3 }] };
 const actor: ActorPage['items'][number] = {
   kind: 'run',
@@ -71,6 +96,7 @@ const actorEvent: ActorStreamEvent = {
 const kernel: KernelUsage = {
   workspaceId: WORKSPACE,
   sessionId: NOTEBOOK,
+  node: null,
   pid: 4711,
   cpuSeconds: 3.2,
   memoryBytes: 180_224_000,
@@ -145,6 +171,9 @@ export const OPERATIONS_EXAMPLES = {
   Health: health,
   KernelList: kernels,
   KeyList: keys,
+  Node: node,
+  NodeList: nodes,
+  NodeInvitation: invitation,
   Readiness: readiness,
   ServerLog: {
     items: ['{"level":"info","time":"2026-01-31T12:00:00.000Z","ms":412,"msg":"ready"}'],

@@ -1,0 +1,106 @@
+/**
+ * Asks the identity provider regularly about everybody who has signed in with it, so that people who have left it, or a group, lose
+ * their access here within a minute. One worker of a server does this.
+ */
+import type { Identity } from '../identity.ts';
+import { type IdentityProvider, PersonGone, ProviderFailure } from './identity-provider.ts';
+import type { ProviderAccounts } from './provider-accounts.ts';
+
+export interface ProviderChecksOptions {
+  readonly identity: Identity;
+  readonly provider: IdentityProvider;
+  readonly accounts: ProviderAccounts;
+  /** A person is asked about this long after the last time. */
+  readonly everyMs: number;
+  /** Whether this worker asks. */
+  readonly isResponsible: () => boolean;
+  /** Called with faults. A provider that does not answer is reported once, until it answers about everybody again. */
+  readonly onFault: (error: unknown) => void;
+  readonly onGone: (userId: string) => void;
+}
+
+/** How many people are asked about at once. */
+const WIDTH = 4;
+
+export class ProviderChecks implements Disposable {
+  readonly #options: ProviderChecksOptions;
+  readonly #timer: NodeJS.Timeout;
+  #isAtWork = false;
+  /** Whether the provider failed to answer about somebody in the last round. */
+  #isAway = false;
+  #isOver = false;
+  /** Until then the provider is asked nothing, because it had too many requests. */
+  #pausedUntilMs = 0;
+
+  constructor(options: ProviderChecksOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.check(), Math.min(options.everyMs / 3, 10_000));
+    this.#timer.unref();
+  }
+
+  /** Asks about all people whose check is due, the longest ago first. Never rejects. */
+  async check(): Promise<void> {
+    const { identity, accounts, everyMs, isResponsible, onFault } = this.#options;
+    if (this.#isAtWork || this.#isOver || this.#isPaused() || !isResponsible()) return;
+    this.#isAtWork = true;
+    try {
+      identity.store.refresh();
+      // A provider may answer about only some of them before it has too many requests, so nobody may be asked about last every time.
+      const due = [...accounts.active()]
+        .filter(({ account }) => account.checkedAtMs + everyMs <= identity.nowMs())
+        .sort((one, other) => other.account.checkedAtMs - one.account.checkedAtMs);
+      if (due.length === 0) return;
+      const failures: ProviderFailure[] = [];
+      const failed = (error: unknown) => {
+        if (!(error instanceof ProviderFailure)) return onFault(error);
+        failures.push(error);
+        if (error.pauseMs !== undefined) this.#pausedUntilMs = identity.nowMs() + error.pauseMs;
+      };
+      const next = async () => {
+        while (!this.#isOver && !this.#isPaused()) {
+          const one = due.pop();
+          if (one === undefined) return;
+          await this.#ask(one.userId).catch(failed);
+        }
+      };
+      await Promise.all(Array.from({ length: WIDTH }, next));
+      if (failures[0] !== undefined && !this.#isAway) onFault(failures[0]);
+      this.#isAway = failures.length > 0;
+    } catch (error) {
+      onFault(error);
+    } finally {
+      this.#isAtWork = false;
+    }
+  }
+
+  #isPaused(): boolean {
+    return this.#options.identity.nowMs() < this.#pausedUntilMs;
+  }
+
+  async #ask(userId: Parameters<ProviderAccounts['drop']>[0]): Promise<void> {
+    const { identity, provider, accounts, onGone } = this.#options;
+    const account = accounts.read(userId);
+    if (account === undefined) return;
+    const { refreshToken } = accounts.tokensOf(userId);
+    const wasActive = () => accounts.read(userId)?.isActive === true;
+    try {
+      const person = await provider.renew(account.subject, refreshToken);
+      identity.store.decide(() => accounts.renew(userId, person));
+    } catch (error) {
+      const renewed = error instanceof ProviderFailure ? error.renewed : undefined;
+      if (renewed !== undefined)
+        identity.store.decide(() => accounts.replaceToken(userId, refreshToken, renewed));
+      if (!(error instanceof PersonGone)) throw error;
+      // The person may have signed in again in the meantime, and the account then has another token.
+      if (accounts.tokensOf(userId).refreshToken.reveal() !== refreshToken.reveal()) return;
+      identity.store.decide(() => accounts.drop(userId));
+    }
+    await identity.durable();
+    if (!wasActive()) onGone(userId);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    clearInterval(this.#timer);
+  }
+}

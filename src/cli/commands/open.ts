@@ -1,0 +1,98 @@
+import { extname, join } from 'node:path';
+import type { Command } from 'commander';
+import { ApiError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
+import { openNotebookPage } from '#src/client/notebook-page.ts';
+import type { NotebookSummary } from '#src/wire/notebook.ts';
+import { showInBrowser } from '../browser.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+import { stateFolder } from '../run/file-links.ts';
+import { idOfNotebook, syncContextOf } from '../run/notebook-sync.ts';
+import { printJson } from '../terminal.ts';
+
+interface OpenOptions {
+  readonly app?: boolean;
+  readonly print?: boolean;
+}
+
+/** The most ids that are listed when several notebooks have a title. */
+const MAX_NAMED = 5;
+
+/** `troupe open`: a notebook in the browser. */
+export const open: CommandGroup = (program, context) => {
+  const { terminal, env, connect, wantsJson } = context;
+  const command = program
+    .command('open')
+    .description(
+      'open a notebook in the browser, on its live session or a new one. The address works once, within a minute; it is printed\n' +
+        'when this machine has no display, and with --json.',
+    )
+    .argument('<notebook>', 'title or id of the notebook, or the file that belongs to it')
+    .option('--app', 'show outputs without code: the session has the mode run')
+    .option('--print', 'print the address, and start no browser')
+    .action(async (name: string, { app, print }: OpenOptions, self: Command) => {
+      const client = connect(self);
+      const notebookId = await notebookNamed(client, name, context, self);
+      if (app === true) await checkMode(client, notebookId);
+      const mode = app === true ? 'run' : 'edit';
+      const { url: path, access, expiresAt } = await openNotebookPage(client, notebookId, { mode });
+      const url = context.baseUrl(self) + path;
+      if (wantsJson(self)) return printJson(terminal, { notebookId, url, access, expiresAt });
+      const failure =
+        print === true ? '' : await showInBrowser(url, { env, folder: join(stateFolder(env), 'pages') });
+      if (failure === undefined) return terminal.err(`${notebookId} is open in the browser.\n`);
+      if (failure !== '') terminal.err(`No browser can be started here: ${failure}. Open this address:\n`);
+      terminal.out(`${url}\n`);
+    });
+  examples(command, [
+    'troupe open analysis.py',
+    "troupe open 'Sales in March'",
+    'troupe open nb_01… --app',
+    'troupe open analysis.py --print',
+  ]);
+};
+
+/** Returns the id of the notebook with this id or title, or of the file's notebook. Throws `CommandFailure`. */
+async function notebookNamed(
+  client: Client,
+  name: string,
+  context: CliContext,
+  command: Command,
+): Promise<string> {
+  const isTitle = !/^nb_\w+$/.test(name) && !/^\.(py|ipynb|md|markdown|qmd)$/i.test(extname(name));
+  if (!isTitle) return idOfNotebook(syncContextOf(context, command), name);
+  const containing: NotebookSummary[] = [];
+  const exact: NotebookSummary[] = [];
+  for await (const notebook of client.notebooks.each({ title: name, order: 'desc', limit: 100 })) {
+    if (notebook.title === name) exact.push(notebook);
+    if (containing.length <= MAX_NAMED) containing.push(notebook);
+    if (exact.length > MAX_NAMED) break;
+  }
+  const found = exact.length > 0 ? exact : containing;
+  const [only, ...others] = found;
+  if (only === undefined)
+    throw new CommandFailure(
+      `No notebook has the title ${name}: troupe notebooks list shows them, and troupe notebooks push brings a file to the server.`,
+    );
+  if (others.length === 0) return only.id;
+  const named = found.slice(0, MAX_NAMED).map(({ id, title }) => `\n  ${id}  ${title}`);
+  const more = found.length > MAX_NAMED ? '\n  …' : '';
+  throw new CommandFailure(
+    `Several notebooks have the title ${name}: name one by its id.${named.join('')}${more}`,
+    EXIT.usage,
+  );
+}
+
+/** Throws `CommandFailure` when the notebook has an open session that shows its code. */
+async function checkMode(client: Client, notebookId: string): Promise<void> {
+  const session = await client.notebookSessions.get(notebookId).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return undefined; // no session was ever opened
+    throw error;
+  });
+  if (session === undefined || session.status === 'closed' || session.mode === 'run') return;
+  throw new CommandFailure(
+    `A session in the mode ${session.mode} is open on ${notebookId}, which shows the code: leave --app out, or close it first (troupe sessions close ${notebookId}).`,
+  );
+}

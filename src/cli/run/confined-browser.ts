@@ -1,0 +1,119 @@
+/**
+ * A browser on this machine, confined: it sees the system's programs and fonts and one folder for its page, writes only there, and has
+ * no network, no other processes and no home.
+ */
+import { accessSync, constants, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+
+const BROWSERS = [
+  'chromium',
+  'chromium-browser',
+  'google-chrome-stable',
+  'google-chrome',
+  'microsoft-edge-stable',
+  'microsoft-edge',
+  'chrome-headless-shell',
+];
+
+/**
+ * Runs a program in an isolated root. Arguments: a folder with an empty `root` and the folder `page`, the folder of the program,
+ * the program and its arguments. Only these are mounted, and all but `page` and two folders in memory are read-only.
+ */
+const SHUT_IN = `set -eu
+folder=$1; programs=$2; shift 2
+root=$folder/root
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 none "$root"
+mkdir "$root/page" "$root/proc" "$root/tmp" "$root/dev" "$root/dev/shm" "$root/etc"
+mount -t tmpfs none "$root/tmp"
+show() {
+  if [ -L "$1" ]; then cp -P "$1" "$root$1"; return; fi
+  if [ ! -d "$1" ] || [ -d "$root$1" ]; then return; fi
+  mkdir -p "$root$1"; mount --bind "$1" "$root$1"; mount -o remount,bind,ro "$root$1"
+}
+for place in /usr /bin /sbin /lib /lib32 /lib64 /etc/fonts /etc/alternatives /etc/chromium /etc/chromium.d "$programs"; do
+  show "$place"
+done
+mount --bind "$folder/page" "$root/page"
+mount -t tmpfs none "$root/dev/shm"
+for device in null zero random urandom; do
+  : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"
+done
+mount -t proc none "$root/proc"
+cd "$root"
+exec chroot "$root" "$@"`;
+
+const NAMESPACES = [
+  '--user',
+  '--map-root-user',
+  '--mount',
+  '--net',
+  '--pid',
+  '--ipc',
+  '--uts',
+  '--fork',
+  '--kill-child',
+];
+
+/** The browser's own sandbox is off, because it cannot be nested in this one, which allows less. */
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-extensions',
+  '--disable-background-networking',
+  '--user-data-dir=/tmp/profile',
+];
+
+/** Returns the path of a browser in the folders of `path`, which is separated as in `PATH`; undefined when there is none. */
+export function findBrowser(path = ''): string | undefined {
+  for (const name of BROWSERS)
+    for (const folder of path.split(delimiter)) {
+      const file = join(folder, name);
+      try {
+        accessSync(file, constants.X_OK);
+        return realpathSync(file);
+      } catch {
+        // the next one
+      }
+    }
+  return undefined;
+}
+
+/** The command that starts a browser in its confinement. */
+export interface ConfinedBrowser extends Disposable {
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** The folder that the browser sees as `/page`. */
+  readonly folder: string;
+  arguments(flags: readonly string[]): string[];
+}
+
+/** Makes a folder for a confined browser. Disposing removes it, so end the browser before. */
+export function confine(browser: string): ConfinedBrowser {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-page-'));
+  const page = join(folder, 'page');
+  for (const one of [page, join(folder, 'root')]) mkdirSync(one);
+  return {
+    program: 'unshare',
+    env: {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      HOME: '/tmp',
+      LANG: 'C.UTF-8',
+    },
+    folder: page,
+    arguments: (flags) => [
+      ...NAMESPACES,
+      ...['sh', '-c', SHUT_IN, 'sh', folder, dirname(browser), browser, ...FLAGS, ...flags],
+    ],
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Returns why the browser could not be confined, from its standard error; undefined when that was not the reason. */
+export function confinementFault(stderr: string): string | undefined {
+  const words = /^(?:unshare|mount|sh|mkdir|chroot|cp): .*/m.exec(stderr)?.[0];
+  return words && `the browser cannot be kept from files and network on this machine (${words})`;
+}

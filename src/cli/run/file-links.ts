@@ -1,0 +1,201 @@
+/**
+ * This machine's memory of notebook files: the server and notebook of each file, and the state of both when they were last equal.
+ * Without that state, nobody could tell which side has changed. It is in the user's state folder (`XDG_STATE_HOME`, or
+ * `~/.local/state`) and not next to the file, so that it does not get into a repository.
+ */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { pid } from 'node:process';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** A file and its notebook, when they were last equal. */
+export interface FileLink {
+  readonly notebookId: string;
+  /** The state of the file, as `stateOfFile` returns it. */
+  readonly file: string;
+  /** The state of the notebook, as `stateOfNotebook` returns it. */
+  readonly notebook: string;
+  /** The code of the notebook's cells; absent when it is long. */
+  readonly code?: string;
+  /** Whether the last import turned `pip install` lines of cells into dependencies. Then the next import does so, too. */
+  readonly install?: boolean;
+}
+
+/** A link in its file. */
+interface StoredLink extends FileLink {
+  readonly path: string;
+  readonly baseUrl: string;
+  readonly workspaceId: string;
+}
+
+export interface FileLinksOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly baseUrl: string;
+  readonly workspaceId: string;
+}
+
+/** The links of the files of one workspace. */
+export class FileLinks {
+  readonly #options: FileLinksOptions;
+  readonly #folder: string;
+
+  constructor(options: FileLinksOptions) {
+    this.#options = options;
+    this.#folder = join(stateFolder(options.env), 'notebook-files');
+  }
+
+  /** Returns the link of a file; undefined when there is none, or it cannot be read. */
+  get(name: string): FileLink | undefined {
+    const path = this.#pathOf(name);
+    const link = readLink(this.#placeOf(path));
+    return link?.path === path && this.#isOurs(link) ? link : undefined;
+  }
+
+  /** Remembers a link. Returns why it could not be stored; undefined when it was. */
+  set(name: string, link: FileLink): string | undefined {
+    const { baseUrl, workspaceId } = this.#options;
+    const path = this.#pathOf(name);
+    const stored: StoredLink = { path, baseUrl, workspaceId, ...link };
+    const place = this.#placeOf(path);
+    const beside = `${place}.${pid}`;
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      writeFileSync(beside, JSON.stringify(stored), { mode: 0o600 });
+      renameSync(beside, place); // replaced in one step, because several commands may run for one file
+      return undefined;
+    } catch (error) {
+      removeQuietly(beside);
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /**
+   * Calls `work` while no other command of this machine does so for the same file: several that begin at once would each make a
+   * notebook. A lock of a dead command is ignored, and a living command is waited for at most half a minute.
+   */
+  async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const lock = `${this.#placeOf(this.#pathOf(name))}.lock`;
+    for (let waited = 0; !this.#take(lock) && waited < MAX_WAIT_MS; waited += POLL_MS) await pause(POLL_MS);
+    try {
+      return await work();
+    } finally {
+      if (ownerOf(lock) === pid) removeQuietly(lock);
+    }
+  }
+
+  /** Returns whether this command has the lock, or no lock can be made. */
+  #take(lock: string): boolean {
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      writeFileSync(lock, String(pid), { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch (error) {
+      if (Object(error).code !== 'EEXIST') return true;
+      const owner = ownerOf(lock);
+      if (owner !== undefined && !isAlive(owner)) removeQuietly(lock);
+      return false;
+    }
+  }
+
+  /** Returns whether a notebook belongs to another file that still exists. */
+  isOfOtherFile(notebookId: string, name: string): boolean {
+    const own = this.#pathOf(name);
+    const isOther = (link: StoredLink | undefined) =>
+      link?.notebookId === notebookId && this.#isOurs(link) && link.path !== own && existsSync(link.path);
+    return placesIn(this.#folder).some((place) => isOther(readLink(place)));
+  }
+
+  #isOurs({ baseUrl, workspaceId }: StoredLink): boolean {
+    return baseUrl === this.#options.baseUrl && workspaceId === this.#options.workspaceId;
+  }
+
+  /** Returns the absolute path of a file, with symbolic links of its folder resolved, so that a file has one path. */
+  #pathOf(name: string): string {
+    const path = resolve(this.#options.cwd, name);
+    try {
+      return join(realpathSync(dirname(path)), basename(path));
+    } catch {
+      return path;
+    }
+  }
+
+  #placeOf(path: string): string {
+    const { baseUrl, workspaceId } = this.#options;
+    const key = createHash('sha256')
+      .update(JSON.stringify([baseUrl, workspaceId, path]))
+      .digest('hex');
+    return join(this.#folder, `${key}.json`);
+  }
+}
+
+const POLL_MS = 50;
+const MAX_WAIT_MS = 30_000;
+
+/** Returns the process that holds a lock; undefined when there is none, or it has not written its id yet. */
+function ownerOf(lock: string): number | undefined {
+  try {
+    return Number.parseInt(readFileSync(lock, 'utf8'), 10) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(owner: number): boolean {
+  try {
+    process.kill(owner, 0);
+    return true;
+  } catch (error) {
+    return Object(error).code === 'EPERM';
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The folder is not one, or not ours; then nothing could be written either.
+  }
+}
+
+/** Returns the folder for the command line's memory. */
+export function stateFolder(env: FileLinksOptions['env']): string {
+  const home = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
+  const state = env.XDG_STATE_HOME;
+  return join(state === undefined || state === '' ? join(home, '.local', 'state') : state, 'troupe');
+}
+
+function placesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+function readLink(place: string): StoredLink | undefined {
+  try {
+    const link = Object(JSON.parse(readFileSync(place, 'utf8'))) as Partial<
+      Record<keyof StoredLink, unknown>
+    >;
+    const { path, baseUrl, workspaceId, notebookId, file, notebook, code } = link;
+    const words = [path, baseUrl, workspaceId, notebookId, file, notebook];
+    const isWhole = words.every((word) => typeof word === 'string');
+    return isWhole && (code === undefined || typeof code === 'string') ? (link as StoredLink) : undefined;
+  } catch {
+    return undefined; // the link is missing or damaged: the file is treated like one that was never pushed
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Waits for a server that does not answer, because it is stopped for an upgrade or was killed. A command that follows a run
+ * continues when the server is back. Each time the server stops answering, one line is printed.
+ */
+import { pause } from '#src/client/abort.ts';
+import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import { GIVE_UP_AFTER_MS } from '#src/client/event-stream.ts';
+
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 2_000;
+
+export interface ServerReturnOptions {
+  /** Called with a line for people. */
+  readonly say: (text: string) => void;
+  /** How long to wait for the server. */
+  readonly giveUpAfterMs?: number;
+}
+
+/** The absences of a server during one command. */
+export class ServerReturn {
+  readonly #say: (text: string) => void;
+  readonly #giveUpAfterMs: number;
+  #isAway = false;
+  #hasGivenUp = false;
+
+  constructor({ say, giveUpAfterMs = GIVE_UP_AFTER_MS }: ServerReturnOptions) {
+    this.#say = say;
+    this.#giveUpAfterMs = giveUpAfterMs;
+  }
+
+  /** Whether the server did not return in time; then nothing waits for it again. */
+  get hasGivenUp(): boolean {
+    return this.#hasGivenUp;
+  }
+
+  /** Notes that the server does not answer. */
+  away(): void {
+    if (!this.#isAway)
+      this.#say(
+        `The server does not answer; waiting up to ${Math.round(this.#giveUpAfterMs / 1000)} s for it.`,
+      );
+    this.#isAway = true;
+  }
+
+  /** Notes that the server has answered. */
+  back(): void {
+    if (this.#isAway) this.#say('The server is back.');
+    this.#isAway = false;
+  }
+
+  /**
+   * Resolves with the result of `request`, which is repeated while the server does not answer. Rejects with the last failure when
+   * that lasts too long, with any other failure at once, and with the reason of `signal` when it aborts.
+   */
+  async attempt<T>(request: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const since = performance.now();
+    for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+      try {
+        const result = await request();
+        this.back();
+        return result;
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!isServerAway(error)) throw error;
+        if (this.#hasGivenUp || performance.now() - since > this.#giveUpAfterMs) {
+          this.#hasGivenUp = true;
+          throw error;
+        }
+      }
+      this.away();
+      await pause(pauseMs, signal);
+    }
+  }
+
+  /** Resolves with the result of `follow`, which itself waits for the server, and notes when it has waited in vain. */
+  async through<T>(follow: () => Promise<T>): Promise<T> {
+    try {
+      return await follow();
+    } catch (error) {
+      this.#hasGivenUp ||= isServerAway(error);
+      throw error;
+    }
+  }
+}
+
+/** Returns whether a request has failed because no server answers; the same request may succeed after the server's return. */
+export function isServerAway(error: unknown): boolean {
+  if (error instanceof ApiError)
+    return [502, 504].includes(error.status) || (error.status === 503 && error.code !== 'at_capacity');
+  return error instanceof ConnectionError;
+}

@@ -1,0 +1,91 @@
+import { groupRoles, issuer, path, pattern, seconds, signInParameters } from './kinds.ts';
+import { optional, setting } from './setting.ts';
+
+const DAY_S = 86_400;
+
+/** How people sign in with a browser. In the order of the documentation. */
+export const SIGN_IN_SETTINGS = {
+  signInIdleS: setting({
+    env: 'TROUPE_SIGN_IN_IDLE_S',
+    kind: seconds(1, 365 * DAY_S),
+    default: String(DAY_S / 2),
+    unit: 's',
+    description: 'Time after which a person who has signed in with a browser and is inactive is signed out.',
+  }),
+  signInMaxS: setting({
+    env: 'TROUPE_SIGN_IN_MAX_S',
+    kind: seconds(1, 365 * DAY_S),
+    default: String(7 * DAY_S),
+    unit: 's',
+    description:
+      'Time after which a person who has signed in with a browser has to sign in again, even if active.',
+  }),
+  oidcIssuer: optional({
+    env: 'TROUPE_OIDC_ISSUER',
+    kind: issuer,
+    description:
+      'The identity provider with which people sign in (OpenID Connect), by the issuer that its discovery document names. Unset: people sign in with access tokens only.',
+  }),
+  oidcClientId: optional({
+    env: 'TROUPE_OIDC_CLIENT_ID',
+    kind: pattern(/^[\x21-\x7e]{1,256}$/, '1 to 256 visible ASCII characters'),
+    description:
+      'Id of this server at the identity provider, where `<address of the server>/sign-in/callback` has to be registered.',
+  }),
+  oidcClientSecretFile: optional({
+    env: 'TROUPE_OIDC_CLIENT_SECRET_FILE',
+    kind: path,
+    description:
+      'File with the secret of this server at the identity provider. Unset: a client without a secret.',
+  }),
+  oidcName: setting({
+    env: 'TROUPE_OIDC_NAME',
+    kind: pattern(/^[^\p{Cc}]{1,60}$/u, '1 to 60 characters on one line'),
+    default: 'single sign-on',
+    description: 'Name of the identity provider on the page for signing in.',
+  }),
+  oidcScopes: setting({
+    env: 'TROUPE_OIDC_SCOPES',
+    kind: pattern(
+      /^openid( [\x21\x23-\x5b\x5d-\x7e]{1,100}){0,20}$/,
+      'scopes separated by spaces, of which the first is openid',
+    ),
+    default: 'openid profile email offline_access',
+    description: 'Scopes that the identity provider is asked for. They must lead to a refresh token.',
+  }),
+  oidcParameters: setting({
+    env: 'TROUPE_OIDC_PARAMETERS',
+    kind: signInParameters,
+    default: 'none',
+    description:
+      'Further query parameters of the sign-in address at the provider, such as `access_type=offline&prompt=consent` for Google, which gives no refresh token without them.',
+  }),
+  oidcUserClaim: setting({
+    env: 'TROUPE_OIDC_USER_CLAIM',
+    kind: pattern(/^[\w:./-]{1,200}$/, 'the name of a claim'),
+    default: 'email',
+    description:
+      'The claim that becomes the id of the user here. With `email` the provider must have verified the address, and the person becomes the user whom an owner has added with it.',
+  }),
+  oidcGroupsClaim: setting({
+    env: 'TROUPE_OIDC_GROUPS_CLAIM',
+    kind: pattern(/^[\w:./-]{1,200}$/, 'the name of a claim'),
+    default: 'groups',
+    description:
+      'The claim with the groups of a person. Dots separate the members of nested claims, as in `realm_access.roles`.',
+  }),
+  oidcRoles: setting({
+    env: 'TROUPE_OIDC_ROLES',
+    kind: groupRoles,
+    default: 'none',
+    description:
+      'The workspaces and roles of groups: as long as people are in a group, they are members of its workspaces, with the highest of their roles. Everybody whom the provider signs in belongs to the group `*`.',
+  }),
+  oidcCheckS: setting({
+    env: 'TROUPE_OIDC_CHECK_S',
+    kind: seconds(1, 600), // sessions end after 15 minutes without an answer
+    default: '30',
+    unit: 's',
+    description: 'How often the identity provider is asked about each person who has signed in with it.',
+  }),
+} as const;

@@ -1,0 +1,153 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { NotebookPresence, NotebookPlace as Place, PresentPerson } from '#src/wire/presence.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Loading } from '../parts/empty.tsx';
+import { Mark } from '../shell/mark.tsx';
+import { BASE_URL } from '../state/server.ts';
+import { isVisible } from '../state/visible.ts';
+import { NotebookEntry } from './notebook-entry.tsx';
+import { NotebookPanel } from './notebook-panel.tsx';
+import { takePlace } from './tab-places.ts';
+
+/** How many people are shown by their initials; the panel shows all. */
+const SHOWN_PEOPLE = 5;
+
+/**
+ * The page at the address of a notebook: marimo's page in a frame, which has no origin and reaches nothing of this one, and around it the
+ * people in the notebook, and its agent. A browser without the cookie of the notebook is led to it.
+ */
+export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
+  const { place, presence, isRefused } = usePresence();
+  const isOpen = useSignal(false);
+  const hasPlace = useSignal(false);
+  const isFound = place !== undefined;
+  useEffect(() => {
+    if (!isFound) return;
+    takePlace().then(
+      (isGiven) => {
+        if (isGiven) hasPlace.value = true;
+        else location.replace(frameUrl() + location.hash);
+      },
+      () => location.replace(frameUrl() + location.hash), // the browser refuses locks
+    );
+  }, [isFound]);
+  const frame = useRef<HTMLIFrameElement>(null);
+  const title = presence?.title ?? 'Untitled';
+  useEffect(() => {
+    if (presence !== undefined) document.title = title;
+  }, [title, presence === undefined]);
+  if (isRefused) return <NotebookEntry notebookId={notebookId} />;
+  if (place === undefined || presence === undefined || !hasPlace.value) return <Loading />;
+  const showCell = (cellId: string) => {
+    // Marimo gives the element of a cell this id. Only the part after # differs, so nothing is loaded.
+    frame.current?.contentWindow?.location.replace(`${frameUrl()}#cell-${encodeURIComponent(cellId)}`);
+    frame.current?.focus();
+  };
+  return (
+    <div class="notebook-place">
+      <header>
+        <a href={`${BASE_URL}/`} aria-label="All notebooks" title="All notebooks">
+          <Mark />
+        </a>
+        <h1>{title}</h1>
+        <Badge state={presence.status} />
+        <People {...presence} userId={place.userId} />
+        <button
+          type="button"
+          aria-expanded={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.value;
+          }}
+        >
+          {place.access === 'edit' ? 'Agent' : 'People'}
+        </button>
+      </header>
+      <div class="sides">
+        <iframe
+          ref={frame}
+          title="Notebook"
+          src={frameUrl() + location.hash}
+          allow="clipboard-write *; fullscreen *"
+        />
+        {isOpen.value && (
+          <NotebookPanel
+            notebookId={notebookId}
+            place={place}
+            presence={presence}
+            showCell={showCell}
+            close={() => {
+              isOpen.value = false;
+            }}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Returns the address of marimo's page. Parameters of the query are for the notebook. */
+function frameUrl(): string {
+  return new URL('page/', location.href).href + location.search;
+}
+
+function People({ people, morePeople, agent, userId }: NotebookPresence & { readonly userId: string }) {
+  const others = people.filter((person) => person.userId !== userId);
+  const hidden = Math.max(0, others.length - SHOWN_PEOPLE) + morePeople;
+  return (
+    <ul class="people" aria-label="In this notebook">
+      {others.slice(0, SHOWN_PEOPLE).map((person) => (
+        <Avatar key={person.userId} {...person} />
+      ))}
+      {hidden > 0 && <li class="more">+{hidden}</li>}
+      {agent !== null && (
+        <li class={`agent ${agent.status}`} title={`Agent of ${agent.ownerName}: ${agent.status}`}>
+          <span aria-hidden="true">✦</span>
+          <span class="sr">
+            Agent of {agent.ownerName}, {agent.status}
+          </span>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function Avatar({ name, access }: PresentPerson) {
+  const initials = name
+    .split(/[\s._@-]+/)
+    .filter(Boolean)
+    .slice(0, 2)
+    .map((word) => [...word][0]?.toUpperCase())
+    .join('');
+  return (
+    <li title={access === 'edit' ? name : `${name}, looks on`}>
+      <span aria-hidden="true">{initials}</span>
+      <span class="sr">{name}</span>
+    </li>
+  );
+}
+
+/** Follows the presence while somebody looks: a browser has few connections to one server. */
+function usePresence() {
+  const place = useSignal<Place | undefined>(undefined);
+  const presence = useSignal<NotebookPresence | undefined>(undefined);
+  const isRefused = useSignal(false);
+  useSignalEffect(() => {
+    if (!isVisible.value) return;
+    const source = new EventSource('presence');
+    source.onmessage = ({ data }) => {
+      const message: Place | NotebookPresence = JSON.parse(data);
+      if ('people' in message) presence.value = message;
+      else {
+        place.value ??= message;
+        isRefused.value = false;
+      }
+    };
+    // A lost connection is made again by itself. A refusal is not: the cookie is missing or has expired, or the session is closed.
+    source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) isRefused.value = true;
+    };
+    return () => source.close();
+  });
+  return { place: place.value, presence: presence.value, isRefused: isRefused.value };
+}

@@ -1,0 +1,81 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { SignInOptions } from '#src/wire/operations/sign-in.ts';
+import { Problem } from '../parts/problem.tsx';
+import { TokenField } from '../parts/token-field.tsx';
+import { Mark } from '../shell/mark.tsx';
+import { BASE_URL } from '../state/server.ts';
+import { destination, pathOfDestination, signInOptions, signInWith } from './account.ts';
+
+/** The page on which a person signs in: with the company's identity provider where there is one, or with an access token. */
+export function SignIn() {
+  const error = useSignal<unknown>(undefined);
+  const isBusy = useSignal(false);
+  const options = useSignal<SignInOptions | undefined>(undefined);
+  useEffect(() => {
+    signInOptions().then(
+      (value) => {
+        options.value = value;
+      },
+      (reason: unknown) => {
+        error.value = reason;
+      },
+    );
+  }, []);
+  const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
+    event.preventDefault();
+    const token = String(new FormData(event.currentTarget).get('token')).trim();
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await signInWith(token);
+      location.replace(destination());
+    } catch (reason) {
+      error.value = reason;
+      isBusy.value = false;
+    }
+  };
+  const refusal = new URLSearchParams(location.search).get('refused');
+  const provider = options.value?.provider ?? null;
+  return (
+    <main class="login">
+      <form onSubmit={submit}>
+        <h1>
+          <Mark /> Troupe
+        </h1>
+        {refusal !== null && error.value === undefined && (
+          <p class="notice" role="alert">
+            {REFUSALS[refusal] ?? REFUSALS.failed}
+          </p>
+        )}
+        {provider !== null && (
+          <a
+            class="primary button"
+            href={`${BASE_URL}/sign-in/provider?to=${encodeURIComponent(pathOfDestination())}`}
+          >
+            Sign in with {provider}
+          </a>
+        )}
+        <TokenField label={provider === null ? 'Access token' : 'Or with an access token'} />
+        <button type="submit" class={provider === null ? 'primary' : ''} disabled={isBusy.value}>
+          {isBusy.value ? 'Signing in …' : 'Sign in'}
+        </button>
+        {error.value !== undefined && <Problem error={error.value} />}
+        <p class="faint">
+          The first start of the server printed a token and keeps it in <code>bootstrap.json</code> in its
+          data directory. Others get theirs from an owner of their workspace.{' '}
+          <a href={`${BASE_URL}/about`}>About this server</a>
+        </p>
+      </form>
+    </main>
+  );
+}
+
+/** Why nobody was signed in after the identity provider's answer. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  failed: 'Signing in did not succeed. Try again.',
+  cancelled: 'Signing in was cancelled.',
+  expired: 'Signing in took too long, or was begun in another browser. Try again.',
+  'no-workspace': 'You are a member of no workspace here. Ask an owner of one to add you.',
+  unknown: 'Your account cannot be used here. Ask an operator of this server.',
+};

@@ -1,0 +1,168 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import type { Client } from '#src/client/client.ts';
+import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
+import { useWhileSeen } from '../state/while-seen.ts';
+import { Badge } from './badge.tsx';
+import { clock, textOf } from './words.ts';
+
+type Session = Omit<AgentSession, 'entries'>;
+
+/**
+ * Returns the conversation as its event stream describes it. The stream is followed again when
+ * `again` changes.
+ */
+export function useConversation(client: Client, id: string, again = 0) {
+  const session = useSignal<Session | undefined>(undefined);
+  const entries = useSignal<readonly AgentEntry[]>([]);
+  const draft = useSignal('');
+  const error = useSignal<unknown>(undefined);
+  const change = (changes: Partial<Session>) => {
+    if (session.value !== undefined) session.value = { ...session.value, ...changes };
+  };
+  useWhileSeen(
+    async (signal) => {
+      try {
+        let isOpen = false;
+        for await (const event of client.agentSessions.follow(id, { signal, observe: true })) {
+          isOpen = true;
+          error.value = undefined;
+          switch (event.type) {
+            case 'session.snapshot':
+              session.value = event.data;
+              entries.value = event.data.entries;
+              draft.value = '';
+              break;
+            case 'session.status':
+              change({ status: event.data.status });
+              break;
+            case 'run-status':
+              change({ currentRunId: event.data.status === 'running' ? event.data.runId : null });
+              break;
+            case 'agent-entry':
+              // The stream has sent a prompt before. If it did not complete, the stream sends it once more with its outcome.
+              entries.value = entries.value.some(({ id }) => id === event.data.id)
+                ? entries.value.map((one) => (one.id === event.data.id ? event.data : one))
+                : [...entries.value, event.data];
+              draft.value = '';
+              break;
+            case 'text-delta':
+              draft.value += event.data.text;
+              break;
+            case 'session.closed':
+              change({ status: 'closed', currentRunId: null });
+              break;
+            default:
+          }
+        }
+        if (isOpen) return;
+        // A conversation that is closed has no stream.
+        const closed = await client.agentSessions.get(id, { signal });
+        error.value = undefined;
+        session.value = closed;
+        entries.value = closed.entries;
+      } catch (reason) {
+        if (!signal.aborted) error.value = reason;
+        throw reason;
+      }
+    },
+    [id, again],
+  );
+  return { session: session.value, entries: entries.value, draft: draft.value, error: error.value };
+}
+
+const OUTCOMES = {
+  cancelled: 'cancelled',
+  failed: 'failed',
+  limit: 'stopped at a limit',
+  stale: 'cut off when the server stopped',
+} as const;
+
+interface ConversationProps {
+  readonly entries: readonly AgentEntry[];
+  /** The text that the model is writing. */
+  readonly draft: string;
+  /** Shows a cell that a tool call has touched. */
+  readonly cell?: ((cellId: string) => ComponentChildren) | undefined;
+}
+
+/** The messages, reasoning and tool calls of a conversation. */
+export function Conversation({ entries, draft, cell }: ConversationProps) {
+  return (
+    <ol class="stack conversation">
+      {entries.map((entry) => (
+        <Entry key={entry.id} entry={entry} cell={cell} />
+      ))}
+      {draft !== '' && (
+        <li class="cell message">
+          <header>
+            <b>assistant</b> <Badge state="thinking" />
+          </header>
+          <pre>{draft}</pre>
+        </li>
+      )}
+    </ol>
+  );
+}
+
+function Entry({
+  entry: { role, content, createdAt, outcome },
+  cell,
+}: { readonly entry: AgentEntry } & Pick<ConversationProps, 'cell'>) {
+  return (
+    <li class={`cell message ${role}`}>
+      <header>
+        <b>{role}</b> <time dateTime={createdAt}>{clock(createdAt)}</time>
+        {outcome !== undefined && <em> {OUTCOMES[outcome]}</em>}
+      </header>
+      {content.map((part, i) => (
+        <Part key={i} part={part} cell={cell} />
+      ))}
+    </li>
+  );
+}
+
+/** Returns a text, with a note when the event has only its beginning. */
+function withOmitted(text: string, { omittedChars }: { readonly omittedChars?: number }): string {
+  return omittedChars === undefined ? text : `${text}\n… ${omittedChars} characters more`;
+}
+
+function Part({
+  part,
+  cell,
+}: { readonly part: AgentEntry['content'][number] } & Pick<ConversationProps, 'cell'>) {
+  switch (part.type) {
+    case 'text':
+      return <pre>{withOmitted(part.text, part)}</pre>;
+    case 'reasoning':
+      return (
+        <details>
+          <summary>Reasoning</summary>
+          <pre>{withOmitted(part.text, part)}</pre>
+        </details>
+      );
+    case 'tool-call':
+      return (
+        <details open>
+          <summary>
+            calls <code>{part.name}</code>
+          </summary>
+          <pre>{withOmitted(textOf(part.input), part)}</pre>
+        </details>
+      );
+    case 'tool-result':
+      return (
+        <>
+          <details>
+            <summary>
+              <code>{part.name}</code> <Badge state={part.status} />
+            </summary>
+            <pre>{withOmitted(part.output, part)}</pre>
+          </details>
+          {cell !== undefined && part.touchedCells !== undefined && (
+            <p class="touched">Cells: {part.touchedCells.map((cellId) => [cell(cellId), ' '])}</p>
+          )}
+        </>
+      );
+  }
+}

@@ -1,0 +1,89 @@
+import { AppError } from './errors.ts';
+
+export interface FairSemaphoreLimits {
+  /** How many pieces of work run at once. */
+  readonly width: number;
+  /** How many of those may have one key. */
+  readonly widthOfKey: number;
+  /** How many others with one key may wait. */
+  readonly queueOfKey: number;
+}
+
+interface Lane {
+  inside: number;
+  readonly waiting: (() => void)[];
+}
+
+/**
+ * Runs at most `width` pieces of work at once, and shares the places among keys so that none waits
+ * for long. A key gets only a part of the places. Keys that wait take turns, however much work each
+ * of them has brought. The work of one key runs in the order of its arrival.
+ */
+export class FairSemaphore {
+  readonly #limits: FairSemaphoreLimits;
+  /** The keys that have work here. Those with waiting work are in the order in which they get the next places. */
+  readonly #lanes = new Map<string, Lane>();
+  #inside = 0;
+
+  constructor(limits: FairSemaphoreLimits) {
+    this.#limits = limits;
+  }
+
+  /** Runs the work when there is room and returns its result. Rejects with `unavailable` when too much of its key waits. */
+  async pass<T>(key: string, work: () => Promise<T>): Promise<T> {
+    await this.#enter(key);
+    try {
+      return await work();
+    } finally {
+      this.#leave(key);
+    }
+  }
+
+  /** Returns whether work with this key would run at once. */
+  hasRoom(key: string): boolean {
+    const { width, widthOfKey } = this.#limits;
+    return this.#inside < width && (this.#lanes.get(key)?.inside ?? 0) < widthOfKey;
+  }
+
+  #enter(key: string): Promise<void> | undefined {
+    const { queueOfKey } = this.#limits;
+    const lane = this.#lanes.get(key) ?? { inside: 0, waiting: [] };
+    if (this.hasRoom(key)) {
+      this.#lanes.set(key, lane);
+      lane.inside++;
+      this.#inside++;
+      return undefined;
+    }
+    if (lane.waiting.length >= queueOfKey)
+      throw new AppError(
+        'unavailable',
+        'The workspace has too many requests of this kind at once. Try again in a moment.',
+      );
+    this.#lanes.set(key, lane);
+    return new Promise((resolve) => lane.waiting.push(resolve));
+  }
+
+  #leave(key: string): void {
+    const lane = this.#lanes.get(key)!;
+    lane.inside--;
+    this.#inside--;
+    if (lane.inside === 0 && lane.waiting.length === 0) this.#lanes.delete(key);
+    this.#admitNext();
+  }
+
+  /**
+   * Gives the free place to the first waiting key that may have it, and then moves that key behind
+   * the others.
+   */
+  #admitNext(): void {
+    for (const [key, lane] of this.#lanes) {
+      if (lane.waiting.length === 0 || lane.inside >= this.#limits.widthOfKey) continue;
+      this.#lanes.delete(key);
+      this.#lanes.set(key, lane);
+      lane.inside++;
+      this.#inside++;
+      lane.waiting.shift()!();
+      return;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/** The rights of a notebook's page in a browser: to change the notebook, to use its UI elements, or only to look. */
+export type PageAccess = 'edit' | 'interact' | 'view';
+
+/**
+ * The credentials of a page.
+ *
+ *
+ * - `code`: part of the page's one-time address, valid once and for a minute.
+ * - `cookie`: kept by the browser, which sends it for the page itself only.
+ * - `page`: sent by the page with each of its requests.
+ */
+export type PageCredential = 'code' | 'cookie' | 'page';
+
+/**
+ * A page's credential as the request has it, the notebook that the request names, and the access
+ * that it needs.
+ */
+export interface SentPageCredential {
+  readonly kind: PageCredential;
+  /** Empty when the request has no credential. */
+  readonly text: string;
+  readonly notebookId: string;
+  readonly action: string;
+}
+
+const RANK: Readonly<Record<PageAccess, number>> = { view: 0, interact: 1, edit: 2 };
+
+/** Returns whether `access` allows everything that `needed` does. */
+export function allows(access: PageAccess, needed: PageAccess): boolean {
+  return RANK[access] >= RANK[needed];
+}

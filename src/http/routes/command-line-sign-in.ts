@@ -1,0 +1,104 @@
+import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { CommandLineSignIns } from '#src/auth/command-line-sign-ins.ts';
+import { AppError } from '#src/core/errors.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { AuthThrottle } from '../edge/auth-throttle.ts';
+import { publicOriginOf } from '../edge/origin.ts';
+import { json, noContent, ok } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+
+export interface CommandLineSignInRoutesOptions {
+  readonly commandLines: CommandLineSignIns;
+  readonly audit: AuditTrail;
+  readonly publicUrl: string | undefined;
+}
+
+const INTERVAL_S = 2;
+
+const COMMON = {
+  tags: ['Identity'],
+  isUndocumented: true,
+  ignoresKeys: true,
+  audited: true,
+  sharedTurn: true,
+} as const;
+
+/**
+ * Signing in with the command line: the program asks, and a person confirms the request in a
+ * browser.
+ */
+export function commandLineSignInRoutes({
+  commandLines,
+  audit,
+  publicUrl,
+}: CommandLineSignInRoutesOptions): readonly Route[] {
+  const throttle = new AuthThrottle();
+  /**
+   * Returns the result of `use`. A wrong code is counted against the client address that sent it.
+   */
+  const withCode = <T>(address: string, use: () => T): T => {
+    try {
+      return use();
+    } catch (error) {
+      const isGuess = error instanceof AppError && error.code === 'not_found';
+      throw isGuess ? throttle.recordFailure(address, error) : error;
+    }
+  };
+  return [
+    defineRoute({
+      ...OPERATIONS.beginCommandLineSignIn,
+      ...COMMON,
+      summary: 'Begin to sign in with a command line',
+      access: 'public',
+      errors: ['too_many_attempts'],
+      handle({ body, headers, remoteAddress }) {
+        const begun = commandLines.begin({ machine: body.machine, address: remoteAddress });
+        const base =
+          publicUrl?.replace(/\/+$/, '') ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
+        return json(201, { ...begun, url: `${base}/sign-in?command-line`, intervalS: INTERVAL_S });
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.fetchCommandLineSignIn,
+      ...COMMON,
+      summary: 'Fetch the outcome of signing in with a command line',
+      access: 'public',
+      handle({ body, remoteAddress, requestId }) {
+        const outcome = commandLines.fetch(body.secret);
+        if (outcome.status !== 'confirmed') return ok({ status: outcome.status });
+        const { token, secret, workspaceId, principal } = outcome;
+        const entry = { action: 'token.create', target: token.id, outcome: 'done' } as const;
+        audit.note({ principal, address: remoteAddress, requestId }, entry);
+        const { userId, expiresAt } = token;
+        return ok({ status: 'confirmed', token: secret.reveal(), userId, workspaceId, expiresAt });
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.getCommandLineSignIn,
+      ...COMMON,
+      summary: 'Read which command line waits with a code',
+      access: 'token',
+      sharedTurn: false,
+      errors: ['not_found', 'too_many_attempts'],
+      handle: ({ params, remoteAddress }) =>
+        ok(withCode(remoteAddress, () => commandLines.read(params.code))),
+    }),
+    defineRoute({
+      ...OPERATIONS.decideCommandLineSignIn,
+      ...COMMON,
+      summary: 'Confirm or refuse a command line',
+      access: { action: 'token.create' },
+      sameOrigin: true,
+      errors: ['not_found', 'too_many_attempts'],
+      handle({ principal, params, body, remoteAddress, requestId }) {
+        withCode(remoteAddress, () => commandLines.decide(principal, params.code, body.confirm));
+        const action = body.confirm ? 'command-line.confirm' : 'command-line.refuse';
+        audit.note(
+          { principal, address: remoteAddress, requestId },
+          { action, target: principal.userId, outcome: 'done' },
+        );
+        return noContent();
+      },
+    }),
+  ];
+}

@@ -1,0 +1,288 @@
+import type { AuditedChange, AuditTrail } from '#src/audit/audit-trail.ts';
+import { timestamp } from '#src/core/clock.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { NotebookUrl } from '#src/core/notebook-url.ts';
+import type { PageAccess, PageCredential } from '#src/core/page-access.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
+import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
+import type { NotebookPages } from '#src/pages/notebook-pages.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { pathOf } from '#src/wire/paths.ts';
+import { publicOriginOf } from '../edge/origin.ts';
+import { auditContextOf } from '../handlers/audited-routes.ts';
+import { type PageFiles, pageHandling } from '../page-files.ts';
+import { attachment } from '../reply/content-headers.ts';
+import { created, encodedJson, raw, stream } from '../reply/reply.ts';
+import { type AnyRouteRequest, defineRoute, PAGE_COOKIE, type Route } from '../route.ts';
+import { PAGE_POLICY } from './console.ts';
+import { frontEndPath } from './front-end.ts';
+import { CONTENT_TYPES } from './notebooks.ts';
+
+/** Issues the credentials of pages. */
+export interface PageCredentials {
+  issue(
+    kind: PageCredential,
+    grant: { readonly principal: Principal; readonly notebookId: string; readonly access: PageAccess },
+  ): { readonly text: string; readonly expiresAtMs: number };
+  /** Uses a code up. Throws `unauthenticated` when it was used. */
+  use(code: string): void;
+  /** Returns the access that a page of this caller gets; `asked` is the access that the caller wants. */
+  accessOf(principal: Principal, asked: PageAccess | undefined): PageAccess;
+}
+
+export interface NotebookPageRoutesOptions {
+  /** The files of the page that leads a person to the page of a notebook. */
+  readonly files: PageFiles;
+  readonly pages: NotebookPages;
+  readonly sessions: NotebookSessions;
+  readonly credentials: PageCredentials;
+  readonly frontEnd: FrontEndFiles;
+  /** The address at which browsers reach this server, if it is configured. */
+  readonly publicUrl: string | undefined;
+  readonly audit: Pick<AuditTrail, 'note'>;
+}
+
+const MAX_PAGE_BODY_BYTES = 16 * 1024 * 1024;
+
+const COMMON = { tags: ['Notebook sessions'], isUndocumented: true } as const;
+/** Requests that the page itself sends. It has no origin, and its token is in each of them. */
+export const FROM_PAGE = {
+  ...COMMON,
+  access: { action: 'session.read' },
+  credential: 'page',
+  anyOrigin: true,
+} as const;
+
+/** Redirects from marimo's page to the page that shows it in a frame. */
+const TO_NOTEBOOK = { kind: 'empty', status: 303, headers: { location: '../' } } as const;
+
+/**
+ * The policy of the page around marimo's. To Firefox, a download that begins in a frame is a navigation of the frame. A document with
+ * such an address has the policy of marimo's page, and no origin either.
+ */
+const AROUND_NOTEBOOK = PAGE_POLICY.replace("frame-src 'self'", "frame-src 'self' data: blob:");
+
+/** Some requests of the page are not of the mode `cors`, and the page has no origin that could be the same. */
+export const READABLE = { 'cross-origin-resource-policy': 'cross-origin' };
+
+/** Returns the function for the addresses of notebooks: below `publicUrl`, or else paths below the address of the server. */
+export function notebookUrls(publicUrl: string | undefined): NotebookUrl {
+  const base = publicUrl?.replace(/\/+$/, '') ?? '';
+  // The path is split only once, because each answer with a notebook contains the notebook's
+  // address. Ids need no escaping.
+  const [before = '', after = ''] = pathOf('getNotebookPage', { notebookId: 'ID' }).split('ID');
+  return (notebookId) => `${base}${before}${notebookId}${after}`;
+}
+
+/** The pages of notebooks in browsers: the route that opens one, the page, and the requests that it sends. */
+export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly Route[] {
+  const { files, pages, sessions, credentials, frontEnd, publicUrl } = options;
+  return [
+    defineRoute({
+      ...OPERATIONS.createNotebookPage,
+      summary: 'Open a live session in a browser',
+      description:
+        "Returns the address of marimo's page on this session. People, agents and API clients work in one notebook there, and see each " +
+        'other. The address works once, within a minute; then the browser keeps a cookie for this notebook only. The page ends with ' +
+        'the access token that opened it, and after twelve hours.',
+      tags: ['Notebook sessions'],
+      access: { action: 'session.read' },
+      secretAnswer: true,
+      errors: ['session_closed'],
+      handle({ principal, params: { sessionId }, body }) {
+        if (sessions.isClosed(principal.workspaceId, sessionId))
+          throw new AppError('session_closed', `The session ${sessionId} is closed. Open it again first.`);
+        const access = credentials.accessOf(principal, body.access ?? undefined);
+        const { text, expiresAtMs } = credentials.issue('code', { principal, notebookId: sessionId, access });
+        const url = pathOf('openNotebookPage', { notebookId: sessionId, code: text });
+        return created({ url, access, expiresAt: timestamp(expiresAtMs) }, url);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.openNotebookPage,
+      ...COMMON,
+      summary: 'Go to the page of a notebook, by its one-time address',
+      access: { action: 'session.read' },
+      credential: 'code',
+      isPage: true,
+      handle({ principal, params: { notebookId, code } }) {
+        credentials.use(code);
+        const access = principal.pageAccess ?? 'view';
+        const { text, expiresAtMs } = credentials.issue('cookie', { principal, notebookId, access });
+        const maxAgeS = Math.floor((expiresAtMs - Date.now()) / 1000);
+        const path = pathOf('getNotebookPage', { notebookId });
+        const secure = publicUrl?.startsWith('https:') === true ? '; Secure' : '';
+        return {
+          kind: 'empty',
+          status: 303,
+          headers: {
+            location: `../`,
+            'set-cookie': `${PAGE_COOKIE}=${text}; Path=${path}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure}`,
+          },
+        };
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.redirectToNotebookPage,
+      ...COMMON,
+      access: 'public',
+      isPage: true,
+      summary: 'Go to the page of a notebook',
+      handle: ({ params: { notebookId } }) =>
+        ({
+          kind: 'empty',
+          status: 308,
+          headers: { location: `${encodeURIComponent(notebookId)}/` },
+        }) as const,
+    }),
+    // The address of a notebook is one that people keep and send. The page there is the same for every notebook. It shows marimo's page
+    // in a frame, with the people in the notebook and its agent, to a browser that has the cookie, and otherwise leads to signing in.
+    defineRoute({
+      ...OPERATIONS.getNotebookPage,
+      ...pageHandling(files, AROUND_NOTEBOOK, 'notebook.html'),
+      ...COMMON,
+      summary: 'Read the page of a notebook',
+    }),
+    defineRoute({
+      ...OPERATIONS.getNotebookDocument,
+      ...COMMON,
+      summary: "Read marimo's page of a notebook",
+      access: { action: 'session.read' },
+      credential: 'cookie',
+      isPage: true,
+      errors: ['session_closed', 'unavailable'],
+      handleStranger({ headers }) {
+        if (headers.accept.includes('text/html')) return TO_NOTEBOOK;
+        throw new AppError(
+          'unauthenticated',
+          'Open the notebook with its one-time address, or sign in with a browser.',
+        );
+      },
+      async handle({ principal, params, headers }) {
+        const { notebookId } = params;
+        const isClosed = sessions.isClosed(principal.workspaceId, notebookId);
+        if (isClosed && headers.accept.includes('text/html')) return TO_NOTEBOOK;
+        const origin = publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
+        const access = principal.pageAccess ?? 'view';
+        const { text } = credentials.issue('page', { principal, notebookId, access });
+        const { html, policy } = await pages.html(principal, notebookId, {
+          address: `${origin}${pathOf('getNotebookPage', { notebookId })}`,
+          origin: new URL(origin).origin,
+          pageToken: text,
+        });
+        return raw('text/html; charset=utf-8', html, {
+          'cache-control': 'no-store',
+          'content-security-policy': policy,
+          'cross-origin-opener-policy': 'same-origin',
+          'referrer-policy': 'no-referrer',
+        });
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.followNotebookPage,
+      ...FROM_PAGE,
+      summary: 'Follow a notebook as its page does',
+      isPage: true,
+      errors: ['session_closed', 'at_capacity', 'quota_exceeded'],
+      handle: ({ principal, params: { notebookId }, query }) =>
+        sessions.whenReadable(principal.workspaceId, notebookId, () =>
+          stream(pages.follow(principal, notebookId, query.session_id)),
+        ),
+    }),
+    defineRoute({
+      ...OPERATIONS.followNotebookPresence,
+      ...COMMON,
+      summary: 'Follow the people and the agent in a notebook',
+      access: { action: 'session.read' },
+      credential: 'cookie',
+      sameOrigin: true,
+      isPage: true,
+      errors: ['session_closed', 'at_capacity', 'quota_exceeded'],
+      handle: ({ principal, params: { notebookId } }) =>
+        sessions.whenReadable(principal.workspaceId, notebookId, () =>
+          stream(pages.followPresence(principal, notebookId)),
+        ),
+    }),
+    defineRoute({
+      ...OPERATIONS.readFromNotebookPage,
+      ...FROM_PAGE,
+      summary: 'Answer a GET request that the page of a notebook sends',
+      isPage: true,
+      errors: ['session_closed'],
+      handle: (request) => answer(options, 'GET', { ...request, body: undefined }),
+    }),
+    defineRoute({
+      ...OPERATIONS.sendFromNotebookPage,
+      ...FROM_PAGE,
+      summary: 'Carry out a POST request that the page of a notebook sends',
+      ignoresKeys: true,
+      audited: true,
+      bodyLimitBytes: MAX_PAGE_BODY_BYTES,
+      errors: [
+        'session_closed',
+        'role_too_low',
+        'session_not_editable',
+        'at_capacity',
+        'quota_exceeded',
+        'unwritable_notebook',
+        'unavailable',
+      ],
+      handle: (request) => answer(options, 'POST', request),
+    }),
+    defineRoute({
+      ...OPERATIONS.getNotebookPageIcon,
+      ...COMMON,
+      summary: 'Read the icon of a page',
+      access: 'public',
+      anyOrigin: true,
+      isPage: true,
+      errors: ['unavailable'],
+      async handle() {
+        const { contentType, bytes } = await frontEnd.read(frontEnd.version(), 'favicon.ico');
+        return raw(contentType, bytes, { ...READABLE, 'cache-control': 'public, max-age=86400' });
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.getNotebookPageHealth,
+      ...COMMON,
+      summary: 'Check that the server still serves this page',
+      access: 'public',
+      anyOrigin: true,
+      isPage: true,
+      handle: () => encodedJson('{"status":"healthy"}', 200, READABLE),
+    }),
+  ];
+}
+
+interface FromPage extends Pick<AnyRouteRequest, 'remoteAddress' | 'requestId'> {
+  readonly principal: Principal;
+  readonly params: { readonly notebookId: string; readonly path: string };
+  readonly headers: Readonly<Record<'marimo-session-id' | 'host' | 'x-forwarded-proto', string>>;
+  readonly body: unknown;
+}
+
+async function answer(
+  { pages, sessions, frontEnd, publicUrl, audit }: NotebookPageRoutesOptions,
+  method: 'GET' | 'POST',
+  request: FromPage,
+) {
+  const { principal, params, headers, body } = request;
+  const { notebookId, path } = params;
+  const pageId = headers['marimo-session-id'];
+  const assetUrl = () => {
+    const origin = publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
+    return origin + frontEndPath(frontEnd.version());
+  };
+  const note = (...changes: readonly AuditedChange[]) => audit.note(auditContextOf(request), ...changes);
+  const sent = { principal, notebookId, path: `api/${path}`, method, pageId, body, assetUrl, note };
+  const result = await sessions.whenReadable(principal.workspaceId, notebookId, () => pages.answer(sent));
+  if ('file' in result) {
+    const { format, file } = result;
+    const disposition = { 'content-disposition': attachment(file.name) };
+    return raw(CONTENT_TYPES[format], file.content, { ...READABLE, ...disposition });
+  }
+  return 'text' in result
+    ? raw('text/plain; charset=utf-8', result.text, READABLE)
+    : encodedJson(JSON.stringify(result.json), 200, READABLE);
+}

@@ -1,0 +1,121 @@
+import type { NotebookPanels } from '#src/pages/notebook-panels.ts';
+import type { PanelRequest } from '#src/pages/panel.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { readForm } from '../edge/form-body.ts';
+import { auditContextOf } from '../handlers/audited-routes.ts';
+import { attachment } from '../reply/content-headers.ts';
+import { fileReply } from '../reply/content-reply.ts';
+import { encodedJson, noContent } from '../reply/reply.ts';
+import { type AnyRouteRequest, defineRoute, type Route } from '../route.ts';
+import { fileContent } from './files.ts';
+import { FROM_PAGE, READABLE } from './notebook-pages.ts';
+
+/** Requests about the workspace of a notebook. They are carried out in the home of the workspace, not in that of the notebook. */
+const OF_PANEL = {
+  ...FROM_PAGE,
+  home: 'workspace',
+  audited: true,
+  errors: ['session_closed', 'role_too_low', 'session_not_editable'],
+} as const;
+
+/** The fields of a form around a file. */
+const MAX_FORM_BYTES = 64 * 1024;
+/** The JSON with the new text of a file. */
+const MAX_EDITED_BYTES = 4 * 1024 * 1024;
+
+/** The panels of the page of a notebook that are about its workspace. */
+export function notebookPanelRoutes(panels: NotebookPanels, maxFileBytes: number): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.readFilesFromNotebookPage,
+      ...OF_PANEL,
+      summary: 'Show the files of the workspace on the page of a notebook',
+      isPage: true,
+      handle: async (request) =>
+        shown(await panels.files(panelRequest('GET', 'files', { ...request, body: undefined }))),
+    }),
+    defineRoute({
+      ...OPERATIONS.downloadFromNotebookPage,
+      ...FROM_PAGE,
+      summary: 'Download a file of the workspace on the page of a notebook',
+      isPage: true,
+      readsStoreOnly: true,
+      errors: ['session_closed', 'not_a_file', 'file_inaccessible', 'range_not_satisfiable', 'stale_update'],
+      // A browser that follows a link to this address has no token in a header. Without content it stays where it is: an error would
+      // take the place of the notebook.
+      handleStranger: () => noContent(),
+      async handle(request) {
+        const { params, query, signal, headers, headOnly } = request;
+        const asked = { context: auditContextOf(request), notebookId: params.notebookId, signal };
+        const { name, file } = await panels.download(asked, query.path);
+        const disposition = { 'content-disposition': attachment(name), 'cache-control': 'no-store' };
+        const described = { ...fileContent(file, name), headers: { ...READABLE, ...disposition } };
+        return fileReply(described, headers, headOnly);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.uploadFromNotebookPage,
+      ...OF_PANEL,
+      summary: 'Create a file or a folder of the workspace on the page of a notebook',
+      ignoresKeys: true,
+      bodyLimitBytes: maxFileBytes + MAX_FORM_BYTES,
+      errors: [...OF_PANEL.errors, 'unsupported_media_type', 'body_too_large'],
+      async handle(request) {
+        const { params, signal, content, headers } = request;
+        const asked = { context: auditContextOf(request), notebookId: params.notebookId, signal };
+        const created = await panels.createFile(asked, async () => {
+          const { fields, file } = await readForm(content, headers['content-type']);
+          const [path, type, name] = ['path', 'type', 'name'].map((field) => fields.get(field));
+          return { path, type, name, content: file };
+        });
+        return shown(created);
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.changeFilesFromNotebookPage,
+      ...OF_PANEL,
+      summary: 'Show or change files of the workspace on the page of a notebook',
+      ignoresKeys: true,
+      bodyLimitBytes: Math.min(maxFileBytes, MAX_EDITED_BYTES),
+      errors: [...OF_PANEL.errors, 'not_a_file', 'file_inaccessible'],
+      handle: async (request) => shown(await panels.files(panelRequest('POST', 'files', request))),
+    }),
+    defineRoute({
+      ...OPERATIONS.readPackagesFromNotebookPage,
+      ...OF_PANEL,
+      summary: 'Show the packages of the workspace on the page of a notebook',
+      isPage: true,
+      handle: async (request) =>
+        shown(await panels.packages(panelRequest('GET', 'packages', { ...request, body: undefined }))),
+    }),
+    defineRoute({
+      ...OPERATIONS.changePackagesFromNotebookPage,
+      ...OF_PANEL,
+      summary: 'Add or remove packages of the workspace on the page of a notebook',
+      ignoresKeys: true,
+      handle: async (request) => shown(await panels.packages(panelRequest('POST', 'packages', request))),
+    }),
+  ];
+}
+
+type FromPanel = Pick<AnyRouteRequest, 'remoteAddress' | 'requestId' | 'body' | 'signal'> &
+  Pick<Parameters<typeof auditContextOf>[0], 'principal'> & {
+    readonly params: { readonly notebookId: string; readonly path: string };
+  };
+
+function panelRequest(method: 'GET' | 'POST', panel: string, request: FromPanel): PanelRequest {
+  const { params, body, signal } = request;
+  const { notebookId, path } = params;
+  return {
+    context: auditContextOf(request),
+    notebookId,
+    method,
+    path: `api/${panel}/${path}`,
+    body,
+    signal,
+  };
+}
+
+function shown(value: unknown) {
+  return encodedJson(JSON.stringify(value), 200, READABLE);
+}

@@ -1,0 +1,262 @@
+import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { BrowserSessions } from '#src/auth/browser-sessions.ts';
+import type { SignInAttempt } from '#src/auth/provider/identity-provider.ts';
+import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
+import type { TokenHolder } from '#src/core/principal.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { AuthThrottle } from '../edge/auth-throttle.ts';
+import { publicOriginOf } from '../edge/origin.ts';
+import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SESSION_COOKIE, setCookie } from '../edge/session-cookie.ts';
+import { type PageFiles, pageHandling } from '../page-files.ts';
+import { type EmptyReply, json, ok } from '../reply/reply.ts';
+import { type AnyRouteRequest, defineRoute, type Route } from '../route.ts';
+import { PAGE_POLICY } from './console.ts';
+
+export interface SignInRoutesOptions {
+  readonly files: PageFiles;
+  readonly sessions: BrowserSessions;
+  readonly audit: AuditTrail;
+  readonly publicUrl: string | undefined;
+  /** Signing in with the identity provider; undefined when the settings name none. */
+  readonly provider: ProviderSignIn | undefined;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/**
+ * The part of the routes that begin and end sessions. Their answers are meant for one browser, so
+ * an idempotency key does not repeat them.
+ */
+const COMMON = {
+  tags: ['Identity'],
+  access: 'token',
+  isUndocumented: true,
+  sameOrigin: true,
+  ignoresKeys: true,
+  audited: true,
+  sharedTurn: true,
+} as const;
+
+/** The part of the routes that lead a browser to the identity provider and back. */
+const BROWSER_STEP = {
+  tags: ['Identity'],
+  access: 'public',
+  isUndocumented: true,
+  audited: true,
+} as const;
+
+/** Signing in and out with a browser. */
+export function signInRoutes({
+  files,
+  sessions,
+  audit,
+  publicUrl,
+  provider,
+  log,
+}: SignInRoutesOptions): readonly Route[] {
+  const throttle = new AuthThrottle();
+  const addresses = new WeakMap<object, string | undefined>();
+  /**
+   * Records the start or the end of a session in the audit of the workspaces that its user can
+   * enter.
+   */
+  const note = (
+    action: string,
+    target: string,
+    { userId, tokenId }: TokenHolder,
+    { remoteAddress, requestId }: Pick<AnyRouteRequest, 'remoteAddress' | 'requestId'>,
+  ) => {
+    for (const workspaceId of sessions.workspacesOf({ userId, tokenId })) {
+      const principal = { workspaceId: workspaceId as WorkspaceId, userId, tokenId };
+      audit.note({ principal, address: remoteAddress, requestId }, { action, target, outcome: 'done' });
+    }
+  };
+  /**
+   * Returns the part of a route that ends the sessions that `end` chooses, and records that as this
+   * action.
+   */
+  const ending = (action: string, end: (holder: TokenHolder) => void) => ({
+    // This worker carries out the request, and finds the address at the provider before the shared
+    // turn.
+    prepare(request: EndingRequest) {
+      if (provider === undefined || !sessions.isOfPerson(request.holder)) return undefined;
+      return provider
+        .signOutUrl(request.holder.userId, `${baseOf(request.headers)}/sign-in`)
+        .then((url) => void addresses.set(request, url));
+    },
+    handle(request: EndingRequest) {
+      const { holder, headers, remoteAddress, requestId } = request;
+      note(action, holder.tokenId, holder, { remoteAddress, requestId });
+      end(holder);
+      const forget = { 'set-cookie': cookie(headers, SESSION_COOKIE, '', 0) };
+      return json(200, { next: addresses.get(request) ?? null }, forget);
+    },
+  });
+  return [
+    defineRoute({
+      ...OPERATIONS.getSignInPage,
+      ...pageHandling(files, PAGE_POLICY, 'home.html'),
+      summary: 'Sign in with a browser',
+    }),
+    defineRoute({
+      ...OPERATIONS.getSignInOptions,
+      summary: 'Read how people sign in with a browser',
+      tags: ['Identity'],
+      access: 'public',
+      isUndocumented: true,
+      handle: () => ok({ provider: provider?.name ?? null }),
+    }),
+    defineRoute({
+      ...OPERATIONS.beginProviderSignIn,
+      ...BROWSER_STEP,
+      summary: 'Begin to sign in with the identity provider',
+      async handle({ headers, query }) {
+        if (provider === undefined) throw notFound();
+        try {
+          const { url, attempt } = await provider.begin(`${baseOf(headers)}/sign-in/callback`);
+          const kept = Buffer.from(JSON.stringify({ ...attempt, to: query.to })).toString('base64url');
+          return redirect(url, { 'set-cookie': cookie(headers, ATTEMPT_COOKIE, kept, ATTEMPT_S) });
+        } catch (error) {
+          if (!(error instanceof Error) || error.name !== 'ProviderFailure') throw error;
+          log.warn({ err: error }, 'the identity provider cannot be used');
+          return redirect('../sign-in?refused=failed');
+        }
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.completeProviderSignIn,
+      ...BROWSER_STEP,
+      summary: 'Sign in with the answer of the identity provider',
+      errors: ['unavailable', 'too_many_attempts'],
+      async handle({ headers, query, remoteAddress, requestId }) {
+        if (provider === undefined) throw notFound();
+        // A second header of this name, whose first letter has another case, because a record can
+        // have each name only once.
+        const forget = { 'Set-Cookie': cookie(headers, ATTEMPT_COOKIE, '', 0) };
+        const refuse = (reason: string) => redirect(`../sign-in?refused=${reason}`, forget);
+        const attempt = attemptIn(cookieIn(headers.cookie, nameOf(headers, ATTEMPT_COOKIE)) ?? '');
+        if (attempt === undefined || query.state !== attempt.state) return refuse('expired');
+        if (query.error === 'access_denied') return refuse('cancelled');
+        const callback = new URL(`${baseOf(headers)}/sign-in/callback`);
+        for (const [name, value] of Object.entries(query)) callback.searchParams.set(name, value);
+        try {
+          const { secret } = await provider.complete(callback, attempt, (userId, { id }) =>
+            note(
+              'sign-in',
+              id,
+              { userId, tokenId: id, scopes: [], isBound: true },
+              { remoteAddress, requestId },
+            ),
+          );
+          const session = cookie(headers, SESSION_COOKIE, secret.reveal(), sessions.maxS);
+          return redirect(destinationOf(attempt.to, baseOf(headers)), { 'set-cookie': session, ...forget });
+        } catch (error) {
+          const { name, because }: { name?: unknown; because?: unknown } = Object(error);
+          if (name !== 'AccountRefused' && name !== 'ProviderFailure') throw error;
+          log.warn(
+            { err: error, address: remoteAddress, requestId },
+            'somebody could not sign in with the identity provider',
+          );
+          const wrong = new AppError(
+            'unauthenticated',
+            'The answer of the identity provider proves nothing.',
+          );
+          const counted = throttle.recordFailure(remoteAddress, wrong);
+          if (counted !== wrong) throw counted;
+          return refuse(typeof because === 'string' ? because : 'failed');
+        }
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.signIn,
+      ...COMMON,
+      summary: 'Exchange an access token for a session of a browser',
+      tokensOnly: true,
+      errors: ['no_workspace'],
+      handle({ holder, headers, remoteAddress, requestId }) {
+        const { id, secret } = sessions.begin(holder);
+        note('sign-in', id, holder, { remoteAddress, requestId });
+        return {
+          kind: 'empty',
+          status: 204,
+          headers: { 'set-cookie': cookie(headers, SESSION_COOKIE, secret.reveal(), sessions.maxS) },
+        };
+      },
+    }),
+    defineRoute({
+      ...OPERATIONS.signOut,
+      ...COMMON,
+      summary: 'End the session of a browser',
+      whileFull: true,
+      ...ending('sign-out', (holder) => sessions.end(holder)),
+    }),
+    defineRoute({
+      ...OPERATIONS.signOutEverywhere,
+      ...COMMON,
+      summary: 'End all sessions of the user in browsers',
+      whileFull: true,
+      ...ending('sign-out-everywhere', (holder) => sessions.endAll(holder)),
+    }),
+  ];
+
+  function baseOf({ host = '', 'x-forwarded-proto': forwardedProto = '' }: Headers): string {
+    return publicUrl ?? publicOriginOf(host, forwardedProto);
+  }
+
+  function nameOf({ host = '', 'x-forwarded-proto': forwardedProto = '' }: Headers, name: string): string {
+    return cookieNameOf(name, { host, forwardedProto }, publicUrl);
+  }
+
+  function cookie(headers: Headers, name: string, value: string, maxAgeS: number): string {
+    const { host = '', 'x-forwarded-proto': forwardedProto = '' } = headers;
+    return setCookie(name, value, { host, forwardedProto }, { publicUrl, maxAgeS: Math.floor(maxAgeS) });
+  }
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A request that ends sessions. */
+interface EndingRequest extends Pick<AnyRouteRequest, 'remoteAddress' | 'requestId' | 'headers'> {
+  readonly holder: TokenHolder;
+}
+
+/** How long an attempt to sign in with the identity provider may take. */
+const ATTEMPT_S = 600;
+
+interface KeptAttempt extends SignInAttempt {
+  /** The page to open afterwards. */
+  readonly to: string;
+}
+
+/** Returns the attempt in a cookie; undefined when there is none, or the text has another form. */
+function attemptIn(kept: string): KeptAttempt | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(kept, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+  const { state, nonce, verifier, to }: Partial<Record<keyof KeptAttempt, unknown>> = Object(value);
+  const isWhole = [state, nonce, verifier].every((part) => typeof part === 'string' && part.length >= 32);
+  return isWhole && typeof to === 'string' ? ({ state, nonce, verifier, to } as KeptAttempt) : undefined;
+}
+
+/**
+ * Returns the address to which signing in leads. It is always a page of this server, whatever the
+ * link says.
+ */
+function destinationOf(to: string, base: string): string {
+  const home = `${base}/`;
+  if (!to.startsWith('/') || !URL.canParse(to, home)) return home;
+  const { origin, pathname, search, href } = new URL(to, home);
+  const isOurs = origin === new URL(home).origin && !pathname.startsWith('//');
+  return isOurs && `${pathname}${search}`.length <= MAX_DESTINATION_LENGTH ? href : home;
+}
+
+const MAX_DESTINATION_LENGTH = 2000;
+
+function redirect(location: string, headers: Headers = {}): EmptyReply {
+  return { kind: 'empty', status: 303, headers: { location, ...headers } };
+}

@@ -1,0 +1,30 @@
+/** The process of a kernel node (`troupe node join`). Only this file and the command line end it. */
+import '#src/process/begin.ts'; // first: before anything is opened
+import { ConfigError, loadConfig } from './config.ts';
+import { openLog } from './core/log.ts';
+import { Secret } from './core/secret.ts';
+import { showSourcePlaces } from './core/source-places.ts';
+import { say } from './process/announce.ts';
+import { type NodeArguments, serveAsNode } from './process/serve-as-node.ts';
+
+/** Runs the node, and ends the process. */
+export async function join(given: NodeArguments): Promise<never> {
+  process.umask(0o077);
+  process.stderr.on('error', () => {});
+  showSourcePlaces();
+  try {
+    const { config } = loadConfig();
+    const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
+    const log = openLog({ level: config.logLevel, secrets, isShared: false });
+    const code = await serveAsNode({ config, log }, given);
+    log.flush();
+    process.exit(code);
+  } catch (error) {
+    const problems =
+      error instanceof ConfigError
+        ? error.problems
+        : [error instanceof Error ? error.message : String(error)];
+    for (const problem of problems) say(`troupe: ${problem}`);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The authority that certifies nodes, and the list of nodes that have a certificate: files of mode 0600 in the folder `nodes` of
+ * the data directory. They are not records of the store, because the process to which nodes connect has no store if there are
+ * workers. A removed node is no longer in the list, and its certificate is refused.
+ */
+import { createHash, X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { asBoolean, asList, asRecord, asText } from '#src/confined/json-shape.ts';
+import type { Credentials } from './certificates.ts';
+
+/** A machine that has a certificate. */
+export interface EnrolledNode {
+  readonly name: string;
+  /** SHA-256 of its public key, in hexadecimal. */
+  readonly key: string;
+  readonly enrolledAt: string;
+  /** Whether no new kernels are to start there. */
+  readonly isDraining: boolean;
+  /** Whether the certificate is worth something for one connection only. Such a node is in no file, and forgotten at its end. */
+  readonly isTemporary: boolean;
+}
+
+export interface EnrolledNodesOptions {
+  /** The folder. It is made when it is missing. */
+  readonly folder: string;
+  /** Replaces a file atomically; only its owner can read it. */
+  readonly write: (path: string, text: string) => void;
+}
+
+export class EnrolledNodes {
+  readonly authority: Credentials;
+  readonly #options: EnrolledNodesOptions;
+  readonly #nodes: Map<string, EnrolledNode>;
+  /** The text that was written last. */
+  #saved = '';
+
+  private constructor(options: EnrolledNodesOptions, authority: Credentials, nodes: readonly EnrolledNode[]) {
+    this.#options = options;
+    this.authority = authority;
+    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+  }
+
+  /** Reads the files, or makes an authority. */
+  static async open(options: EnrolledNodesOptions): Promise<EnrolledNodes> {
+    const file = join(options.folder, 'authority.pem');
+    if (!existsSync(file)) {
+      const { makeAuthority } = await import('./certificates.ts');
+      const made = await makeAuthority();
+      options.write(file, `${made.key}\n${made.cert}\n`);
+    }
+    const text = readFileSync(file, 'latin1');
+    const [key, cert] = /^(-----BEGIN PRIVATE.*?)\n(-----BEGIN CERT.*)$/s.exec(text)?.slice(1) ?? [];
+    if (key === undefined || cert === undefined)
+      throw new Error(
+        `${file} is damaged. Delete the folder ${options.folder}; every node then needs a new invitation.`,
+      );
+    return new EnrolledNodes(options, { key, cert }, readList(options.folder));
+  }
+
+  /** SHA-256 of the authority's certificate (DER). */
+  get digest(): Buffer {
+    return createHash('sha256').update(new X509Certificate(this.authority.cert).raw).digest();
+  }
+
+  list(): readonly EnrolledNode[] {
+    return [...this.#nodes.values()];
+  }
+
+  get(name: string): EnrolledNode | undefined {
+    return this.#nodes.get(name);
+  }
+
+  /** Returns the node that has this certificate, which the authority has signed; undefined when it was removed. */
+  owner(certificate: X509Certificate): EnrolledNode | undefined {
+    const key = keyOf(certificate);
+    return this.list().find((node) => node.key === key);
+  }
+
+  /** Notes that this certificate is the node's. An earlier certificate of a node with this name is refused from then on. */
+  add(name: string, certificate: X509Certificate, isTemporary = false): void {
+    const known = this.#nodes.get(name);
+    this.#nodes.set(name, {
+      name,
+      key: keyOf(certificate),
+      enrolledAt: known?.enrolledAt ?? new Date().toISOString(),
+      isDraining: known?.isDraining ?? false,
+      isTemporary,
+    });
+    this.#save();
+  }
+
+  /** Returns whether there was such a node. */
+  drain(name: string, isDraining: boolean): boolean {
+    const node = this.#nodes.get(name);
+    if (node === undefined) return false;
+    this.#nodes.set(name, { ...node, isDraining });
+    this.#save();
+    return true;
+  }
+
+  /** Returns whether there was such a node. */
+  remove(name: string): boolean {
+    if (!this.#nodes.delete(name)) return false;
+    this.#save();
+    return true;
+  }
+
+  #save(): void {
+    const nodes = this.list().filter(({ isTemporary }) => !isTemporary);
+    const stored = nodes.map(({ isTemporary: _, ...node }) => node);
+    const text = JSON.stringify({ version: 1, nodes: stored }, null, 2);
+    if (text === this.#saved) return;
+    this.#saved = text;
+    this.#options.write(join(this.#options.folder, 'enrolled.json'), `${text}\n`);
+  }
+}
+
+/** Returns the SHA-256 of a certificate's public key, in hexadecimal. */
+export function keyOf(certificate: X509Certificate): string {
+  return createHash('sha256')
+    .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex');
+}
+
+function readList(folder: string): readonly EnrolledNode[] {
+  const file = join(folder, 'enrolled.json');
+  if (!existsSync(file)) return [];
+  const { nodes } = asRecord(JSON.parse(readFileSync(file, 'utf8')), file);
+  return asList(
+    nodes,
+    (value) => {
+      const node = asRecord(value, 'a node');
+      return {
+        name: asText(node.name, 'name'),
+        key: asText(node.key, 'key'),
+        enrolledAt: asText(node.enrolledAt, 'enrolledAt'),
+        isDraining: asBoolean(node.isDraining, 'isDraining'),
+        isTemporary: false,
+      };
+    },
+    file,
+  );
+}

@@ -1,0 +1,242 @@
+/** A node that is connected: its orders, reports and condition. It is lost when its connection ends or stays silent. */
+import type { Socket } from 'node:net';
+import type { ChildListener, KernelPlace } from '#src/confined/host/zygote-process.ts';
+import {
+  asBoolean,
+  asList,
+  asNumber,
+  asRecord,
+  asText,
+  orNull,
+  ShapeError,
+} from '#src/confined/json-shape.ts';
+import type { Candidate } from './placement.ts';
+import {
+  decodeRelease,
+  type Fields,
+  LOST_MS,
+  type NodeCondition,
+  type NodeKernelUse,
+  type NodeOffer,
+  readLines,
+  sendLine,
+} from './protocol.ts';
+
+/** The memory that a kernel is expected to take soon after it has started, and for how long it counts. */
+const CLAIM_BYTES = 128 * 2 ** 20;
+const CLAIM_MS = 5000;
+/** How long the answer to a question about the use of kernels may take. */
+const USE_MS = 2000;
+
+interface Child {
+  readonly listener: ChildListener;
+  readonly workspaceId: string | undefined;
+  readonly startedAt: number;
+}
+
+export interface NodeEvents {
+  /** Called when a kernel has ended, or when the condition has changed: there may be room. */
+  changed(): void;
+  /** Called once. */
+  lost(why: string): void;
+  /** The node asks for a certificate in place of its present one. Resolves with the certificate. */
+  renew(request: string): Promise<string>;
+}
+
+export class JoinedNode {
+  readonly name: string;
+  /** SHA-256 of its public key, in hexadecimal. */
+  readonly key: string;
+  readonly offer: NodeOffer;
+  readonly address: string;
+  readonly joinedAt = new Date().toISOString();
+  readonly #socket: Socket;
+  readonly #events: NodeEvents;
+  readonly #children = new Map<string, Child>();
+  #heardAt = performance.now();
+  #isLost = false;
+  #use:
+    | {
+        readonly promise: Promise<readonly NodeKernelUse[]>;
+        readonly resolve: (use: readonly NodeKernelUse[]) => void;
+      }
+    | undefined;
+  condition: NodeCondition;
+
+  constructor(
+    { name, key }: { readonly name: string; readonly key: string },
+    socket: Socket,
+    rest: Buffer,
+    hello: Fields,
+    events: NodeEvents,
+  ) {
+    this.name = name;
+    this.key = key;
+    this.#socket = socket;
+    this.#events = events;
+    this.address = socket.remoteAddress ?? '';
+    this.offer = decodeOffer(hello);
+    this.condition = decodeCondition(hello);
+    socket.once('close', () => this.end('its connection has ended'));
+    readLines(
+      socket,
+      rest,
+      (message) => this.#take(message),
+      (error) => this.end(`it sent a message that cannot be read (${String(error)})`),
+    );
+  }
+
+  /** Returns the facts by which the node for a new kernel is chosen. */
+  candidateFor(workspaceId: string | undefined): Candidate & { readonly node: JoinedNode } {
+    const now = performance.now();
+    const children = [...this.#children.values()];
+    return {
+      node: this,
+      kernels: children.length,
+      capacity: this.offer.capacity,
+      freeMemoryBytes: this.condition.freeMemoryBytes,
+      claimedBytes: children.filter(({ startedAt }) => now - startedAt < CLAIM_MS).length * CLAIM_BYTES,
+      ofWorkspace:
+        workspaceId === undefined ? 0 : children.filter((child) => child.workspaceId === workspaceId).length,
+    };
+  }
+
+  get kernels(): number {
+    return this.#children.size;
+  }
+
+  /** Orders a kernel. */
+  order(
+    id: string,
+    order: Fields,
+    listener: ChildListener,
+    { workspaceId, port, isPlain }: KernelPlace,
+  ): void {
+    this.#children.set(id, { listener, workspaceId, startedAt: performance.now() });
+    listener.placed?.(this.key);
+    sendLine(this.#socket, { ...order, id, port, isPlain });
+  }
+
+  signal(id: string, signal: number): void {
+    sendLine(this.#socket, { op: 'signal', id, signal });
+  }
+
+  /** Asks for a sign of life, unless there was none for too long. */
+  beat(): void {
+    if (performance.now() - this.#heardAt > LOST_MS) this.end('it does not answer');
+    else sendLine(this.#socket, { op: 'ping' });
+  }
+
+  /** Resolves with the use of its kernels; with none when the node does not answer in time. */
+  use(): Promise<readonly NodeKernelUse[]> {
+    if (this.#use !== undefined) return this.#use.promise;
+    let resolve: (use: readonly NodeKernelUse[]) => void = () => undefined;
+    const promise = new Promise<readonly NodeKernelUse[]>((settle) => {
+      resolve = settle;
+    });
+    const patience = setTimeout(() => resolve([]), USE_MS).unref();
+    void promise.then(() => {
+      clearTimeout(patience);
+      this.#use = undefined;
+    });
+    this.#use = { promise, resolve };
+    sendLine(this.#socket, { op: 'use' });
+    return promise;
+  }
+
+  /** Ends the connection. All kernels of the node are lost. */
+  end(why: string): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#socket.destroy();
+    this.#use?.resolve([]);
+    this.#events.lost(why);
+    const children = [...this.#children.values()];
+    this.#children.clear();
+    for (const { listener } of children) listener.lost();
+  }
+
+  #take(message: Fields): void {
+    this.#heardAt = performance.now();
+    switch (message.op) {
+      case 'pong': {
+        const before = this.condition;
+        this.condition = decodeCondition(message);
+        if (before.filesProblem !== this.condition.filesProblem || this.#isRoomier(before))
+          this.#events.changed();
+        return;
+      }
+      case 'use':
+        this.#use?.resolve(asList(message.kernels, decodeUse, 'kernels'));
+        return;
+      case 'renew':
+        void this.#renew(asText(message.request, 'request'));
+        return;
+      default:
+        this.#report(message);
+    }
+  }
+
+  #isRoomier(before: NodeCondition): boolean {
+    return this.condition.freeMemoryBytes > before.freeMemoryBytes;
+  }
+
+  #report(report: Fields): void {
+    const id = asText(report.id, 'id');
+    const child = this.#children.get(id);
+    if (child === undefined) return;
+    if (report.op === 'forked') {
+      child.listener.forked?.(asNumber(report.pid, 'pid'), asBoolean(report.init, 'init'), this.name);
+      return;
+    }
+    if (report.op !== 'exited' && report.op !== 'refused' && report.op !== 'lost')
+      throw new ShapeError('an unknown report');
+    this.#children.delete(id);
+    if (report.op === 'lost') child.listener.lost();
+    else if (report.op === 'refused') child.listener.refused(asText(report.error, 'error'));
+    else
+      child.listener.ended({
+        words: asText(report.words, 'words'),
+        code: asNumber(report.code, 'code'),
+        signal: orNull(report.signal, asNumber, 'signal'),
+        outOfMemory: asBoolean(report.outOfMemory, 'outOfMemory'),
+        machineOutOfMemory: asBoolean(report.machineOutOfMemory, 'machineOutOfMemory'),
+      });
+    this.#events.changed();
+  }
+
+  async #renew(request: string): Promise<void> {
+    try {
+      sendLine(this.#socket, { op: 'certificate', certificate: await this.#events.renew(request) });
+    } catch (error) {
+      this.end(`its request for a certificate is wrong (${String(error)})`);
+    }
+  }
+}
+
+function decodeOffer(hello: Fields): NodeOffer {
+  return {
+    release: decodeRelease(hello.release),
+    confinement: asText(hello.confinement, 'confinement'),
+    cores: asNumber(hello.cores, 'cores'),
+    memoryBytes: asNumber(hello.memoryBytes, 'memoryBytes'),
+    capacity: asNumber(hello.capacity, 'capacity'),
+  };
+}
+
+function decodeCondition(message: Fields): NodeCondition {
+  return {
+    freeMemoryBytes: asNumber(message.freeMemoryBytes, 'freeMemoryBytes'),
+    load: asNumber(message.load, 'load'),
+    filesProblem: orNull(message.filesProblem, asText, 'filesProblem'),
+  };
+}
+
+function decodeUse(value: unknown, where: string): NodeKernelUse {
+  const use = asRecord(value, where);
+  return {
+    pid: asNumber(use.pid, 'pid'),
+    cpuSeconds: asNumber(use.cpuSeconds, 'cpuSeconds'),
+    memoryBytes: asNumber(use.memoryBytes, 'memoryBytes'),
+  };
+}

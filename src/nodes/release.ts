@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { findHostScript } from '#src/confined/host/host-script.ts';
+import type { HostHello } from '#src/confined/host/zygote-process.ts';
+import { VERSION } from '#src/core/version.ts';
+import type { Release } from './protocol.ts';
+
+/** Returns the release of this installation. `hello` is from its kernel host. */
+export function releaseOf({ marimo, python }: Pick<HostHello, 'marimo' | 'python'>): Release {
+  return { version: VERSION, scripts: digestOfScripts(), marimo, python };
+}
+
+/** Returns a digest of the names and contents of all scripts of the kernel host. */
+function digestOfScripts(): string {
+  const folder = dirname(dirname(findHostScript()));
+  const files = ['python', 'notebook_modules'].flatMap((name) => [...scriptsIn(join(folder, name))]).sort();
+  const hash = createHash('sha256');
+  for (const file of files) {
+    const content = readFileSync(file);
+    hash.update(`${relative(folder, file)} ${content.length}\n`).update(content);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** Yields the scripts in a folder and its subfolders, without compiled code, which may belong to another user. */
+function* scriptsIn(folder: string): Generator<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && entry.name !== '__pycache__') yield* scriptsIn(path);
+    else if (entry.isFile() && /\.(py|json|txt)$/.test(entry.name)) yield path;
+  }
+}

@@ -1,0 +1,52 @@
+import type { CellEdits } from '#src/confined/kernel/kernel.ts';
+import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.ts';
+
+/**
+ * The edits that a kernel has not got yet, because it works or starts. A later edit of a cell
+ * replaces an earlier one, so the edits take no more memory than the notebook.
+ */
+export class PendingEdits {
+  #codes = new Map<string, string>();
+  #configs = new Map<string, CellConfig>();
+  #deleted = new Set<string>();
+  #created = new Set<string>();
+
+  add(changes: readonly DocumentChange[]): void {
+    for (const change of changes) {
+      switch (change.type) {
+        case 'create-cell':
+          if (!this.#deleted.delete(change.cellId)) this.#created.add(change.cellId);
+          this.#codes.set(change.cellId, change.code);
+          this.#configs.set(change.cellId, change.config);
+          break;
+        case 'set-code':
+          this.#codes.set(change.cellId, change.code);
+          break;
+        case 'set-config':
+          this.#configs.set(change.cellId, change.config);
+          break;
+        case 'delete-cell':
+          this.#codes.delete(change.cellId);
+          this.#configs.delete(change.cellId);
+          if (!this.#created.delete(change.cellId)) this.#deleted.add(change.cellId); // the kernel knows no other
+          break;
+        default: // names and the order of cells mean nothing to a kernel
+      }
+    }
+  }
+
+  /** Returns all edits and forgets them; undefined when there are none. */
+  take(): CellEdits | undefined {
+    const [codes, configs, deleted] = [this.#codes, this.#configs, this.#deleted];
+    this.#created.clear();
+    if (codes.size + configs.size + deleted.size === 0) return undefined;
+    this.#codes = new Map();
+    this.#configs = new Map();
+    this.#deleted = new Set();
+    return {
+      codes: Object.fromEntries(codes),
+      configs: Object.fromEntries(configs),
+      deleteIds: [...deleted],
+    };
+  }
+}

@@ -1,0 +1,55 @@
+import type { WorkEnd } from '#machines/notebook-session.ts';
+import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
+import type { KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CellResult } from '#src/wire/run.ts';
+import type { Store } from '#storage/store.ts';
+import type { LiveNotebook } from '../live-notebook.ts';
+import { keepOutputs } from '../saved-outputs.ts';
+import { RESULT_OF } from './run-recorder.ts';
+import type { WorkPlan } from './work-plan.ts';
+
+/** How the work of a command of a UI element has ended. */
+export interface ElementEnd extends WorkEnd {
+  /** The cells that ran, in the order in which they began, and how they ended. */
+  readonly cells: readonly { readonly cellId: string; readonly status: CellResult['status'] }[];
+  /** The ids for which the kernel has no element. */
+  readonly unknown: readonly string[];
+}
+
+export interface ElementWorkOptions {
+  readonly command: ElementCommand;
+  readonly live: LiveNotebook;
+  readonly store: Store;
+  /** Takes the messages that the kernel sends during this work. */
+  readonly follow?: (message: KernelMessage) => void;
+  readonly resolve: (end: ElementEnd) => void;
+}
+
+/**
+ * Returns the work of a command of a UI element: its value changes, cells that depend on it run, and their outputs are saved. It has
+ * no run record.
+ */
+export function elementWork({ command, live, store, follow, resolve }: ElementWorkOptions): WorkPlan {
+  const ran = new Set<string>();
+  let unknown: readonly string[] = [];
+  const statusOf = (cellId: string) => RESULT_OF[live.view.get(cellId)?.ended ?? 'cancelled'];
+  return {
+    runId: null,
+    steps: [(kernel) => kernel.element(command)],
+    follow(message) {
+      follow?.(message);
+      const hasRun = message.op === 'execution' && message.phase === 'running';
+      if (hasRun && live.view.get(message.cellId) !== undefined) ran.add(message.cellId);
+    },
+    conclude: (done) => {
+      unknown = done.unknown ?? [];
+      if (done.interrupted) return { status: 'cancelled', failure: null };
+      return { status: done.error === null ? 'completed' : 'failed', failure: null };
+    },
+    cancelRequested: () => undefined,
+    ended(end) {
+      if (ran.size > 0) keepOutputs(store, live, ran);
+      resolve({ ...end, cells: [...ran].map((cellId) => ({ cellId, status: statusOf(cellId) })), unknown });
+    },
+  };
+}

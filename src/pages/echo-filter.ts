@@ -1,0 +1,73 @@
+/**
+ * How long a page may take to receive a text and to send it back. marimo's page sends it back after
+ * 400 ms.
+ */
+const ECHO_MS = 5000;
+const MAX_TEXTS = 20;
+
+interface SentText {
+  readonly code: string;
+  readonly atMs: number;
+}
+
+/**
+ * Recognises the texts of cells that a page sends back: marimo's page returns each change that it
+ * receives as a change of its own, a moment later. Two pages would undo each other's edits that
+ * way.
+ */
+export class EchoFilter {
+  readonly #sent = new Map<string, SentText[]>();
+  /**
+   * The time, by cell, at which the page was last sent a text of another author that it has not
+   * sent back yet.
+   */
+  readonly #behind = new Map<string, number>();
+
+  /** Notes that the page was sent this text of a cell, which the page did not write. */
+  sent(cellId: string, code: string, nowMs: number = performance.now()): void {
+    this.corrected(cellId, code, nowMs);
+    this.#behind.set(cellId, nowMs);
+  }
+
+  /** Notes that the page was sent the text that results from the page's own change of the cell. */
+  corrected(cellId: string, code: string, nowMs: number = performance.now()): void {
+    const texts = (this.#sent.get(cellId) ?? []).filter(({ atMs }) => nowMs - atMs < ECHO_MS);
+    this.#sent.set(cellId, [...texts.slice(1 - MAX_TEXTS), { code, atMs: nowMs }]);
+  }
+
+  /**
+   * Notes that the page wrote a text of the cell itself. The page then sends back no earlier text,
+   * because it waits for a pause in writing before it does so.
+   */
+  wrote(cellId: string): void {
+    this.#sent.delete(cellId);
+  }
+
+  /**
+   * Returns whether a text of another author may reach the page after the text that the page has
+   * just written.
+   */
+  mayBeBehind(cellId: string, nowMs: number = performance.now()): boolean {
+    return nowMs - (this.#behind.get(cellId) ?? Number.NEGATIVE_INFINITY) < ECHO_MS;
+  }
+
+  /**
+   * Returns whether the page is sending this text back. If so, forgets it, together with the texts
+   * that were sent before it.
+   */
+  isEcho(cellId: string, code: string, nowMs: number = performance.now()): boolean {
+    const texts = this.#sent.get(cellId);
+    if (texts === undefined) return false;
+    const at = texts.findLastIndex((text) => text.code === code && nowMs - text.atMs < ECHO_MS);
+    if (at === -1) return false;
+    const rest = texts.slice(at + 1);
+    if (rest.length > 0) this.#sent.set(cellId, rest);
+    else this.#forget(cellId);
+    return true;
+  }
+
+  #forget(cellId: string): void {
+    this.#sent.delete(cellId);
+    this.#behind.delete(cellId);
+  }
+}

@@ -1,0 +1,118 @@
+/** The panel for packages of marimo's page. It shows and changes the packages that all notebooks of the workspace have. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { asText, ShapeError } from '#src/confined/json-shape.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
+
+/** The limits of `POST /packages`. */
+const MAX_REQUIREMENTS = 50;
+const MAX_REQUIREMENT_CHARS = 300;
+/** How long a page waits for an installation at most. Proxies end a request that is silent for a minute. */
+const WAIT_MS = 50_000;
+
+interface ShownPackage {
+  readonly name: string;
+  readonly version: string;
+}
+
+type Operation = PanelOperation<WorkspacePackages>;
+
+/** The operations of the panel, by their path. */
+export const PACKAGE_PANEL: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  [
+    'api/packages/list',
+    {
+      method: 'GET',
+      access: 'view',
+      handle: async (packages, { workspaceId }) => ({ packages: await packages.installed(workspaceId) }),
+    },
+  ],
+  [
+    'api/packages/tree',
+    {
+      method: 'GET',
+      access: 'view',
+      async handle(packages, { workspaceId }) {
+        const installed = await packages.installed(workspaceId);
+        const { items } = packages.list(workspaceId);
+        const added = installed.filter((one) => items.some(({ name }) => name === one.name));
+        return {
+          tree: { name: '<root>', version: null, tags: [], dependencies: added.map(leaf) },
+          context: { kind: 'package-manager', name: 'Troupe, for all notebooks of the workspace' },
+        };
+      },
+    },
+  ],
+  ['api/packages/add', { method: 'POST', access: 'edit', handle: add }],
+  ['api/packages/remove', { method: 'POST', access: 'edit', handle: remove }],
+  [
+    'api/packages/sandbox',
+    {
+      method: 'POST',
+      access: 'view',
+      handle: () => ({ backend: null, manifest: null, filename: null }),
+    },
+  ],
+]);
+
+function leaf({ name, version }: ShownPackage) {
+  return { name, version, tags: [], dependencies: [] };
+}
+
+function add(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record<string, unknown>>) {
+  const requirements = splitRequirements(asText(body.package, 'package'));
+  return outcomeOf(async () => {
+    const adding = packages.add(call, requirements, (added) =>
+      call.note(...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const)),
+    );
+    adding.catch(() => {}); // the panel shows the packages once they are there
+    const { openSessions } = await within(adding);
+    return { restartRequired: openSessions.includes(call.notebookId) };
+  });
+}
+
+function remove(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record<string, unknown>>) {
+  const name = asText(body.package, 'package');
+  return outcomeOf(async () => {
+    if (!packages.has(call.workspaceId, name))
+      throw new AppError(
+        'not_found',
+        `The workspace has not added ${name}: another package needs it, or the server has it.`,
+      );
+    packages.remove(call.workspaceId, name);
+    call.note({ action: 'package.remove', target: name, outcome: 'done' });
+    const openSessions = await packages.openSessions(call.workspaceId);
+    return { restartRequired: openSessions.includes(call.notebookId) };
+  });
+}
+
+/** Resolves with the result of an installation. Rejects with `installation_in_progress` when it takes too long. */
+async function within<T>(adding: Promise<T>): Promise<T> {
+  const timer = new AbortController();
+  const over = wait(WAIT_MS, undefined, { signal: timer.signal, ref: false });
+  try {
+    const result = await Promise.race([adding, over.catch(() => undefined)]);
+    if (result !== undefined) return result;
+    throw new AppError('installation_in_progress', 'The installation continues. Look here again in a while.');
+  } finally {
+    timer.abort();
+  }
+}
+
+/**
+ * Returns the requirements that a person has written into one line, with white space between them. A line with a marker or an
+ * address is one requirement.
+ */
+function splitRequirements(text: string): readonly string[] {
+  const line = text.trim();
+  if (/\p{Cc}/u.test(line)) throw new ShapeError('package has more than one line');
+  const isOne = /[;@]/.test(line);
+  const requirements = isOne ? [line] : line.replace(/\s*([=<>!~]+|,|\[)\s*|\s+(?=\])/g, '$1').split(/\s+/);
+  if (requirements[0] === '') throw new ShapeError('package is empty');
+  if (requirements.length > MAX_REQUIREMENTS)
+    throw new ShapeError(`package names more than ${MAX_REQUIREMENTS} packages`);
+  if (requirements.some(({ length }) => length > MAX_REQUIREMENT_CHARS))
+    throw new ShapeError(`a requirement has more than ${MAX_REQUIREMENT_CHARS} characters`);
+  return requirements;
+}

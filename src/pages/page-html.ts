@@ -1,0 +1,109 @@
+/** The document of a notebook's page: marimo's own, with the settings of this notebook, and the policy that confines it. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PageAccess } from '#src/core/page-access.ts';
+import type { Installed } from '#src/notebook/front-end-files.ts';
+import { PAGE_CONFIG } from './page-config.ts';
+import { downloadScript } from './page-downloads.ts';
+
+export interface PageOptions {
+  readonly title: string;
+  /** The address of the notebook's page, such as `https://troupe.example/n/nb_1/`. */
+  readonly address: string;
+  /** The address of the server, without a slash at its end. */
+  readonly origin: string;
+  readonly pageToken: string;
+  readonly access: PageAccess;
+  /** Whether the session runs the notebook as an app: outputs without code. */
+  readonly isApp: boolean;
+  readonly appOptions: Readonly<Record<string, unknown>>;
+  readonly installed: Installed;
+}
+
+/**
+ * The page has no origin, because outputs are scripts of whoever wrote the notebook: they reach no cookie, no storage and no other
+ * page of this server, and the API takes no token of a page.
+ */
+const SANDBOX =
+  'sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads';
+
+/**
+ * Returns the content security policy of a page. The page can load from this server and send
+ * requests to it, and to no other.
+ */
+function pagePolicy(origin: string): string {
+  return [
+    SANDBOX,
+    "default-src 'none'",
+    // Allowed because charts compile expressions, and a widget is a module in a `data:` address.
+    `script-src ${origin} 'unsafe-inline' 'unsafe-eval' data: blob:`,
+    `style-src ${origin} 'unsafe-inline' data: blob:`,
+    `connect-src ${origin} data: blob:`,
+    `img-src ${origin} data: blob:`,
+    `font-src ${origin} data: blob:`,
+    `media-src ${origin} data: blob:`,
+    `worker-src ${origin} data: blob:`,
+    `frame-src ${origin} data: blob:`,
+    `manifest-src ${origin}`,
+    `base-uri ${origin}`,
+    "form-action 'none'",
+    // Only pages of this server may frame it. The pages of notebooks themselves have no origin.
+    "frame-ancestors 'self'",
+  ].join('; ');
+}
+
+/** A page, and the content security policy with which it must be served. */
+export interface PageDocument {
+  readonly html: string;
+  readonly policy: string;
+}
+
+/** Resolves with the page. */
+export async function pageDocument(options: PageOptions): Promise<PageDocument> {
+  const { title, address, pageToken, access, isApp, appOptions, installed } = options;
+  const { version, directory } = installed;
+  const template = await readFile(join(directory, '_static', 'index.html'), 'utf8');
+  const fileName = `${title}.py`;
+  const mount = {
+    filename: fileName,
+    cwd: '',
+    lspWorkspace: null,
+    mode: isApp || access === 'interact' ? 'read' : 'edit',
+    version,
+    serverToken: 'unused',
+    config: PAGE_CONFIG,
+    configOverrides: {},
+    appConfig: appOptions,
+    layout: null,
+    view: { showAppCode: !isApp },
+    notebook: null,
+    session: null,
+    runtimeConfig: [{ url: address, lazy: false, authToken: pageToken }],
+  };
+  const values: Readonly<Record<string, string>> = {
+    base_url: '',
+    filename: escapeHtml(fileName),
+    version,
+    user_config: escapeHtml(JSON.stringify(PAGE_CONFIG)),
+    server_token: 'unused',
+    title: escapeHtml(title),
+  };
+  const html = template
+    .replaceAll(/\{\{ (\w+) \}\}/g, (whole, name: string) => values[name] ?? whole)
+    .replaceAll(/((?:href|src)=")\.\//g, `$1/marimo/${version}/`)
+    .replace("'{{ mount_config }}'", () => scriptJson(mount))
+    .replace('<head>', () => `<head><script>${downloadScript(scriptJson({ address, pageToken }))}</script>`);
+  return { html, policy: pagePolicy(options.origin) };
+}
+
+/** Returns JSON that is safe within a script element. */
+function scriptJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+}

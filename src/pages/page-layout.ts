@@ -1,0 +1,34 @@
+/**
+ * The layout of a notebook's app, such as the grid in which its outputs stand. It is among the options of the app, as `layout_file`,
+ * in the form in which marimo keeps it without a file beside the notebook: so a notebook that is exported has it, too.
+ */
+import { asRecord, asText } from '#src/confined/json-shape.ts';
+
+export interface PageLayout {
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const BEGINNING = 'data:application/json;base64,';
+
+/** Returns the layout among the options of an app; null when there is none, or it is in a file that the server does not have. */
+export function layoutOf(appOptions: Readonly<Record<string, unknown>>): PageLayout | null {
+  const { layout_file: file } = appOptions;
+  if (typeof file !== 'string' || !file.startsWith(BEGINNING)) return null;
+  try {
+    return asPageLayout(JSON.parse(Buffer.from(file.slice(BEGINNING.length), 'base64').toString()));
+  } catch {
+    return null; // somebody else has written it
+  }
+}
+
+/** Returns the value of the option `layout_file` for a layout. */
+export function layoutFile(layout: PageLayout | null): string | null {
+  return layout && BEGINNING + Buffer.from(JSON.stringify(layout)).toString('base64');
+}
+
+/** Reads a layout. Throws `ShapeError`. */
+export function asPageLayout(value: unknown, where = 'layout'): PageLayout {
+  const { type, data } = asRecord(value, where);
+  return { type: asText(type, `${where}.type`), data: asRecord(data, `${where}.data`) };
+}

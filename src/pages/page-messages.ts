@@ -1,0 +1,192 @@
+/** The messages of marimo's server to its page, made from an open notebook. */
+import type { CellConfig, CellOp, CellOutput, DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { PageAccess } from '#src/core/page-access.ts';
+import type { VariableGraph } from '#src/notebook/dependencies.ts';
+import { configOf } from '#src/notebook/document.ts';
+import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { shownStatus, type ViewCell } from '#src/notebook/view.ts';
+import { layoutOf } from './page-layout.ts';
+
+/** One message: its name and its members. */
+export type PageMessage = readonly [op: string, data: Readonly<Record<string, unknown>>];
+
+/** marimo's name of a cell without a name. */
+const NAMELESS = '_';
+const ERRORS = 'application/vnd.marimo+error';
+/** marimo's mark before the name of a cell that only defines this function or class: its page shows no name there. */
+const DEFINITION = '*';
+
+/** Returns the messages from which a new page, or one that was cut off, builds its state. */
+export function stateMessages(live: LiveNotebook, access: PageAccess): PageMessage[] {
+  const { cells, variables } = live.view;
+  const ran = cells.filter((cell) => cell.ran !== null);
+  const mayEdit = access === 'edit';
+  const appOptions = live.document.serialization.app.options;
+  return [
+    [
+      'kernel-ready',
+      {
+        cell_ids: cells.map(({ id }) => id),
+        codes: cells.map(({ code }) => code),
+        names: cells.map(({ code, options }) => pageName(configOf(options).name, code)),
+        configs: cells.map(({ options }) => marimoConfig(configOf(options))),
+        layout: layoutOf(appOptions),
+        // Without this message the page would keep its own cells, and overwrite those of the
+        // notebook.
+        resumed: true,
+        ui_values: live.uiValues.all(),
+        last_executed_code: Object.fromEntries(ran.map(({ id, ran: last }) => [id, last?.code])),
+        // Without this message the page treats the elements of a cell like those of a cell that has
+        // not run.
+        last_execution_time: Object.fromEntries(ran.map(({ id, ran: last }) => [id, last?.ms ?? 1])),
+        app_config: appOptions,
+        kiosk: !mayEdit,
+        capabilities: { terminal: false, pylsp: false, ty: false, basedpyright: false, pyrefly: false },
+        consumer_capabilities: { edit: mayEdit, interact: access !== 'view' },
+        auto_instantiated: false,
+        stable_session_id: live.sessionId,
+      },
+    ],
+    variablesMessage(variables),
+    ...cells.flatMap(cellMessages),
+  ];
+}
+
+/** Returns the whole state of a cell. */
+function cellMessages(cell: ViewCell): PageMessage[] {
+  const { id, stale, output } = cell;
+  const state = { status: activityOf(cell), stale_inputs: stale, output: output && pageOutput(output) };
+  return [
+    cellMessage(id, { ...state, console: [] }),
+    ...cell.console.entries().map((entry) => cellMessage(id, { console: pageOutput(entry) })),
+  ];
+}
+
+/**
+ * Returns the state of a cell without its output. Used after a change that no message of the kernel
+ * caused.
+ */
+export function settledMessage(cell: ViewCell): PageMessage {
+  return cellMessage(cell.id, { status: activityOf(cell), stale_inputs: cell.stale });
+}
+
+/** Returns a message of the kernel about a cell. The page takes printed text one entry at a time. */
+export function cellOpMessages(op: CellOp): PageMessage[] {
+  const [first, ...more] = op.console ?? [];
+  const console = op.console === null ? null : first === undefined ? [] : pageOutput(first);
+  return [
+    cellMessage(op.cellId, {
+      output: op.output && pageOutput(op.output),
+      console,
+      status: op.status,
+      stale_inputs: op.staleInputs,
+      run_id: op.runId,
+      timestamp: op.timestamp,
+    }),
+    ...more.map((entry) => cellMessage(op.cellId, { console: pageOutput(entry) })),
+  ];
+}
+
+/** Returns a change of some members of a cell; null members leave it as it is. */
+export function cellMessage(cellId: string, members: Readonly<Record<string, unknown>>): PageMessage {
+  const nothing = { output: null, console: null, status: null, stale_inputs: null, run_id: null };
+  return ['cell-op', { cell_id: cellId, ...nothing, timestamp: Date.now() / 1000, ...members }];
+}
+
+export function variablesMessage(variables: VariableGraph): PageMessage {
+  return [
+    'variables',
+    {
+      variables: variables.map(({ name, declaredBy, usedBy }) => ({
+        name,
+        declared_by: declaredBy,
+        used_by: usedBy,
+      })),
+    },
+  ];
+}
+
+/** Returns the new value of a UI element that the page has not set. */
+export function valueMessage(elementId: string, value: unknown): PageMessage {
+  return [
+    'send-ui-element-message',
+    { ui_element: elementId, message: { type: 'marimo-ui-value-update', value }, buffers: null },
+  ];
+}
+
+/** Returns changes of the document that the page did not make. */
+export function transactionMessage(changes: readonly DocumentChange[]): PageMessage {
+  const shown = changes.map((change) => {
+    if (change.type === 'create-cell')
+      return {
+        ...change,
+        name: pageName(change.name, change.code),
+        config: marimoConfig(change.config),
+      };
+    if (change.type === 'set-name') return { ...change, name: change.name || NAMELESS };
+    if (change.type === 'set-config') {
+      const { type, cellId, config } = change;
+      return { type, cellId, ...fullConfig(config) };
+    }
+    return change;
+  });
+  return [
+    'notebook-document-transaction',
+    { transaction: { changes: shown, source: 'kernel', version: null } },
+  ];
+}
+
+/** Returns a change of the page in the form that the notebook accepts. */
+export function pageChange(change: DocumentChange): DocumentChange {
+  if (change.type !== 'create-cell' && change.type !== 'set-name') return change;
+  if (change.name === NAMELESS) return { ...change, name: '' };
+  return change.name.startsWith(DEFINITION) ? { ...change, name: change.name.slice(1) } : change;
+}
+
+function fullConfig({ disabled, hideCode, expandOutput, column }: CellConfig) {
+  return {
+    disabled: disabled === true,
+    hideCode: hideCode === true,
+    expandOutput: expandOutput === true,
+    column: column ?? null,
+  };
+}
+
+function marimoConfig(config: CellConfig) {
+  const { disabled, hideCode, expandOutput, column } = fullConfig(config);
+  return { disabled, hide_code: hideCode, expand_output: expandOutput, column };
+}
+
+/** Returns the name of a cell in marimo's form. */
+function pageName(name: string, code: string): string {
+  if (name === '') return NAMELESS;
+  // Matches code whose first statement, after decorators, defines this name, and in which no other
+  // statement begins a line.
+  const [, defined] = /^(?:@.*\n)*(?:async +def|def|class) +(\w+)/.exec(code) ?? [];
+  const isOnly = defined === name && !/\n(?![\s)#]|$)/.test(code.replace(/^(?:@.*\n)*/, ''));
+  return isOnly ? DEFINITION + name : name;
+}
+
+/** Returns an output without the parts that only clients of the API read. */
+function pageOutput({ channel, mimetype, data, timestamp }: CellOutput) {
+  const shown = mimetype === ERRORS && Array.isArray(data) ? data.map(pageError) : data;
+  return { channel, mimetype, data: shown, timestamp };
+}
+
+/** Returns an error without the id of the cell at fault at its end: the page writes a link there. */
+function pageError(error: unknown): unknown {
+  const { msg, raising_cell: cell } = Object(error) as {
+    readonly msg?: unknown;
+    readonly raising_cell?: unknown;
+  };
+  const named = `the cell ${cell}`;
+  return typeof cell === 'string' && typeof msg === 'string' && msg.endsWith(named)
+    ? { ...Object(error), msg: msg.slice(0, -named.length) }
+    : error;
+}
+
+function activityOf(cell: ViewCell): ViewCell['activity'] {
+  if (cell.activity !== 'idle') return cell.activity;
+  const isDisabled = shownStatus(cell) === 'disabled' && !configOf(cell.options).disabled;
+  return isDisabled ? 'disabled-transitively' : 'idle';
+}

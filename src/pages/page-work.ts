@@ -1,0 +1,222 @@
+import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
+import { AppError } from '#src/core/errors.ts';
+import { charsOfValue } from '#src/notebook/held-chars.ts';
+import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+
+/** The ways in which the session of a notebook works for its pages. */
+export interface PageWorkPorts {
+  /** Submits a durable run. Throws or rejects with the refusals of a session. */
+  readonly submit: (
+    userId: string,
+    cells: readonly { readonly cellId: string; readonly code?: string }[],
+  ) => unknown;
+  /**
+   * Gives the kernel a command of a UI element. Resolves when the command was carried out; rejects
+   * with the refusals of a session.
+   */
+  readonly element: (userId: string, command: ElementCommand) => Promise<void>;
+  /** Returns a refusal in words, and logs an error that is not a refusal. */
+  readonly describe: (error: unknown) => { readonly title: string; readonly description: string };
+  /** Whether the session is closed. */
+  readonly isClosed: () => boolean;
+  /** Interrupts the present work of the session. */
+  readonly interrupt: () => void;
+}
+
+/** The callbacks of the hub that the work needs. */
+export interface PageWorkEvents {
+  readonly shown: (cellIds: readonly string[], status: 'queued' | 'idle') => void;
+  readonly refused: (notice: { readonly title: string; readonly description: string }) => void;
+  /** Called when no work waits any more. */
+  readonly idle: () => void;
+}
+
+interface RunJob {
+  readonly kind: 'run';
+  readonly userId: string;
+  readonly cells: readonly { readonly cellId: string; readonly code: string }[];
+  readonly chars: number;
+  /** Until when the job waits for cells that the notebook does not have yet. */
+  readonly lacksUntilMs: number;
+}
+
+interface ElementJob {
+  readonly kind: 'element';
+  readonly userId: string;
+  readonly command: ElementCommand;
+  readonly chars: number;
+}
+
+type Job = RunJob | ElementJob;
+
+/** When a page runs a new cell, it may report up to 400 ms later that the cell was created. */
+const MAX_LACKING_MS = 2000;
+/** The most that may wait: pieces of work, and characters of their code and values. */
+const MAX_JOBS = 1000;
+const MAX_WAITING_CHARS = 32 * 2 ** 20;
+const RETRY_MS = 250;
+/** Work waits while the session answers with one of these. */
+const WAITING: readonly string[] = ['session_busy', 'session_not_ready', 'unavailable'];
+
+/**
+ * The work that pages of a notebook wait for. It is done one piece at a time, in the order in which
+ * it was requested.
+ */
+export class PageWork {
+  readonly #live: LiveNotebook;
+  readonly #ports: PageWorkPorts;
+  readonly #events: PageWorkEvents;
+  #jobs: Job[] = [];
+  /** The characters of `#jobs`. */
+  #waitingChars = 0;
+  /** The job that is about to begin, or whose values the kernel is getting. */
+  #present: Job | undefined;
+  #isWorking = false;
+  #isOver = false;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(live: LiveNotebook, ports: PageWorkPorts, events: PageWorkEvents) {
+    this.#live = live;
+    this.#ports = ports;
+    this.#events = events;
+  }
+
+  get isIdle(): boolean {
+    return this.#jobs.length === 0 && !this.#isWorking;
+  }
+
+  run(userId: string, cells: RunJob['cells']): void {
+    const chars = cells.reduce((sum, { cellId, code }) => sum + cellId.length + code.length, 0);
+    this.#add({ kind: 'run', userId, cells, chars, lacksUntilMs: performance.now() + MAX_LACKING_MS });
+    this.#events.shown(
+      cells.map(({ cellId }) => cellId),
+      'queued',
+    );
+  }
+
+  /**
+   * Waiting values are replaced by newer values of the same element, as in marimo. A waiting check of
+   * a statement is replaced by the next one of the same user.
+   */
+  element(userId: string, command: ElementCommand): void {
+    const last = this.#jobs.at(-1);
+    const isSame = last?.kind === 'element' && last.userId === userId;
+    const joint = isSame ? replaced(last.command, command) : undefined;
+    if (isSame && joint !== undefined) {
+      const job = elementJob(userId, joint);
+      this.#requireRoom(job.chars - last.chars);
+      this.#jobs[this.#jobs.length - 1] = job;
+      this.#waitingChars += job.chars - last.chars;
+    } else this.#add(elementJob(userId, command));
+  }
+
+  /** Forgets waiting work, and interrupts the present work. */
+  interrupt(): void {
+    for (const job of this.#jobs.splice(0)) this.#dropped(job);
+    this.#waitingChars = 0;
+    this.#present = undefined;
+    this.#ports.interrupt();
+  }
+
+  /** Called when the session may accept work again. */
+  wake(): void {
+    void this.#work();
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#jobs = [];
+    clearTimeout(this.#retry);
+  }
+
+  #add(job: Job): void {
+    this.#requireRoom(job.chars);
+    this.#jobs.push(job);
+    this.#waitingChars += job.chars;
+    setImmediate(() => void this.#work());
+  }
+
+  /** Throws `quota_exceeded` when there is no room for one more job of so many characters. */
+  #requireRoom(chars: number): void {
+    if (this.#jobs.length < MAX_JOBS && this.#waitingChars + chars <= MAX_WAITING_CHARS) return;
+    throw new AppError('quota_exceeded', 'Too much work of the pages of this notebook waits already.', {
+      headers: { 'retry-after': '5' },
+    });
+  }
+
+  #dropped(job: Job): void {
+    if (job.kind === 'run')
+      this.#events.shown(
+        job.cells.map(({ cellId }) => cellId),
+        'idle',
+      );
+  }
+
+  async #work(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    clearTimeout(this.#retry);
+    try {
+      for (let job = this.#jobs.shift(); job !== undefined && !this.#isOver; job = this.#jobs.shift()) {
+        this.#present = job;
+        this.#waitingChars -= job.chars;
+        const hasBegun = await this.#begin(job);
+        const isWanted = this.#present === job; // an interrupt discards the job
+        this.#present = undefined;
+        if (hasBegun || !isWanted) continue;
+        this.#jobs.unshift(job);
+        this.#waitingChars += job.chars;
+        // A notice of the session ends the wait earlier.
+        this.#retry = setTimeout(() => this.wake(), RETRY_MS).unref();
+        return;
+      }
+    } finally {
+      this.#isWorking = false;
+    }
+    if (!this.#isOver) this.#events.idle();
+  }
+
+  /** Begins a job. Returns false when it has to wait. */
+  async #begin(job: Job): Promise<boolean> {
+    try {
+      if (job.kind === 'element') {
+        await this.#ports.element(job.userId, job.command);
+        return true;
+      }
+      const { view } = this.#live;
+      const isLacking = job.cells.some(({ cellId }) => view.get(cellId) === undefined);
+      if (isLacking && performance.now() < job.lacksUntilMs) return false;
+      const cells = job.cells.flatMap(({ cellId, code }) => {
+        const cell = view.get(cellId);
+        if (cell === undefined) return [];
+        return [cell.code === code ? { cellId } : { cellId, code }];
+      });
+      if (cells.length > 0) await this.#ports.submit(job.userId, cells);
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && WAITING.includes(error.code)) return false;
+      this.#dropped(job);
+      this.#events.refused(this.#ports.describe(error));
+      return true;
+    }
+  }
+}
+
+function elementJob(userId: string, command: ElementCommand): ElementJob {
+  return { kind: 'element', userId, command, chars: charsOfValue(command) };
+}
+
+type UiValues = Extract<ElementCommand, { readonly type: 'update-ui-element' }>;
+
+/** Returns the command in place of two that follow each other; undefined when both are needed. */
+function replaced(earlier: ElementCommand, later: ElementCommand): ElementCommand | undefined {
+  if (earlier.type === 'update-ui-element' && later.type === 'update-ui-element')
+    return merged(earlier, later);
+  return earlier.type === 'validate-sql' && later.type === 'validate-sql' ? later : undefined;
+}
+
+function merged(earlier: UiValues, later: UiValues): UiValues {
+  const values = new Map(earlier.objectIds.map((id, at) => [id, earlier.values[at]]));
+  for (const [at, id] of later.objectIds.entries()) values.set(id, later.values[at]);
+  return { type: 'update-ui-element', objectIds: [...values.keys()], values: [...values.values()] };
+}

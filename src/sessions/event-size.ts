@@ -1,0 +1,65 @@
+/** Fits texts and values into the size of an event. No frame of a stream has more than 1 MiB. */
+import { isShortJson } from '#src/core/json/json-write.ts';
+import { isHighSurrogate } from '#src/core/utf8.ts';
+
+/** A byte of a text has up to six bytes in JSON: `\u001b`. */
+const MAX_ESCAPED_BYTES = 6;
+/** The most characters of one piece of text: 768 KiB as JSON. */
+export const MAX_PIECE_CHARS = 128 * 1024;
+/**
+ * `isShortJson` charges this many characters for each value; the JSON of a value has at least one.
+ */
+const CHARGED_CHARS = 8;
+
+/**
+ * Returns a text in pieces, for one event each. A piece ends at the end of a line where possible.
+ */
+export function piecesOfText(text: string): string[] {
+  const pieces: string[] = [];
+  let from = 0;
+  while (text.length - from > MAX_PIECE_CHARS) {
+    const end = from + MAX_PIECE_CHARS;
+    const lineEnd = text.lastIndexOf('\n', end - 1) + 1;
+    const cut = isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
+    const piece = text.slice(from, lineEnd > from + MAX_PIECE_CHARS / 2 ? lineEnd : cut);
+    pieces.push(piece);
+    from += piece.length;
+  }
+  return [...pieces, text.slice(from)];
+}
+
+/** Returns the beginning of a text, with at most this many bytes as JSON. */
+export function beginning(text: string, maxBytes: number): string {
+  let length = Math.min(text.length, maxBytes);
+  for (;;) {
+    if (isHighSurrogate(text.charCodeAt(length - 1))) length--;
+    const size = bytesOfJson(text.slice(0, length));
+    if (size <= maxBytes) return text.slice(0, length);
+    length = Math.max(0, Math.floor((length * maxBytes) / size) - 1);
+  }
+}
+
+/** Returns the end of a text, with at most this many bytes as JSON. */
+export function end(text: string, maxBytes: number): string {
+  let length = Math.min(text.length, maxBytes);
+  for (;;) {
+    if (isHighSurrogate(text.charCodeAt(text.length - length - 1))) length--;
+    const part = text.slice(text.length - length);
+    const size = bytesOfJson(part);
+    if (size <= maxBytes) return part;
+    length = Math.max(0, Math.floor((length * maxBytes) / size) - 1);
+  }
+}
+
+/**
+ * Returns whether the JSON of a value has at most this many bytes. Small values need not be encoded
+ * for that.
+ */
+export function fits(value: unknown, maxBytes: number): boolean {
+  if (isShortJson(value, maxBytes / MAX_ESCAPED_BYTES)) return true;
+  return isShortJson(value, CHARGED_CHARS * maxBytes) && bytesOfJson(value) <= maxBytes;
+}
+
+export function bytesOfJson(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}

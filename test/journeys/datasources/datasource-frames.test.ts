@@ -1,0 +1,208 @@
+/** Frames of pandas and polars from datasources, and into them. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import test, { type TestContext } from 'node:test';
+import { mariadbConnection, postgresConnection } from '#test/datasource/connections.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
+
+const server = await startServer(test);
+const DATABASES = {
+  postgres: { connection: postgresConnection(), skip: postgresServer.skip },
+  mariadb: { connection: mariadbConnection(), skip: mariadbServer.skip },
+  sqlite: { connection: { kind: 'sqlite', path: 'frames.db' }, skip: false },
+  duckdb: { connection: { kind: 'duckdb', path: 'frames.duckdb' }, skip: false },
+} as const;
+for (const [slug, { connection }] of Object.entries(DATABASES))
+  await server.request('POST', '/api/v3/datasources', { body: { slug, connection } });
+const notebook = await openNotebook(server, {}, { datasourceSlugs: Object.keys(DATABASES) });
+const PREPARATION = `
+import datetime, decimal, json, warnings
+warnings.simplefilter("error")
+from troupe import datasource
+import pandas, polars
+`;
+await call(
+  'import sqlite3, duckdb\nsqlite3.connect("frames.db").execute("create table x (n)")\nduckdb.connect("frames.duckdb").close()',
+);
+
+/** The lines that code printed, or its error. */
+async function call(code: string): Promise<string[]> {
+  const answer = await server.request('POST', '/api/cee/kernel/execute', {
+    body: { code: PREPARATION + code },
+    headers: { 'service-session-id': notebook.id },
+  });
+  const { stdout, errors } = Object(answer.body);
+  return errors[0] === undefined
+    ? String(stdout).trimEnd().split('\n')
+    : [`${errors[0].type}: ${errors[0].message}`];
+}
+
+/** A name that no other test uses, for a table that is dropped after the test. */
+function tableFor(t: TestContext, slug: string): string {
+  const table = `troupe_frames_${randomBytes(5).toString('hex')}`;
+  t.after(() => call(`datasource("${slug}").execute("drop table if exists ${table}")`));
+  return table;
+}
+
+const FRAME = `
+frame = pandas.DataFrame({
+    "whole": [1, -(2**60)], "half": [0.5, float("nan")], "text": ["é ' \\" \\\\", None], "yes": [True, False],
+    "at": pandas.to_datetime(["2026-01-02 03:04:05.123456", None]), "moment": pandas.to_datetime(["2026-01-02T03:04:05+02:00", None], utc=True),
+    "day": [datetime.date(2026, 1, 2), None], "bytes": [b"\\x00\\xff", None], "exact": [decimal.Decimal("1.25"), None],
+    'odd " \` name': [10**15, 5], "nested": [[1], {"a": 2}], "kind": pandas.Categorical(["u", "v"]), "maybe": pandas.array([1, None], dtype="Int64"),
+})
+`;
+
+for (const slug of ['postgres', 'mariadb', 'sqlite'] as const) {
+  const { skip } = DATABASES[slug];
+
+  test(`the number of rows that a statement has changed is its rowcount, in ${slug}`, { skip }, async (t) => {
+    const table = tableFor(t, slug);
+    const printed = await call(`
+c = datasource("${slug}").cursor()
+c.execute("create table ${table} (n integer)")
+counts = [c.execute("insert into ${table} values (1), (2), (3)").rowcount]
+counts.append(c.execute("update ${table} set n = n + 1 where n > ?", [1]).rowcount)
+counts.append(c.execute("delete from ${table} where n = 77").rowcount)
+counts.append(c.execute("select n from ${table}").rowcount)
+c.executemany("insert into ${table} values (?)", [[5], [6]])
+print(counts, c.rowcount)`);
+    assert.deepEqual(printed, ['[3, 2, 0, -1] 2']);
+  });
+
+  test(`to_sql writes a frame with every common type, and reading returns the same frame, in ${slug}`, {
+    skip,
+  }, async (t) => {
+    const table = tableFor(t, slug);
+    const printed = await call(`${FRAME}
+c = datasource("${slug}")
+print(frame.to_sql("${table}", c))
+back = pandas.read_sql("select * from ${table} order by 1", c)
+print(list(back.columns) == ["index", *frame.columns])
+for name in ("whole", "half", "text", 'odd " \` name', "kind", "maybe"):
+    print(name, [None if pandas.isna(one) else one for one in back[name].tolist()])
+first = back.iloc[0]
+print(str(first["at"])[:26], str(first["moment"])[:19], str(first["day"])[:10], first["bytes"], float(first["exact"]), bool(first["yes"]), first["nested"])
+print(back.iloc[1][["at", "moment", "day", "bytes", "exact"]].isna().all())`);
+    assert.deepEqual(printed, [
+      '2',
+      'True',
+      `whole [1, ${-(2n ** 60n)}]`,
+      'half [0.5, None]',
+      "text ['é \\' \" \\\\', None]",
+      'odd " ` name [1000000000000000, 5]',
+      "kind ['u', 'v']",
+      'maybe [1.0, None]',
+      "2026-01-02 03:04:05.123456 2026-01-02 01:04:05 2026-01-02 b'\\x00\\xff' 1.25 True [1]",
+      'True',
+    ]);
+  });
+
+  test(`to_sql fails if the table exists, or replaces, empties or extends it, in ${slug}`, {
+    skip,
+  }, async (t) => {
+    const table = tableFor(t, slug);
+    const printed = await call(`
+c = datasource("${slug}")
+frame = pandas.DataFrame({"n": range(2500)})
+count = lambda: c.execute("select count(*), max(n) from ${table}").fetchone()
+frame.to_sql("${table}", c, index=False)
+try:
+    frame.to_sql("${table}", c, index=False)
+except ValueError as error:
+    print(error)
+for given in (dict(if_exists="append", chunksize=700), dict(if_exists="delete_rows"), dict(if_exists="replace", dtype={"n": "numeric"})):
+    frame.to_sql("${table}", c, index=False, **given)
+    print(*(int(one) for one in count()))
+print(c.execute("select n from ${table} where n = 3").description[0][1])`);
+    assert.deepEqual(printed, [
+      `Table '${table}' already exists.`,
+      '5000 2499',
+      '2500 2499',
+      '2500 2499',
+      slug === 'sqlite' ? 'other' : 'decimal',
+    ]);
+  });
+
+  test(`polars reads whole results and batches, in ${slug}`, { skip }, async (t) => {
+    const table = tableFor(t, slug);
+    const printed = await call(`
+c = datasource("${slug}")
+pandas.DataFrame({"n": range(5000), "t": ["row"] * 5000}).to_sql("${table}", c, index=False)
+read = lambda **given: polars.read_database("select n, t from ${table} order by n", c, **given)
+print(read().shape, [str(one) for one in read().dtypes], read()["n"].sum())
+print([one.shape for one in read(iter_batches=True, batch_size=2000)])
+print(polars.read_database("select n from ${table} where n < ?", c, execute_options={"parameters": [3]})["n"].to_list())
+print(polars.read_database("select n, t from ${table} where n < 0", c).shape)`);
+    assert.deepEqual(printed, [
+      "(5000, 2) ['Int64', 'String'] 12497500",
+      '[(2000, 2), (2000, 2), (1000, 2)]',
+      '[0, 1, 2]',
+      '(0, 2)',
+    ]);
+  });
+}
+
+const COLUMNS: Readonly<Record<string, string>> = {
+  'n::numeric / 8 from generate_series(1, 300) n union all select 1.123456':
+    'Decimal(precision=38, scale=20)',
+  'null::numeric': 'Decimal(precision=38, scale=0)',
+  '1.25::numeric(10, 2)': 'Decimal(precision=38, scale=2)',
+  "'NaN'::numeric": 'Float64',
+  '12345678901234567890123456789012345678901.5': 'Float64',
+  '1::int2': 'Int64',
+  "timestamptz '2026-01-01 00:00+02'": "Datetime(time_unit='us', time_zone='UTC')",
+  "date '0044-03-15 BC'": 'String',
+  "date '2026-01-01'": 'Date',
+  '\'{"a": 1}\'::jsonb': "Struct({'a': Int64})",
+  'array[1, 2]': 'String',
+  'gen_random_uuid()': 'String',
+  "'\\x00'::bytea": 'Binary',
+};
+
+for (const [sql, type] of Object.entries(COLUMNS)) {
+  test(`polars reads ${sql} of PostgreSQL as ${type}`, { skip: DATABASES.postgres.skip }, async () => {
+    const code = `print(polars.read_database(${JSON.stringify(`select ${sql}`)}, datasource("postgres")).dtypes[0])`;
+    assert.deepEqual(await call(code), [type]);
+  });
+}
+
+test('polars gets every digit of a decimal, however late in the result it appears', {
+  skip: DATABASES.postgres.skip,
+}, async () => {
+  const sql = 'select 1.5 from generate_series(1, 500) union all select 1.0625';
+  assert.deepEqual(
+    await call(`print(polars.read_database("${sql}", datasource("postgres")).to_series()[-1])`),
+    ['1.0625'],
+  );
+});
+
+test('pandas reads a datasource without a warning', { skip: DATABASES.postgres.skip }, async () => {
+  assert.deepEqual(await call('print(len(pandas.read_sql("select 1", datasource("postgres"))))'), ['1']);
+});
+
+test('the error of to_sql for a read-only datasource says that it cannot write there', async () => {
+  const code = 'pandas.DataFrame({"a": [1]}).to_sql("t", datasource("duckdb"))';
+  assert.match(
+    (await call(code))[0] ?? '',
+    /^NotSupportedError: to_sql cannot write into datasources of kind duckdb/,
+  );
+});
+
+test('datasources also work with pandas and polars that a notebook imports later', async () => {
+  const fresh = `
+import subprocess, sys
+code = '''
+import sys
+from troupe import datasource
+made = datasource("x")
+assert "pandas" not in sys.modules and "polars" not in sys.modules
+import pandas.io.sql, polars.io.database._executor as executor
+print("troupe" in executor.ARROW_DRIVER_REGISTRY, type(pandas.io.sql.pandasSQL_builder(made)).__module__)
+'''
+import troupe, os
+print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(troupe.__file__))}).stdout)`;
+  assert.deepEqual(await call(fresh), ['True troupe.writing']);
+});

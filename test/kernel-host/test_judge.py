@@ -1,0 +1,79 @@
+"""The structural errors of code that a notebook does not have yet."""
+
+import itertools
+import unittest
+from unittest import mock
+
+import support  # noqa: F401  isort: skip  puts the host on sys.path
+
+from marimo._ast.cell import CellConfig
+from marimo._ast.compiler import compile_cell
+from marimo._runtime.dataflow.graph import DirectedGraph
+
+from kernel import judge
+
+CELLS = {"a": "x = 1", "b": "y = x", "c": "z = y"}
+EDITS = ({"a": "x = z"}, {"b": "x = 2"}, {"c": "x = ("}, {"d": "y = 3"}, {})
+
+
+def graph_of(codes):
+    graph = DirectedGraph()
+    for id, code in codes.items():
+        graph.register_cell(id, compile_cell(code, cell_id=id).configure(CellConfig(disabled=id == "b")))
+    return graph
+
+
+def judged(graph, codes):
+    """Returns the errors, with the edges of a cycle in one order: a cycle has no first edge."""
+    found = judge.judge(graph, codes, [*CELLS, "d"])
+    for error in itertools.chain.from_iterable(found.values()):
+        if "edges_with_vars" in error:
+            error["edges_with_vars"] = sorted(error["edges_with_vars"])
+    return found
+
+
+def judged_anew(graph, codes):
+    judge._imagined = judge.Imagined()
+    return judged(graph, codes)
+
+
+class Judging(unittest.TestCase):
+    def test_an_answer_does_not_depend_on_earlier_questions(self):
+        for edits in itertools.permutations(EDITS, 3):
+            graph = graph_of(CELLS)
+            expected = [judged_anew(graph, codes) for codes in edits]
+            judge._imagined = judge.Imagined()
+            self.assertEqual([judged(graph, codes) for codes in edits], expected, edits)
+
+    def test_an_answer_follows_the_cells_of_the_notebook(self):
+        judge._imagined = judge.Imagined()
+        self.assertEqual(judge.judge(graph_of(CELLS), {"a": "x = z"}, ["a"]).keys(), CELLS.keys())
+        fewer = {"a": "x = 1", "b": "y = x"}
+        self.assertEqual(judge.judge(graph_of(fewer), {"a": "x = z"}, ["a"]), {})
+
+    def test_cells_of_the_notebook_keep_their_state(self):
+        graph = graph_of(CELLS)
+        for cell in graph.cells.values():
+            cell.set_run_result_status("success")
+        before = {id: (cell.stale, cell.run_result_status, cell.runtime_state) for id, cell in graph.cells.items()}
+        judge._imagined = judge.Imagined()
+        judge.judge(graph, {"a": "x = z"}, ["a"])
+        self.assertEqual({id: (cell.stale, cell.run_result_status, cell.runtime_state) for id, cell in graph.cells.items()}, before)
+
+    def test_a_question_after_an_interrupted_one_is_answered(self):
+        graph = graph_of(CELLS)
+        judge._imagined = judge.Imagined()
+        register = DirectedGraph.register_cell
+
+        def interrupted(graph, cell_id, cell):
+            register(graph, cell_id, cell)
+            if cell_id == "b":
+                raise KeyboardInterrupt
+
+        with mock.patch.object(DirectedGraph, "register_cell", interrupted), self.assertRaises(KeyboardInterrupt):
+            judge.judge(graph, {"a": "x = z"}, ["a"])
+        self.assertEqual(judge.judge(graph, {"a": "x = z"}, ["a"]).keys(), CELLS.keys())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { PendingEdits } from '#src/notebook/pending-edits.ts';
+
+const create = (cellId: string, code: string) =>
+  ({ type: 'create-cell', cellId, code, name: '', config: {}, before: null, after: null }) as const;
+
+test('later edits of a cell replace earlier ones, and each is taken once', () => {
+  const edits = new PendingEdits();
+  edits.add([create('a', '1'), { type: 'set-code', cellId: 'a', code: '2' }]);
+  edits.add([{ type: 'set-code', cellId: 'b', code: '3' }]);
+  assert.deepEqual(edits.take(), { codes: { a: '2', b: '3' }, configs: { a: {} }, deleteIds: [] });
+  assert.equal(edits.take(), undefined);
+});
+
+test('a deleted cell has no code and no settings left, until it is created again', () => {
+  const edits = new PendingEdits();
+  edits.add([
+    { type: 'set-code', cellId: 'a', code: '2' },
+    { type: 'delete-cell', cellId: 'a' },
+  ]);
+  assert.deepEqual(edits.take(), { codes: {}, configs: {}, deleteIds: ['a'] });
+  edits.add([{ type: 'delete-cell', cellId: 'a' }, create('a', '4')]);
+  assert.deepEqual(edits.take(), { codes: { a: '4' }, configs: { a: {} }, deleteIds: [] });
+});
+
+test('a cell that is created and deleted before the kernel knows it leaves nothing', () => {
+  const edits = new PendingEdits();
+  for (let number = 0; number < 1000; number++)
+    edits.add([create(`c${number}`, '1'), { type: 'delete-cell', cellId: `c${number}` }]);
+  assert.equal(edits.take(), undefined);
+});
+
+test('names and the order of cells are not sent to a kernel as edits', () => {
+  const edits = new PendingEdits();
+  edits.add([
+    { type: 'set-name', cellId: 'a', name: 'b' },
+    { type: 'move-cell', cellId: 'a', before: null, after: 'b' },
+    { type: 'reorder-cells', cellIds: ['a'] },
+  ]);
+  assert.equal(edits.take(), undefined);
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { PageWork, type PageWorkPorts } from '#src/pages/page-work.ts';
+
+const values = (...pairs: readonly (readonly [string, unknown])[]): ElementCommand => ({
+  type: 'update-ui-element',
+  objectIds: pairs.map(([id]) => id),
+  values: pairs.map(([, value]) => value),
+});
+
+/** Returns work whose session is busy until `free` is called, with the commands that it was given. */
+function workOf() {
+  const given: ElementCommand[] = [];
+  let isBusy = true;
+  let becameIdle = () => {};
+  const idle = new Promise<void>((resolve) => {
+    becameIdle = resolve;
+  });
+  const ports: PageWorkPorts = {
+    submit: () => undefined,
+    element: async (_, command) => {
+      if (isBusy) throw new AppError('session_busy', 'The session is busy.');
+      given.push(command);
+    },
+    describe: (error) => assert.fail(String(error)),
+    isClosed: () => false,
+    interrupt: () => {},
+  };
+  const events = {
+    shown: () => {},
+    refused: () => {},
+    idle: () => {
+      if (work.isIdle) becameIdle();
+    },
+  };
+  const work: PageWork = new PageWork({} as LiveNotebook, ports, events);
+  const free = () => {
+    isBusy = false;
+    work.wake();
+  };
+  return { work, given, idle, free };
+}
+
+test('waiting values are merged, the last value of each element counts, and other commands keep their place', async () => {
+  const { work, given, idle, free } = workOf();
+  const call = {
+    type: 'invoke-function',
+    functionCallId: '1',
+    namespace: 'n',
+    functionName: 'f',
+    args: {},
+  } as const;
+  work.element('ann', values(['a-0', 1]));
+  work.element('ann', values(['a-0', 2], ['b-0', 1]));
+  work.element('ann', call);
+  work.element('ann', values(['a-0', 3]));
+  free();
+  await idle;
+  assert.deepEqual(given, [values(['a-0', 2], ['b-0', 1]), call, values(['a-0', 3])]);
+});
+
+test('when a person checks a statement several times only the last check waits, and checks of two people both wait', async () => {
+  const { work, given, idle, free } = workOf();
+  const check = (query: string) =>
+    ({
+      type: 'validate-sql',
+      requestId: query,
+      query,
+      onlyParse: true,
+      engine: null,
+      dialect: 'duckdb',
+    }) as const;
+  for (const query of ['sel', 'select', 'select 1']) work.element('ann', check(query));
+  work.element('bob', check('select 2'));
+  free();
+  await idle;
+  assert.deepEqual(given, [check('select 1'), check('select 2')]);
+});
+
+test('at most a thousand commands may wait, and one more is refused', () => {
+  const { work } = workOf();
+  const call = (id: number) =>
+    ({
+      type: 'invoke-function',
+      functionCallId: `${id}`,
+      namespace: 'n',
+      functionName: 'f',
+      args: {},
+    }) as const;
+  for (let id = 0; id < 1000; id++) work.element('ann', call(id));
+  assert.throws(() => work.element('ann', call(1000)), { code: 'quota_exceeded' });
+  work.close();
+});
+
+test('at most 32 MiB of values may wait; more is refused, and the waiting values are kept', async () => {
+  const { work, given, idle, free } = workOf();
+  const large = 'x'.repeat(31 * 2 ** 20);
+  work.element('ann', values(['a-0', large]));
+  assert.throws(() => work.element('ann', values(['b-0', 'x'.repeat(2 ** 20)])), { code: 'quota_exceeded' });
+  free();
+  await idle;
+  assert.deepEqual(
+    given.map((command) => command.type === 'update-ui-element' && command.objectIds),
+    [['a-0']],
+  );
+});
