@@ -2,6 +2,7 @@
  * Connection tests. A test ends within a deadline, with one of a few fixed sentences, however the database behaves.
  */
 
+import { anySignal } from '#src/core/any-signal.ts';
 import type { ConnectionTest, DatasourceWarning } from '#src/wire/datasource.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
@@ -75,7 +76,7 @@ async function attempt(
 
 /** Resolves with warnings about the account's rights. A failure here does not affect the test: the connection works. */
 async function rightsOf(session: Session, signal: AbortSignal): Promise<readonly DatasourceWarning[]> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(RIGHTS_DEADLINE_MS)]);
+  const deadline = anySignal(signal, AbortSignal.timeout(RIGHTS_DEADLINE_MS));
   const mayWrite = await session.mayWrite?.(deadline).catch(() => undefined);
   if (mayWrite === undefined) return [RIGHTS_UNKNOWN];
   return mayWrite ? [MAY_WRITE] : [];

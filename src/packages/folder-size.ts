@@ -1,7 +1,9 @@
 /** The size of a set's folder, and the limit of its growth while an installer fills it. */
+
 import { lstat, opendir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { anySignal } from '#src/core/any-signal.ts';
 import { PackageFailure } from './package-failure.ts';
 
 /**
@@ -58,7 +60,7 @@ export async function installWithin<T>(
   };
   const watching = repeat(check, done.signal);
   try {
-    const installed = await install(AbortSignal.any([left, tooLarge.signal]));
+    const installed = await install(anySignal(left, tooLarge.signal));
     await check();
     tooLarge.signal.throwIfAborted();
     return installed;
@@ -94,7 +96,7 @@ export async function whileWithin<T>(
   };
   const watching = repeat(check, done.signal);
   try {
-    const result = await act(AbortSignal.any([left, tooLarge.signal]));
+    const result = await act(anySignal(left, tooLarge.signal));
     await check();
     if (tooLarge.signal.aborted) throw failure;
     return result;

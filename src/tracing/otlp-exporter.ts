@@ -2,6 +2,7 @@
  * Sends spans to an OTLP receiver over HTTP, as JSON (opentelemetry-proto 1.x, `ExportTraceServiceRequest`). The queue is
  * bounded: when the receiver is slow or gone, spans are discarded and counted, and nothing else notices.
  */
+import { anySignal } from '#src/core/any-signal.ts';
 import type { Attributes, AttributeValue, SpanRecord, SpanSink } from './tracer.ts';
 
 export interface OtlpExporterOptions {
@@ -73,7 +74,7 @@ export class OtlpExporter implements SpanSink, AsyncDisposable {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(exportRequest(spans, version)),
         redirect: 'error',
-        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), this.#closing.signal]),
+        signal: anySignal(AbortSignal.timeout(TIMEOUT_MS), this.#closing.signal),
       });
       await response.body?.cancel();
       if (response.ok) return this.#note(true, '');

@@ -3,10 +3,12 @@
  * everything that it promised before is checked, the players play, and the server ends. A seed
  * determines all choices; only the timing of processes varies.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
+import { anySignal } from '#src/core/any-signal.ts';
 import type { FaultPoint } from '#src/core/fault-points.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { Player } from './player.ts';
@@ -103,7 +105,7 @@ async function playRound(
   const victim = await Victim.start(dataDir, ending.kind === 'fault-point' ? ending.point : undefined);
   try {
     const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, victim.signal]);
+    const signal = anySignal(over.signal, victim.signal);
     const checks: Promise<void>[] = [];
     const plays = players.map(async (player) => {
       const own = random.fork();

@@ -4,12 +4,14 @@
  * which continues. Sometimes the whole server ends, and everything is checked on the next one. A
  * seed determines all choices; only the timing of processes varies.
  */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { Client } from '#src/client/client.ts';
+import { anySignal } from '#src/core/any-signal.ts';
 import { eventually, kernelsOf } from '#test/support/processes.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { autopsy } from './autopsy.ts';
@@ -107,7 +109,7 @@ class Rounds implements Disposable {
   async play(ending: Ending, random: SeededRandom): Promise<string> {
     const victim = await this.#living();
     const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, victim.signal]);
+    const signal = anySignal(over.signal, victim.signal);
     const checked = this.#check(victim, signal);
     const sequences = this.#players.map(() => random.fork());
     const played = unlessExplained(signal, async () => {

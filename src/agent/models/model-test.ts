@@ -1,3 +1,4 @@
+import { anySignal } from '#src/core/any-signal.ts';
 import type { ModelTest } from '#src/wire/models.ts';
 import { type AnswerLimits, askModel } from './model-call.ts';
 import { ModelFailure } from './model-failure.ts';
@@ -37,7 +38,7 @@ export async function testModel(
       maxOutputTokens: 64,
       silenceMs: deadlineMs * 2, // so long that the deadline passes first
       limits: LIMITS,
-      signal: AbortSignal.any([signal, late]),
+      signal: anySignal(signal, late),
       onText: () => {},
       onReasoning: () => {},
     });

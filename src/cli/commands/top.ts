@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
 import type { Client } from '#src/client/client.ts';
+import { anySignal } from '#src/core/any-signal.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, EXIT } from '../exit-code.ts';
@@ -92,11 +93,7 @@ async function fill(
   const screen = new FullScreen(device, () => draw());
   try {
     draw();
-    for await (const sample of samplesOf(
-      client,
-      intervalMs,
-      AbortSignal.any([interruption.stop, quit.signal]),
-    )) {
+    for await (const sample of samplesOf(client, intervalMs, anySignal(interruption.stop, quit.signal))) {
       latest = sample;
       draw();
     }

@@ -3,9 +3,11 @@
  * browser. The browser has no network: it gets the files of the front end and the scripts of a request from this program, and nothing
  * else.
  */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { anySignal } from '#src/core/any-signal.ts';
 import type { Picture } from '../show/static-page.ts';
 import { BrowserPipe, PIPE_STDIO } from './browser-pipe.ts';
 import { confine, confinementFault } from './confined-browser.ts';
@@ -62,7 +64,7 @@ export async function drawCells(request: PicturesRequest): Promise<CellPictures>
   );
   const ended = once(child, 'close').catch(() => undefined);
   const pipe = new BrowserPipe(child);
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const limit = anySignal(signal, AbortSignal.timeout(timeoutMs));
   const stop = () => child.kill('SIGKILL');
   limit.addEventListener('abort', stop);
   const pictures = new Map<string, Picture>();

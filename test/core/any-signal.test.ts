@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { anySignal } from '#src/core/any-signal.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Collects garbage until the time is over. The timer of a timeout does not keep the process alive, so this does. */
+async function collectFor(ms: number): Promise<void> {
+  for (const end = performance.now() + ms; performance.now() < end; ) {
+    collectGarbage();
+    await delay(20);
+  }
+}
+
+test('a timeout within a combined signal aborts it, although nothing else refers to the timeout', async () => {
+  const reasons: unknown[] = [];
+  const listen = (signal: AbortSignal) => signal.addEventListener('abort', () => reasons.push(signal.reason));
+  listen(anySignal(new AbortController().signal, AbortSignal.timeout(100)));
+  listen(
+    anySignal(
+      anySignal(new AbortController().signal, AbortSignal.timeout(100)),
+      new AbortController().signal,
+    ),
+  );
+  const held = anySignal(new AbortController().signal, AbortSignal.timeout(100));
+  await collectFor(300);
+  assert.deepEqual(
+    reasons.map((reason) => (reason as Error).name),
+    ['TimeoutError', 'TimeoutError'],
+  );
+  assert.equal(held.aborted, true);
+});
+
+test('a combined signal aborts with the reason of the first of its signals, also when that was before', () => {
+  const [first, second] = [new AbortController(), new AbortController()];
+  const both = anySignal(first.signal, second.signal);
+  assert.equal(both.aborted, false);
+  second.abort('second');
+  first.abort('first');
+  assert.equal(both.reason, 'second');
+  assert.equal(anySignal(first.signal, second.signal).reason, 'first');
+});
+
+test('combined signals that nobody uses any more are collected, although one of their signals lives on', async () => {
+  const long = new AbortController();
+  const made = Array.from(
+    { length: 100 },
+    () => new WeakRef(anySignal(long.signal, AbortSignal.timeout(60_000))),
+  );
+  await collectFor(100);
+  assert.deepEqual(
+    made.filter((one) => one.deref() !== undefined),
+    [],
+  );
+});
