@@ -29,7 +29,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // Metrics of the server. Every other folder may take them as a parameter.
   'src/metrics': { values: [] },
   // Spans of the server's work. Every other folder may take a tracer as a parameter.
-  'src/tracing': { values: [] },
+  'src/tracing': { values: ['src/core'] },
   'src/events': { values: ['src/core'] },
   // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
   // get the cluster as a parameter, so they import its types only.

@@ -8,11 +8,10 @@
  * the reader gets that and never sees the second snapshot.
  */
 
-import { anySignal } from '#src/core/any-signal.ts';
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
-import { pause } from './abort.ts';
+import { eitherSignal, pause } from './abort.ts';
 import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
@@ -146,7 +145,7 @@ async function* eventsOf(
     else watch = setTimeout(overdue, silenceMs);
   };
   let watch = setTimeout(overdue, silenceMs);
-  const both = anySignal(silence.signal, signal);
+  const both = eitherSignal(silence.signal, signal);
   try {
     const response = await connection.open({
       method: 'GET',

@@ -1,4 +1,3 @@
-import { anySignal } from '#src/core/any-signal.ts';
 import type { ChangeCells, ChangedCells } from '#src/wire/cell-changes.ts';
 import type {
   CallFunction,
@@ -10,7 +9,7 @@ import type {
 } from '#src/wire/interaction.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
-import { pause } from './abort.ts';
+import { eitherSignal, pause } from './abort.ts';
 import type { CallQueue } from './call-queue.ts';
 import { type CodeOptions, code } from './code.ts';
 import { type Connection, newKey, type RequestOptions } from './connection.ts';
@@ -176,7 +175,7 @@ export class Session implements AsyncDisposable {
     signal: AbortSignal | undefined,
   ): Promise<Result> {
     const leaving = new AbortController();
-    const both = anySignal(leaving.signal, signal);
+    const both = eitherSignal(leaving.signal, signal);
     let printed = '';
     let nowLive: () => void = () => {};
     const live = new Promise<void>((resolve) => {

@@ -5,9 +5,8 @@
 const combined = new WeakMap<AbortSignal, readonly AbortSignal[]>();
 
 /** Returns a signal that aborts with the first of `signals`. Takes the place of `AbortSignal.any`, which can miss a timeout. */
-export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
-  const given = signals.filter((one) => one !== undefined);
-  const one = AbortSignal.any(given);
-  combined.set(one, given);
+export function anySignal(...signals: readonly AbortSignal[]): AbortSignal {
+  const one = AbortSignal.any([...signals]);
+  combined.set(one, signals);
   return one;
 }

@@ -1,5 +1,4 @@
 /** The size of a set's folder, and the limit of its growth while an installer fills it. */
-
 import { lstat, opendir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
 import type { FollowOptions } from '#src/client/event-stream.ts';
+import { collectFor } from '#test/support/heap.ts';
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -228,6 +229,16 @@ test("an abort ends the stream with the signal's reason, while reading and while
     abort.abort(reason);
     await assert.rejects(next, reason);
   }
+});
+
+test('a timeout to which only the options refer ends the stream, whatever is collected meanwhile', async (t) => {
+  const { client } = await serve(t, stream(frame('1', 'a'), hold));
+  const events = client.followEvents('/e', { signal: AbortSignal.timeout(200) });
+  assert.equal((await events.next()).value?.type, 'a');
+  const next = events.next();
+  next.catch(() => {}); // it rejects below
+  await collectFor(400);
+  await assert.rejects(next, { name: 'TimeoutError' });
 });
 
 test('leaving the loop closes the connection', async (t) => {

@@ -1,20 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { anySignal } from '#src/core/any-signal.ts';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-/** Collects garbage until the time is over. The timer of a timeout does not keep the process alive, so this does. */
-async function collectFor(ms: number): Promise<void> {
-  for (const end = performance.now() + ms; performance.now() < end; ) {
-    collectGarbage();
-    await delay(20);
-  }
-}
+import { collectFor } from '#test/support/heap.ts';
 
 test('a timeout within a combined signal aborts it, although nothing else refers to the timeout', async () => {
   const reasons: unknown[] = [];

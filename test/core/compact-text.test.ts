@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { compactText, cutText } from '#src/core/compact-text.ts';
+import { heapAfterCollection } from '#test/support/heap.ts';
 
 const MIB = 2 ** 20;
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 /** Returns how many MiB of memory the results of `make` for twenty numbers keep. */
 function heldMib(make: (n: number) => string): number {
-  collect();
-  const before = process.memoryUsage().heapUsed;
+  const before = heapAfterCollection();
   const held = Array.from({ length: 20 }, (_, n) => make(n));
-  collect();
-  const after = process.memoryUsage().heapUsed;
+  const after = heapAfterCollection();
   assert.equal(held.length, 20);
   return (after - before) / MIB;
 }

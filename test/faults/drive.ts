@@ -3,7 +3,6 @@
  * everything that it promised before is checked, the players play, and the server ends. A seed
  * determines all choices; only the timing of processes varies.
  */
-
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -4,7 +4,6 @@
  * which continues. Sometimes the whole server ends, and everything is checked on the next one. A
  * seed determines all choices; only the timing of processes varies.
  */
-
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

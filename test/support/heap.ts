@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -8,4 +9,12 @@ const collect: () => void = runInNewContext('gc');
 export function heapAfterCollection(): number {
   collect();
   return process.memoryUsage().heapUsed;
+}
+
+/** Collects garbage until the time is over, and keeps the process alive, which the timer of an `AbortSignal.timeout` does not. */
+export async function collectFor(ms: number): Promise<void> {
+  for (const end = performance.now() + ms; performance.now() < end; ) {
+    collect();
+    await delay(20);
+  }
 }

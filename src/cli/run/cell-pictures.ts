@@ -3,7 +3,6 @@
  * browser. The browser has no network: it gets the files of the front end and the scripts of a request from this program, and nothing
  * else.
  */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
