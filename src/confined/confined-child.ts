@@ -113,6 +113,7 @@ export class ConfinedChild implements Disposable {
   #zygote: Zygote | null = null;
   #process: ProcessEnd | null = null;
   #hasInit = false;
+  #isOnNode = false;
   #isAdmitted = false;
   /** The child's own explanation of why it could not begin to work. */
   #words = '';
@@ -154,9 +155,11 @@ export class ConfinedChild implements Disposable {
   /**
    * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone.
    * A child that has an init gets the signal through its socket and not through the host, because
-   * the host may be busy, and a signal through it would have to wake two more processes.
+   * the host may be busy, and a signal through it would have to wake two more processes. A node sends SIGINT itself, behind the frame
+   * that announces it: the frame and an order to the node come by different connections, and so in any order.
    */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
+    if (this.#isOnNode && name === 'SIGINT') return;
     const signal = constants.signals[name];
     if (this.#hasInit && this.#socket.signalPeer(this.#port.peers(), signal)) return;
     this.#zygote?.signal(this.#id, signal);
@@ -208,6 +211,7 @@ export class ConfinedChild implements Disposable {
       { ...order, connection: { path, token } },
       {
         forked: (pid, isInit, node) => {
+          this.#isOnNode = node !== undefined;
           this.#hasInit = isInit && node === undefined;
           this.#events.forked?.(pid, node);
           if (node === undefined) door.expect(pid);

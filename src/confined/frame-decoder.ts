@@ -12,7 +12,8 @@ export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
-const HEADER_BYTES = 5;
+/** The bytes of a frame before its body: the length of the rest, and the channel. */
+export const HEADER_BYTES = 5;
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
 /** Returns the frame that carries `message`: u32le length of the rest, u8 channel, JSON. */

@@ -6,7 +6,8 @@
  *
  *   enrol    a machine with an invitation asks for a certificate
  *   join     a node offers its kernel host; lines of JSON follow in both directions
- *   kernel   the bytes of one kernel follow in both directions, as they would pass through its unix socket
+ *   kernel   the bytes of one kernel follow in both directions, as they would pass through its unix socket; the node sends SIGINT to the
+ *            kernel behind each frame that announces it
  */
 import type { Socket } from 'node:net';
 import { asRecord, asText, isRecord, ShapeError } from '#src/confined/json-shape.ts';

@@ -13,7 +13,7 @@ import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;
 const COMPLETION = 3;
-const INTERRUPT = 4;
+export const INTERRUPT = 4;
 const CALL = 5;
 const FOLLOW = 7;
 

@@ -86,6 +86,7 @@ PRIVATE = {
         hooks_on_finish.ON_FINISH_HOOKS hooks_pre_execution.PRE_EXECUTION_HOOKS hooks_preparation.PREPARATION_HOOKS""",
     "marimo._runtime.runner.cell_runner": """
         Runner.run Runner.run_all Runner.interrupted Runner._finalize_run_result Runner._run_post_execution_hooks""",
+    "marimo._runtime.runner.scheduler": "SequentialScheduler.cancel_all SequentialScheduler.interrupted",
     "marimo._runtime.runtime": """
         Kernel.handle_message Kernel._run_cells Kernel._run_cells_internal Kernel._propagate_kernel_errors Kernel.lock_globals
         Kernel.mutate_graph""",

@@ -94,8 +94,11 @@ class FrameReader:
         """Returns up to `size` bytes of the next frame, which stays in the socket for the thread that iterates; empty when
         nothing has come. Returns None when that thread is not waiting for the beginning of a frame. Called by another
         thread, so that thread may have taken the frame since."""
-        source = self._source
-        return source.peek(size) if source.is_waiting and source.received == self._taken else None
+        ahead = self._source.peek(size) if self._is_between_frames() else None
+        return None if ahead == b"" and not self._is_between_frames() else ahead  # it may be taking the frame just now
+
+    def _is_between_frames(self):
+        return self._source.is_waiting and self._source.received == self._taken
 
 
 class _Source(io.RawIOBase):

@@ -4,12 +4,15 @@
  */
 import type { Socket } from 'node:net';
 import { connect, type SecureContext, type TLSSocket } from 'node:tls';
+import { FrameSender } from '#src/confined/frame-sender.ts';
 import { KernelDoor } from '#src/confined/kernel-door.ts';
 import type { PeerProcess } from '#src/os/peer-process.ts';
 import { sendLine, tune } from '../protocol.ts';
+import { InterruptWatch } from './interrupt-watch.ts';
 
 /** How long the last bytes of a dead kernel may take. A process that a cell started may keep its socket open for ever. */
 const LAST_BYTES_MS = 5000;
+const NOTHING = Buffer.alloc(0);
 
 export interface KernelRelayOptions {
   readonly id: string;
@@ -19,6 +22,8 @@ export interface KernelRelayOptions {
   readonly server: { readonly host: string; readonly port: number };
   readonly context: SecureContext;
   readonly peers: PeerProcess;
+  /** Called when the kernel has got a frame that announces SIGINT. */
+  readonly announced: () => void;
   /** Called once, when the connection cannot be made or has ended. `isByKernel`: the kernel has closed its end first. */
   readonly ended: (isByKernel: boolean) => void;
 }
@@ -95,5 +100,10 @@ export class KernelRelay implements Disposable {
     if (rest.length > 0) this.#server.write(rest);
     kernel.pipe(this.#server);
     this.#server.pipe(kernel);
+    const [watch, sender] = [new InterruptWatch(), new FrameSender()];
+    sender.socket = kernel;
+    this.#server.on('data', (bytes) => {
+      for (let found = watch.push(bytes); found > 0; found--) sender.send([NOTHING], this.#options.announced);
+    });
   }
 }

@@ -32,6 +32,7 @@ import { KernelRelay } from './kernel-relay.ts';
 import { freeMemory, memoryOfMachine } from './memory.ts';
 import { type Membership, needsRenewal } from './state-folder.ts';
 
+const SIGINT = 2;
 const SIGKILL = 9;
 /** How often the lease of the kernel host is renewed, while the server is heard. */
 const RENEW_MS = 500;
@@ -292,6 +293,7 @@ export class NodeHost {
         server: { host: membership.host, port: asNumber(port, 'port') },
         context: this.#context,
         peers: this.#peers,
+        announced: () => this.#signal(id, SIGINT),
         // A kernel does not outlive its connection. One that has closed it is about to end, and the signal would hide the cause.
         ended: (isByKernel) => {
           const kill = () => child.zygote?.signal(id, SIGKILL);

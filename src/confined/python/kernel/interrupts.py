@@ -34,6 +34,7 @@ from marimo._runtime.exceptions import MarimoRuntimeException
 from marimo._runtime.executor.executor import DefaultExecutor
 from marimo._runtime.functions import Function
 from marimo._runtime.runner.cell_runner import Runner
+from marimo._runtime.runner.scheduler import SequentialScheduler
 from marimo._utils.signals import SigintHandler
 
 from frames import HEAD, INTERRUPT
@@ -140,7 +141,8 @@ class Interrupts:
         ahead = self._frames.peek(HEAD.size + SEQ.size)
         if ahead == b"":
             return
-        if ahead is not None and len(ahead) == HEAD.size + SEQ.size and ahead.startswith(INTERRUPT_HEAD):
+        is_new = number > self._announced  # otherwise an earlier signal has found this frame, and the one of this signal comes after it
+        if is_new and ahead is not None and len(ahead) == HEAD.size + SEQ.size and ahead.startswith(INTERRUPT_HEAD):
             self._note(*SEQ.unpack_from(ahead, HEAD.size), number)
             return
         deadline, pause = time.monotonic() + MAX_WAIT_S, FIRST_POLL_S
@@ -166,7 +168,7 @@ class Interrupts:
         if may_raise:
             raise KeyboardInterrupt
         if self.task is not None:
-            self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+            _cancel(self.task)
 
 
 # By function, applied to the innermost one on the stack: whether KeyboardInterrupt may be raised in its callees, and in
@@ -174,9 +176,31 @@ class Interrupts:
 _EXPECTS = {}
 
 
+def _cancel(task):
+    """Cancels a task that is suspended before it continues: left to the event loop, as marimo does, it might continue first, with code
+    that never waits again. A task that runs is cancelled when it waits; where an exception ends it before, that is its end."""
+    loop = task.get_loop()
+    if task is asyncio.current_task(loop):
+        loop.call_soon_threadsafe(task.cancel)
+    else:
+        task.cancel()
+        loop.call_soon_threadsafe(lambda: None)  # so that the loop does not wait for anything else
+
+
+def _cancel_all(scheduler):
+    """Takes the place of marimo's function of this name, for `_cancel`."""
+    scheduler.interrupted = True
+    for task in [*scheduler._active.values()]:
+        _cancel(task)
+
+
+# The functions between the interrupted one and `_deliver`. Other functions of this file can be the interrupted one.
+_HANDLERS = {Interrupts.__call__.__code__, Interrupts._interrupt.__code__}
+_DEFERRING_FILE = SigintHandler.__call__.__code__.co_filename
+
+
 def _may_raise(frame) -> bool:
-    handlers = {_may_raise.__code__.co_filename, SigintHandler.__call__.__code__.co_filename}
-    while frame is not None and frame.f_code.co_filename in handlers:
+    while frame is not None and (frame.f_code in _HANDLERS or frame.f_code.co_filename == _DEFERRING_FILE):
         frame = frame.f_back
     interrupted = frame
     while frame is not None:
@@ -202,6 +226,7 @@ def install():
     Runner.run_all = _run_unless_due(Runner.run_all)
     AsyncCodeModeContext.__aenter__ = _raise_afterwards(AsyncCodeModeContext.__aenter__)
     AsyncCodeModeContext.__aexit__ = _raise_afterwards(AsyncCodeModeContext.__aexit__)
+    SequentialScheduler.cancel_all = _cancel_all
     construct = runtime.handlers.construct_interrupt_handler
     runtime.handlers.construct_interrupt_handler = lambda: STATE.interrupts.replace(construct())
     runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
@@ -259,6 +284,8 @@ def _call_interruptibly(call):
 async def _await_interruptibly(coroutine):
     """Awaits a function of an element that may wait for something, where no signal handler can raise an interrupt."""
     task = STATE.interrupts.task = asyncio.ensure_future(coroutine)
+    if STATE.interrupts.is_due:  # the signal came before its handler could find the task
+        task.cancel()
     try:
         return await task
     except (asyncio.CancelledError, KeyboardInterrupt):

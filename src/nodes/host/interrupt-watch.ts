@@ -1,0 +1,30 @@
+import { HEADER_BYTES } from '#src/confined/frame-decoder.ts';
+import { INTERRUPT } from '#src/confined/kernel/kernel-commands.ts';
+
+/** Finds the interrupts among the frames that go to a kernel, and keeps none of their bytes. */
+export class InterruptWatch {
+  readonly #head = Buffer.alloc(HEADER_BYTES);
+  /** How many bytes of the next frame's head have come. */
+  #headBytes = 0;
+  /** How many bytes of the body are still to come. */
+  #bodyBytes = 0;
+
+  /** Returns how many interrupts end in these bytes, which follow those of the last call. */
+  push(bytes: Buffer): number {
+    let found = 0;
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#headBytes < HEADER_BYTES) {
+        this.#head[this.#headBytes++] = bytes[at++]!;
+        if (this.#headBytes === HEADER_BYTES) this.#bodyBytes = this.#head.readUInt32LE() - 1;
+      } else {
+        const step = Math.min(this.#bodyBytes, bytes.length - at);
+        at += step;
+        this.#bodyBytes -= step;
+      }
+      if (this.#headBytes < HEADER_BYTES || this.#bodyBytes > 0) continue;
+      this.#headBytes = 0;
+      if (this.#head[HEADER_BYTES - 1] === INTERRUPT) found++;
+    }
+    return found;
+  }
+}
