@@ -32,6 +32,17 @@ test('every link between documents leads to an existing file and heading', () =>
   assert.deepEqual(broken, []);
 });
 
+test('every file and folder of the project that a document names exists', () => {
+  const missing = documents.flatMap((document) =>
+    [
+      ...readFileSync(document, 'utf8').matchAll(
+        /`((?:src|machines|storage|bench|test|docs|deploy)\/[\w./-]+)`/g,
+      ),
+    ].flatMap(([, path]) => (existsSync(path!) ? [] : [`${document}: ${path}`])),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('the README stays short', () => {
   assert.ok(readFileSync('README.md').length < 25_000);
 });
