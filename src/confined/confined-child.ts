@@ -212,7 +212,7 @@ export class ConfinedChild implements Disposable {
       {
         forked: (pid, isInit, node) => {
           this.#isOnNode = node !== undefined;
-          this.#hasInit = isInit && node === undefined;
+          this.#hasInit = isInit && !this.#isOnNode;
           this.#events.forked?.(pid, node);
           if (node === undefined) door.expect(pid);
         },

@@ -31,7 +31,7 @@ export interface IdempotencyClaim {
   readonly expiresAtMs: number;
 }
 
-/** Key: the same as that of the record that follows. */
+/** Key: that of the `IdempotencyRecord` which takes the place of the claim when the request has been carried out. */
 export const idempotencyClaims = defineRecord<IdempotencyClaim>('receipt-claim', 1);
 
 /** The expiry of each record and each claim. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
