@@ -79,12 +79,19 @@ test('the unit allows everything that confines kernels, and its stop timeout is 
   for (const name of [
     'ProtectKernelTunables',
     'ProtectKernelLogs',
+    'ProtectHostname', // since systemd 257 it makes /proc/sys/kernel/hostname a read-only mount
     'ProtectProc',
     'ProcSubset',
+    'PrivatePIDs',
     'RestrictNamespaces',
     'PrivateUsers',
+    'MountAPIVFS',
+    'RootDirectory',
+    'RootImage',
   ])
     assert.equal(value(name), undefined, `${name} would take away namespaces, or a /proc of their own`);
+  // A path below /proc in any of these lines is a mount over a part of /proc, too.
+  assert.doesNotMatch(unit, /^(?:\w+Paths|TemporaryFileSystem)=.*\/proc/m);
   assert.deepEqual(
     [value('KillMode'), value('OOMPolicy'), value('Delegate')],
     ['mixed', 'continue', 'memory'],
