@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { CONFIG_FILE } from '#src/config/file.ts';
 import type { Config } from '#src/config.ts';
 import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
+import { forgetChecks, keepChecks } from '#src/confined/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
 import { PlainHost } from '#src/confined/host/plain-host.ts';
@@ -62,7 +63,8 @@ export async function openPrerequisites(
     shared === undefined ? await claimDirectory(config) : DataDirectory.inherited(config.dataDir);
   const metrics = new ServerMetrics();
   const runDir = shared?.socketFolder ?? directory.runPath;
-  const makeHost = hostMaker({ config, log, directory, runDir, metrics });
+  const keepsChecks = shared === undefined && config.kernelNodes === 'none';
+  const makeHost = hostMaker({ config, log, directory, runDir, metrics, keepsChecks });
   const remote =
     config.kernelNodes === 'none' ? undefined : await openRemoteKernels(config, directory, log, shared);
   const starterOf = remote?.starterOf ?? shared?.starterOf;
@@ -114,6 +116,7 @@ export async function awaitRequiredConfinement(
 /** Claims the data directory for this process. Rejects as `openPrerequisites` does. */
 export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {
+    forgetChecks(root);
     if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));
     requireNoUnfinishedRestore(root);
     rmSync(join(root, 'store', RESTORING_FILE), { force: true }); // a restore leaves this file; next to a complete store it has no meaning
@@ -128,10 +131,12 @@ export interface HostMakerOptions {
   /** The folder of its sockets. */
   readonly runDir: string;
   readonly metrics?: ServerMetrics;
+  /** Whether the checks of confinement are kept in the data directory: by the process that confines kernels on this machine. */
+  readonly keepsChecks?: boolean;
 }
 
 /** Returns the function that makes supervisors of kernel hosts. A host has loaded the usual libraries, or marimo alone. */
-export function hostMaker({ config, log, directory, runDir, metrics }: HostMakerOptions) {
+export function hostMaker({ config, log, directory, runDir, metrics, keepsChecks }: HostMakerOptions) {
   return (preload: boolean, parts: HostParts = {}): KernelHost =>
     new KernelHost({
       ...(metrics && { metrics }),
@@ -146,6 +151,7 @@ export function hostMaker({ config, log, directory, runDir, metrics }: HostMaker
       ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
       confinement: config.kernelConfinement,
       limits: limitsOf(config),
+      ...(keepsChecks && parts.proves && { onChecked: (checks) => keepChecks(directory.root, checks) }),
       ...parts,
     });
 }

@@ -1,16 +1,24 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '#src/config.ts';
+import { type ConfinementChecks, readChecks } from '#src/confined/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const UPGRADE =
   'Run troupe setup, or set TROUPE_PYTHON to an interpreter with the marimo version of this release.';
 
-/** Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. */
+/**
+ * Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. The results of a running
+ * server take the place of this command's own ones about confinement: a unit or a container may allow the server less.
+ */
 export async function checkPython(config: Config): Promise<Finding[]> {
+  const { dataDir } = config;
+  const kept = existsSync(dataDir) ? readChecks(dataDir) : undefined;
+  const running = kept !== undefined && (await DataDirectory.isClaimed(dataDir)) ? kept : undefined;
   let runDir: string;
   try {
     runDir = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
@@ -34,7 +42,7 @@ export async function checkPython(config: Config): Promise<Finding[]> {
     readPaths: config.kernelReadPaths,
     writePaths: config.kernelWritePaths,
     kernelNetwork,
-    proves: true,
+    proves: running === undefined,
     onProof,
     ...(kernelUid === undefined ? {} : { kernelUid }),
   });
@@ -45,8 +53,10 @@ export async function checkPython(config: Config): Promise<Finding[]> {
       hello.missing.length === 0
         ? ok('marimo', `${hello.marimo}, compatible`)
         : warning('marimo', `${hello.marimo} lacks the private names ${hello.missing.join(', ')}`, UPGRADE),
-      confinementFinding(hello.confinement, confinement),
-      kernelsFinding(await proof),
+      ...(running === undefined
+        ? [confinementFinding(hello.confinement, confinement), kernelsFinding(await proof)]
+        : findingsOfServer(running, confinement)),
+      ...(running === undefined ? lastStartFinding(kept) : []),
       await databasesFinding(host, runDir),
     ];
   } catch (error) {
@@ -69,6 +79,32 @@ async function databasesFinding(host: KernelHost, filesDirectory: string): Promi
   return lacking.length === 0
     ? ok('databases', 'SQLite and DuckDB files can be used')
     : warning('databases', `datasources that are files lack ${lacking.join(', ')}`, UPGRADE);
+}
+
+/** Returns the findings of the running server. */
+function findingsOfServer(
+  { checkedAt, confinement, problem: why }: ConfinementChecks,
+  setting: Config['kernelConfinement'],
+): Finding[] {
+  const source = ` (found by the running server at ${checkedAt})`;
+  return [confinementFinding(confinement, setting), kernelsFinding(why)].map((finding) => ({
+    ...finding,
+    detail: `${finding.detail}${source}`,
+  }));
+}
+
+/** Returns a finding when the latest server could start no kernel, which this command's own check may not see. */
+function lastStartFinding(kept: ConfinementChecks | undefined): Finding[] {
+  if (kept === undefined || kept.problem === null) return [];
+  const advice =
+    'If this command found full confinement and a kernel, then the unit or the container of the service allows less: compare it with deploy/troupe.service.';
+  return [
+    warning(
+      'last start',
+      `the server of ${kept.checkedAt} could start no kernel: ${kept.problem} (${kept.confinement})`,
+      advice,
+    ),
+  ];
 }
 
 function kernelsFinding(why: string | null): Finding {

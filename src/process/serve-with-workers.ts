@@ -36,7 +36,13 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const opened = await openNodesOf(config, directory, log);
   const control = controlOfNodes(opened);
   const hosts = new SharedHosts({
-    makeHost: hostMaker({ config, log, directory, runDir: sockets.path }),
+    makeHost: hostMaker({
+      config,
+      log,
+      directory,
+      runDir: sockets.path,
+      keepsChecks: config.kernelNodes === 'none',
+    }),
     preload: config.preload,
     tell: (worker, report) => primary.send(worker, report),
     starterOf: opened?.starterOf,

@@ -57,7 +57,11 @@ test('the doctor finds no problem on a healthy machine and in the server that ru
   );
   assert.equal(find(report, 'data directory lock').detail, 'held by a running server');
   assert.match(find(report, 'store').detail, /\/store, \d+\.\d MiB, can be read$/);
-  assert.match(find(report, 'confinement').detail, /^(full|partial|none): /);
+  assert.match(
+    find(report, 'confinement').detail,
+    /^(full|partial|none): .* \(found by the running server at /,
+  );
+  assert.match(find(report, 'kernels').detail, /^a kernel starts, .* \(found by the running server at /);
   assert.equal(find(report, 'token').detail, 'accepted in the workspace ws_home');
   const { status, detail, advice } = find(report, 'model');
   assert.deepEqual([status, detail], ['warning', 'no model is configured: agents cannot answer prompts']);
@@ -224,4 +228,43 @@ test('a server that does not answer has its own exit code, and the message names
     err,
     /^troupe: No answer from http:\/\/127\.0\.0\.1:1\/.*\n {2}Is `troupe serve` running there\?/,
   );
+});
+
+/** Returns the findings about confinement, as text, with these results of a server in the data directory. */
+async function withChecks(shell: Shell, dataDir: string, checks: unknown): Promise<string> {
+  writeFileSync(join(dataDir, 'confinement.json'), JSON.stringify(checks), { mode: 0o600 });
+  const env = { TROUPE_DATA_DIR: dataDir, TROUPE_PORT: '0' };
+  const { out } = await shell.troupe(['doctor', '--json'], { env });
+  const { findings } = JSON.parse(out) as Report;
+  return findings
+    .filter(({ check }) => ['confinement', 'kernels', 'last start'].includes(check))
+    .map(({ check, status, detail }) => `${check} ${status}: ${detail}`)
+    .join('\n');
+}
+
+test('the doctor reports the confinement that the running server found, not its own, and the problem of the last start', async (t) => {
+  const own = await startServer(t);
+  const shell = new Shell(t, own);
+  const checkedAt = '2026-11-28T10:00:00.000Z';
+  const problem = 'mount: Operation not permitted';
+  const confinement = 'partial: no namespaces';
+  const running = await withChecks(shell, own.dataDir, { checkedAt, confinement, problem });
+  assert.equal(
+    running,
+    [
+      `confinement warning: ${confinement} (found by the running server at ${checkedAt})`,
+      `kernels problem: ${problem} (found by the running server at ${checkedAt})`,
+    ].join('\n'),
+  );
+  const stopped = join(shell.cwd, 'stopped');
+  mkdirSync(stopped, { mode: 0o700 });
+  const found = await withChecks(shell, stopped, { checkedAt, confinement, problem });
+  assert.match(found, /^confinement (ok|warning): (?!partial: no namespaces)/);
+  assert.match(found, /^kernels ok: a kernel starts, confined so$/m);
+  assert.match(
+    found,
+    new RegExp(`^last start warning: the server of ${checkedAt} could start no kernel: ${problem} `, 'm'),
+  );
+  const damaged = await withChecks(shell, stopped, 'nothing of a server');
+  assert.doesNotMatch(damaged, /last start/);
 });

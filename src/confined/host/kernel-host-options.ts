@@ -1,5 +1,6 @@
 import type { KernelMetrics } from '../kernel/kernel-process.ts';
 import type { KernelLimits } from '../limits.ts';
+import type { ConfinementChecks } from './kept-checks.ts';
 import type { KernelLog, StartZygote } from './zygote-process.ts';
 
 /** The options that can differ between the hosts of one server. */
@@ -42,6 +43,8 @@ export interface KernelHostOptions {
   readonly proves?: boolean;
   /** Called with each outcome of that check: null, or the reason why no kernel starts. */
   readonly onProof?: (problem: string | null) => void;
+  /** Called with the results of each check, also when the host refuses to start for lack of confinement. */
+  readonly onChecked?: (checks: Omit<ConfinementChecks, 'checkedAt'>) => void;
   /** Starts the zygote. Default: as a process of this server. */
   readonly startZygote?: StartZygote;
 }

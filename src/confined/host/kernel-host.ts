@@ -267,6 +267,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       : this.#unfit(hello);
     if (problem !== null) {
       zygote.kill();
+      this.#options.onChecked?.({ confinement: hello.confinement, problem: problem.message });
       throw problem;
     }
     const upSince = performance.now();
@@ -314,6 +315,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     if (problem === this.#problem) return;
     this.#problem = problem;
     this.#options.onProof?.(problem);
+    if (problem !== UNPROVEN)
+      this.#options.onChecked?.({ confinement: this.#confinement ?? 'unknown', problem });
     if (problem === null) for (const resolve of this.#proven.splice(0)) resolve();
   }
 
