@@ -30,6 +30,11 @@ export class ChunkRing {
     return this.#firstIndex + this.#chunks.length;
   }
 
+  /** The approximate memory of all chunks. */
+  get heldBytes(): number {
+    return this.#end - (this.#chunks[0]?.start ?? this.#end) + this.#chunks.length * CHUNK_OVERHEAD;
+  }
+
   /** Adds a chunk. Its sequence numbers are needed only where chunks are looked up by them. */
   push(bytes: Uint8Array, firstSeq = 0, lastSeq = 0): void {
     this.#chunks.push({ bytes, firstSeq, lastSeq, start: this.#end });

@@ -59,7 +59,8 @@ export interface SubscribeOptions<Event> {
   readonly observes?: boolean;
   /**
    * Returns the current state: a snapshot, then the events that rebuild the rest; `replayed` is added after it. Called
-   * at once, and at most once. The events are encoded as they are sent and must not change.
+   * at once, and at most once. It may publish first; the state then contains those events. The events are encoded as they are sent
+   * and must not change.
    */
   readonly replay: () => readonly Event[];
 }
@@ -142,6 +143,11 @@ export class PublishedStream<Event extends Frameable> {
     return this.#audience.userCount;
   }
 
+  /** The bytes of the events that are in memory for subscribers that come back. */
+  get resumableBytes(): number {
+    return this.#ring.heldBytes;
+  }
+
   /** Whether the last event was sent. */
   get isEnded(): boolean {
     return this.#isEnded;
@@ -180,7 +186,8 @@ export class PublishedStream<Event extends Frameable> {
     this.#seal();
     const subscriber = new Subscriber(sink, observes);
     const audience = this.#audience;
-    const opening = { lastEventId, seq: this.#seq, state: replay(), closing: this.#closing };
+    const state = replay(); // may publish text that was waiting, which the state has and its id must count
+    const opening = { lastEventId, seq: this.#seq, state, closing: this.#closing };
     audience.add(subscriber);
     this.#gate.push({ subscriber, opening }, undefined);
     if (subscriber.blocked) audience.settle();

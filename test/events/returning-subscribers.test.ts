@@ -1,6 +1,6 @@
 /** A subscriber that returns with the id of its last event, and the events that it gets. */
 import assert from 'node:assert/strict';
-import { type RecordingSink, snapshot, text } from './recording-sink.ts';
+import { RecordingSink, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
 
 /** The frames of a subscriber as words: missed events have a `?`, a resumed snapshot a `+`. */
@@ -98,3 +98,22 @@ rule('the id of a resync asks for the state again', async (open) => {
   assert.deepEqual([sink.story.at(-1), sink.ended], ['session.resync-required server_stopping', true]);
   assert.deepEqual(subscribe(stream, last.id).sink.story, ['session.snapshot', 'session.replayed']);
 });
+
+rule(
+  'events that are published while the state is made are in the state, and are not sent again',
+  async (open) => {
+    const stream = open();
+    subscribe(stream); // so that frames are delivered as they are with followers
+    const sink = new RecordingSink();
+    const replay = () => {
+      stream.publish(text('waited'));
+      return [snapshot, text('waited')];
+    };
+    stream.subscribe(sink, { replay });
+    await delivered();
+    assert.deepEqual(marked(sink), ['session.snapshot', 'waited', 'session.replayed']);
+    const { id } = sink.frames.at(-1)!;
+    assert.equal(id, stream.lastEventId);
+    assert.deepEqual(marked(subscribe(stream, id).sink), ['session.snapshot+', 'session.replayed']);
+  },
+);
