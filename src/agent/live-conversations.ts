@@ -94,14 +94,17 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     }
   }
 
-  /** Removes a conversation without followers and without work from memory, once all of it is on disk. */
+  /**
+   * Removes a conversation without followers and without work from memory, once all of it is on disk. The last events of its prompts
+   * are kept for a while, for a client that was cut off just before the end of an answer.
+   */
   release(session: ActorId): void {
     const live = this.peek(session);
     const { store, isBusy } = this.#options;
     if (live === undefined || live.stream.userCount > 0 || isBusy(session)) return;
     const durable = store.durable();
     // Loading reads a range, which does not see uncommitted records, so the conversation must be committed first.
-    if (durable === undefined) this.forget(session);
+    if (durable === undefined) this.rest(session);
     else void durable.then(() => this.release(session)).catch(() => {}); // the store reports a failed commit
   }
 

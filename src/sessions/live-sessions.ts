@@ -2,6 +2,7 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import { KeptStreams } from './kept-streams.ts';
 
 /**
  * The state in memory of a session that is not closed, apart from its actor. Disposing of it does not end its stream.
@@ -21,6 +22,7 @@ export type OwnsSession = (workspaceId: string, sessionId: string) => boolean;
 
 /** The stream of a session that is not in memory. */
 interface ParkedStream {
+  readonly session: ActorId;
   readonly stream: SessionStream;
   readonly stopListening: () => void;
 }
@@ -28,7 +30,8 @@ interface ParkedStream {
 /**
  * The sessions of one kind that are in memory. Any other session is loaded from its stored state on use. The stream of
  * a session stays while it has followers, whether the session is in memory or not: followers do not wake a sleeping
- * session, and they see it wake.
+ * session, and they see it wake. A stream without followers may be kept for a while, so that a client whose connection was cut
+ * gets the events that it missed.
  *
  * Only the worker in which a session is at home loads it or makes its stream: elsewhere it would show an old state, and
  * report no changes. Asking for it in another worker is a bug, and throws.
@@ -38,6 +41,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
   readonly #owns: OwnsSession;
   readonly #live = new Map<string, Live>();
   readonly #parked = new Map<string, ParkedStream>();
+  readonly #kept = new KeptStreams({ dropped: (key) => this.#unparkUnfollowed(key) });
 
   constructor(makeStream: StreamMaker, owns: OwnsSession = () => true) {
     this.#makeStream = makeStream;
@@ -67,7 +71,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
   }
 
   /**
-   * Returns the stream of a session, if the session is in memory or somebody follows the stream.
+   * Returns the stream of a session, if the session is in memory, somebody follows the stream, or it is kept.
    */
   streamOf(session: ActorId): SessionStream | undefined {
     return this.peek(session)?.stream ?? this.#parked.get(keyOf(session))?.stream;
@@ -85,9 +89,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
     try {
       return attach(stream);
     } finally {
-      const isUnfollowed =
-        stream.subscriberCount === 0 && this.#parked.get(keyOf(session))?.stream === stream;
-      if (isUnfollowed) this.#unpark(session);
+      if (this.#parked.get(keyOf(session))?.stream === stream) this.#unparkUnfollowed(keyOf(session));
     }
   }
 
@@ -100,13 +102,29 @@ export abstract class LiveSessions<Live extends LiveSession> {
     if (live.stream.subscriberCount > 0) this.#park(session, live.stream);
   }
 
+  /** Takes a session out of memory that nobody uses. Its stream is kept for a while if it has events. */
+  protected rest(session: ActorId): void {
+    const live = this.peek(session);
+    this.forget(session);
+    const { resumableBytes = 0, isEnded } = live?.stream ?? {};
+    if (live === undefined || resumableBytes === 0 || isEnded === true) return;
+    const key = keyOf(session);
+    if (!this.#parked.has(key)) this.#park(session, live.stream);
+    this.#kept.add(key, resumableBytes);
+  }
+
   /**
-   * Removes from memory the sessions that now belong to another worker. That worker changes their
-   * stored state.
+   * Removes from memory the sessions that now belong to another worker, and streams without followers. That worker changes their
+   * stored state and makes their events.
    */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     for (const { workspaceId, sessionId } of [...this.#live.values()])
       if (isElsewhere(workspaceId, sessionId)) this.forget({ workspaceId, id: sessionId });
+    for (const [key, { session }] of [...this.#parked]) {
+      if (!isElsewhere(session.workspaceId, session.id)) continue;
+      this.#kept.delete(key);
+      this.#unparkUnfollowed(key);
+    }
   }
 
   /**
@@ -127,7 +145,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
     return this.#live.values();
   }
 
-  /** Yields the stream of every session that is in memory or followed. */
+  /** Yields the stream of every session that is in memory or followed, and the kept streams. */
   *streams(): Generator<SessionStream> {
     for (const { stream } of this.#live.values()) yield stream;
     for (const { stream } of this.#parked.values()) yield stream;
@@ -135,14 +153,20 @@ export abstract class LiveSessions<Live extends LiveSession> {
 
   #park(session: ActorId, stream: SessionStream): void {
     const key = keyOf(session);
-    const stopListening = stream.onEmpty(() => this.#unpark(session));
-    this.#parked.set(key, { stream, stopListening });
+    const stopListening = stream.onEmpty(() => this.#unparkUnfollowed(key));
+    this.#parked.set(key, { session, stream, stopListening });
+  }
+
+  #unparkUnfollowed(key: string): void {
+    const parked = this.#parked.get(key);
+    if (parked?.stream.subscriberCount === 0 && !this.#kept.has(key)) this.#unpark(parked.session);
   }
 
   #unpark(session: ActorId): SessionStream | undefined {
     const key = keyOf(session);
     const parked = this.#parked.get(key);
     this.#parked.delete(key);
+    this.#kept.delete(key);
     parked?.stopListening();
     return parked?.stream;
   }

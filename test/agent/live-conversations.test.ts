@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LiveConversations } from '#src/agent/live-conversations.ts';
 import type { RunId, WorkspaceId } from '#src/core/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
+import type { Store } from '#storage/store.ts';
+import { RecordingSink, snapshot } from '#test/events/recording-sink.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
@@ -12,15 +15,18 @@ const RUN = 'run_one' as RunId;
 const LONG = 'x'.repeat(100_000);
 const ENTRIES = 12;
 
+function conversationsOf(store: Store): LiveConversations {
+  return new LiveConversations({
+    store,
+    makeStream: (sessionId) => new SessionStream({ sessionId }),
+    isBusy: () => false,
+    outcomeOf: () => undefined,
+  });
+}
+
 async function saved(t: TestContext) {
   const { store } = await temporaryStore(t);
-  const fresh = () =>
-    new LiveConversations({
-      store,
-      makeStream: (sessionId) => new SessionStream({ sessionId }),
-      isBusy: () => false,
-      outcomeOf: () => undefined,
-    });
+  const fresh = () => conversationsOf(store);
   const record = {
     createdBy: 'user_one',
     createdAt: '2026-01-01T00:00:00.000Z',
@@ -100,4 +106,75 @@ test('entries of a conversation that cannot be loaded appear in no other convers
   });
   await assert.rejects(async () => conversations.prepare(SESSION), /at home in another worker/);
   assert.deepEqual(conversations.of({ workspaceId: WORKSPACE, id: 'conv_two' }).entries, []);
+});
+
+/** Waits for a fact without timers, because these tests set the clock. */
+async function until(fact: () => boolean): Promise<void> {
+  while (!fact()) await nextTurn();
+}
+
+/** Follows a conversation and returns the story of what it gets: missed events have a `?`. */
+function follow(conversations: LiveConversations, lastEventId = '') {
+  const sink = new RecordingSink();
+  const { stream } = conversations.of(SESSION);
+  const replay = () => [snapshot, ...conversations.of(SESSION).replay()];
+  const subscription = stream.subscribe(sink, { lastEventId, replay });
+  const missed = () => sink.frames.filter(({ event }) => 'missed' in event && event.missed === true);
+  return { sink, subscription, missed };
+}
+
+/** A conversation whose follower was cut off before the last words of its answer. Returns the id of its last event. */
+async function cutOffBeforeTheEnd(store: Store, conversations: LiveConversations) {
+  const conversation = conversations.of(SESSION);
+  const { sink, subscription } = follow(conversations);
+  const id = conversation.beginDraft(RUN);
+  conversation.addDelta('text-delta', 'Almost ');
+  await until(() => sink.story.at(-1) === 'text-delta');
+  const lastEventId = sink.frames.at(-1)!.id;
+  subscription.close();
+  conversation.addDelta('text-delta', 'all.');
+  conversation.append({
+    id,
+    role: 'assistant',
+    runId: RUN,
+    content: [{ type: 'text', text: 'Almost all.' }],
+  });
+  await store.durable();
+  conversations.release(SESSION);
+  await until(() => conversations.peek(SESSION) === undefined);
+  return lastEventId;
+}
+
+test('a client that was cut off just before the end of an answer gets the last words when it comes back', async (t) => {
+  const { store } = await temporaryStore(t);
+  const conversations = conversationsOf(store);
+  const { missed } = follow(conversations, await cutOffBeforeTheEnd(store, conversations));
+  assert.deepEqual(
+    missed().map(({ event }) => event.type),
+    ['text-delta', 'agent-entry'],
+  );
+});
+
+test('the events of a conversation that nobody uses are dropped after five minutes', async (t) => {
+  const { store } = await temporaryStore(t);
+  const conversations = conversationsOf(store);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const lastEventId = await cutOffBeforeTheEnd(store, conversations);
+  t.mock.timers.tick(5 * 60_000 - 1);
+  const earlier = follow(conversations, lastEventId);
+  assert.equal(earlier.missed().length, 2);
+  earlier.subscription.close();
+  await until(() => conversations.peek(SESSION) === undefined);
+  assert.ok(conversations.streamOf(SESSION) !== undefined);
+  t.mock.timers.tick(5 * 60_000);
+  assert.equal(conversations.streamOf(SESSION), undefined);
+});
+
+test('the events of a conversation that another worker decides about are dropped', async (t) => {
+  const { store } = await temporaryStore(t);
+  const conversations = conversationsOf(store);
+  const lastEventId = await cutOffBeforeTheEnd(store, conversations);
+  conversations.leaveTo(() => true);
+  assert.equal(conversations.streamOf(SESSION), undefined);
+  assert.deepEqual(follow(conversations, lastEventId).missed(), []);
 });

@@ -1,0 +1,62 @@
+/** How long the stream of a session without followers is kept for those who come back. */
+const KEPT_MS = 5 * 60_000;
+/** The memory that kept streams of one kind of session may take in a process. The oldest are dropped beyond it. */
+const MAX_KEPT_BYTES = 16 * 2 ** 20;
+/** The approximate memory of a stream in addition to its events. */
+const STREAM_BYTES = 4096;
+
+export interface KeptStreamsOptions {
+  /** Called when a stream is not kept any more, because its time is over or there are too many. */
+  readonly dropped: (key: string) => void;
+  readonly maxBytes?: number;
+}
+
+interface KeptStream {
+  readonly bytes: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Decides which streams without followers stay in memory: each for five minutes, and all of them within a number of bytes. */
+export class KeptStreams {
+  readonly #dropped: (key: string) => void;
+  readonly #maxBytes: number;
+  /** The oldest first. */
+  readonly #kept = new Map<string, KeptStream>();
+  #bytes = 0;
+
+  constructor({ dropped, maxBytes = MAX_KEPT_BYTES }: KeptStreamsOptions) {
+    this.#dropped = dropped;
+    this.#maxBytes = maxBytes;
+  }
+
+  has(key: string): boolean {
+    return this.#kept.has(key);
+  }
+
+  /** Keeps a stream whose events take this many bytes, from now on. */
+  add(key: string, eventBytes: number): void {
+    this.delete(key);
+    const bytes = eventBytes + STREAM_BYTES;
+    const timer = setTimeout(() => this.#drop(key), KEPT_MS).unref();
+    this.#kept.set(key, { bytes, timer });
+    this.#bytes += bytes;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= this.#maxBytes) break;
+      this.#drop(oldest);
+    }
+  }
+
+  /** Keeps a stream no longer. `dropped` is not called. */
+  delete(key: string): void {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return;
+    clearTimeout(kept.timer);
+    this.#kept.delete(key);
+    this.#bytes -= kept.bytes;
+  }
+
+  #drop(key: string): void {
+    this.delete(key);
+    this.#dropped(key);
+  }
+}
