@@ -61,7 +61,7 @@ export function applyTransaction(
         continue;
       case 'set-code':
         if (!view.hasRoomFor(change.code.length - cell.code.length, false)) continue;
-        view.setCode(cell, change.code);
+        view.setCode(cell, change.code, isOfUser);
         registered.set(cell.id, cell);
         break;
       case 'set-name':

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
-import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
+import type { CellEdits, Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
@@ -71,29 +71,38 @@ export function kernelDriver(ports: KernelDriverPorts) {
         report({ type: 'kernel.done', workId: concluded.workId, ...concluded.end });
     };
 
-    /** The edits that the kernel is carrying out; undefined when there are none. */
-    let editing: { readonly seq: number; readonly waiting: (() => void)[] } | undefined;
+    /**
+     * The edits that the kernel is carrying out; undefined when there are none. `next` are the edits that were made after them and
+     * before the present work was accepted. Once both are carried out, `waiting` is called.
+     */
+    let editing: { seq: number; next: CellEdits | undefined; readonly waiting: (() => void)[] } | undefined;
     let isUp = false;
 
-    /**
-     * Gives the kernel the edits that it has not got yet, unless it works. If it works, it gets
-     * them afterwards.
-     */
-    const giveEdits = (): void => {
-      if (isReleased || !isUp || kernel.inFlight !== null) return;
-      const edits = live.takeEdits();
-      if (edits !== undefined) editing = { seq: kernel.edit(edits), waiting: [] };
+    const carryOut = (edits: CellEdits): number => {
+      const seq = kernel.edit(edits);
+      live.editsGiven(edits);
+      return seq;
     };
 
+    /**
+     * Gives the kernel the edits that it has not got yet, unless it works or has accepted work. It gets them afterwards then, because
+     * work runs the notebook as it was when the work was accepted.
+     */
+    const giveEdits = (): void => {
+      if (isReleased || !isUp || kernel.inFlight !== null || live.work.current !== undefined) return;
+      const edits = live.takeEdits();
+      if (edits !== undefined) editing = { seq: carryOut(edits), next: undefined, waiting: [] };
+    };
+
+    /** Begins work in the turn in which it was accepted, with the edits that were made before. */
     const begin = (work: Work): void => {
       const goOn = () =>
         orKill(() => {
-          if (isReleased) return;
-          giveEdits();
-          if (editing === undefined) conclude(live.work.goOn(work, kernel));
-          else editing.waiting.push(goOn);
+          if (!isReleased) conclude(live.work.goOn(work, kernel));
         });
-      if (live.hasEdits) giveEdits();
+      const edits = live.hasEdits ? live.takeEdits() : undefined;
+      if (editing !== undefined) editing.next = edits;
+      else if (edits !== undefined) editing = { seq: carryOut(edits), next: undefined, waiting: [] };
       const { waiting } = editing ?? {};
       const edited = waiting && new Promise<void>((resolve) => waiting.push(resolve));
       live.work.begin(work, kernel, edited)?.then(goOn, () => undefined); // the store reports a failed commit
@@ -102,10 +111,14 @@ export function kernelDriver(ports: KernelDriverPorts) {
     /** Takes the end of a command. */
     const done = (message: BridgeDone): void => {
       if (message.seq !== null && message.seq === editing?.seq) {
-        const { waiting } = editing;
+        const { next, waiting } = editing;
+        if (next !== undefined) {
+          editing = { seq: carryOut(next), next: undefined, waiting };
+          return;
+        }
         editing = undefined;
         for (const goOn of waiting) goOn();
-        if (live.work.current === undefined) giveEdits();
+        giveEdits();
       } else conclude(live.work.advance(message, kernel));
     };
 

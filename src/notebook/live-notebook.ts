@@ -23,7 +23,7 @@ import { PendingEdits } from './pending-edits.ts';
 import type { LiveChange } from './saved-notebooks.ts';
 import { type SavedState, savedView } from './saved-view.ts';
 import { UiValues } from './ui-values.ts';
-import { type NotebookView, SCRATCH, type ViewCell } from './view.ts';
+import { isAheadOfKernel, type NotebookView, SCRATCH, type ViewCell } from './view.ts';
 import { WorkSlot } from './work/work-slot.ts';
 
 export const MAX_APP_OPTIONS_CHARS = 64 * 1024;
@@ -162,7 +162,9 @@ export class LiveNotebook {
    */
   attachKernel(kernel: Kernel, mode: SessionMode): void {
     this.#mode = mode;
-    this.takeEdits(); // the kernel starts with the present cells
+    // The kernel starts with the present cells.
+    this.takeEdits();
+    for (const { id } of this.view.cells) this.view.codeDelivered(id);
     this.#kernel.attach(kernel);
   }
 
@@ -231,7 +233,7 @@ export class LiveNotebook {
         this.#tellVariables();
         return;
       case 'notebook-document-transaction':
-        if (message.source !== 'kernel' && this.#mode === 'edit') this.#edit(message.changes, null);
+        if (message.source !== 'kernel' && this.#mode === 'edit') this.#editOfKernel(message.changes);
         return;
       case 'bridge-app-options':
         if (this.#mode === 'edit') this.setAppOptions(message.options);
@@ -287,6 +289,21 @@ export class LiveNotebook {
   setUiValues(values: Readonly<Record<string, unknown>>): void {
     for (const [id, value] of Object.entries(values)) this.uiValues.set(id, value);
     this.follower?.valuesSet(values);
+  }
+
+  /** Applies changes that the kernel has made itself. */
+  #editOfKernel(changes: readonly DocumentChange[]): void {
+    const effective = this.#edit(changes, null).changes;
+    if (!this.hasEdits) return;
+    this.#edits.overtakenBy(effective, (cellId) => settingsOf(this.view.get(cellId)?.options ?? {}));
+    for (const change of effective) if (change.type === 'set-code') this.view.codeDelivered(change.cellId);
+  }
+
+  /** Notes that the kernel carries out these edits now: what it reports from here on is about them. */
+  editsGiven({ codes }: CellEdits): void {
+    const corrected = Object.keys(codes).flatMap((cellId) => this.view.codeDelivered(cellId) ?? []);
+    this.#tellCells(corrected);
+    this.follower?.settled(corrected);
   }
 
   /** Returns the edits that the kernel has not got yet, once; undefined when there are none. */
@@ -348,7 +365,8 @@ export class LiveNotebook {
 
   /** Whether no cell has a syntax error that the kernel has reported; new code counts as valid until it is checked. */
   #isValid(): boolean {
-    return this.view.cells.every((cell) => cell.structural.every((error) => error.type !== 'syntax'));
+    const isValid = (cell: ViewCell) => cell.structural.every((error) => error.type !== 'syntax');
+    return this.view.cells.every((cell) => isAheadOfKernel(cell) || isValid(cell));
   }
 
   #replace(after: NotebookDocument, by = this.work.current?.by ?? this.#document.updatedBy): void {
@@ -413,10 +431,15 @@ export class LiveNotebook {
 
 /** Returns the changes after which a page shows the present state of a cell. */
 function changesTo({ id: cellId, code, options }: ViewCell): DocumentChange[] {
-  const { name, ...config } = configOf(options);
   return [
     { type: 'set-code', cellId, code },
-    { type: 'set-name', cellId, name },
-    { type: 'set-config', cellId, config },
+    { type: 'set-name', cellId, name: configOf(options).name },
+    { type: 'set-config', cellId, config: settingsOf(options) },
   ];
+}
+
+/** Returns the settings of a cell that a kernel knows: all but the name. */
+function settingsOf(options: ViewCell['options']): Omit<Required<CellConfig>, 'name'> {
+  const { name: _, ...config } = configOf(options);
+  return config;
 }

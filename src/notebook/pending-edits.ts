@@ -35,6 +35,23 @@ export class PendingEdits {
     }
   }
 
+  /**
+   * Notes changes that the kernel has made itself, later than these edits: its code replaces the code of an edit, and an edit of a
+   * cell that it has deleted would make the cell again. `configOf` returns the settings of a cell after all changes.
+   */
+  overtakenBy(changes: readonly DocumentChange[], configOf: (cellId: string) => CellConfig): void {
+    for (const change of changes) {
+      if (change.type === 'set-code') this.#codes.delete(change.cellId);
+      else if (change.type === 'set-config') {
+        if (this.#configs.has(change.cellId)) this.#configs.set(change.cellId, configOf(change.cellId));
+      } else if (change.type === 'delete-cell') {
+        this.#codes.delete(change.cellId);
+        this.#configs.delete(change.cellId);
+        this.#created.delete(change.cellId);
+      }
+    }
+  }
+
   /** Returns all edits and forgets them; undefined when there are none. */
   take(): CellEdits | undefined {
     const [codes, configs, deleted] = [this.#codes, this.#configs, this.#deleted];

@@ -5,6 +5,7 @@
 
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { isLongString } from '#src/core/json/prepared-strings.ts';
 import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
 import type { Cell } from '#src/wire/notebook.ts';
@@ -16,11 +17,13 @@ import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { codeMark } from './cells-json.ts';
 import type { NotebookDocument } from './document.ts';
-import type { NotebookView } from './view.ts';
+import type { NotebookView, ViewCell } from './view.ts';
 
 const MAX_OUTPUTS_AT_ONCE = 100;
 /** The state of all widgets is saved like the output of a cell with this id. No cell has it, because of the control character. */
 const WIDGETS = '\u0001widgets';
+/** The mark of long code that the notebook no longer has: no code has it. */
+const OTHER_CODE = 'sha256:';
 
 /** The output of a cell, and the mark of the code that produced it. */
 export interface SavedOutput {
@@ -51,7 +54,7 @@ export function keepOutputs(
       const cell = view.get(saved.cell_id);
       if (cell === undefined || !ran.has(cell.id)) continue;
       const { output } = cell;
-      const code = codeMark(saved);
+      const code = markOfRun(cell, saved);
       putOutput(
         tx,
         { output, console: cell.console.entries(), code },
@@ -67,6 +70,12 @@ export function keepOutputs(
     const output = widgets === '[]' ? null : data;
     putOutput(tx, { output, console: [], code: '' }, contents, workspaceId, sessionId, WIDGETS);
   });
+}
+
+/** Returns the mark of the code that has run, which may be older than the saved code. */
+function markOfRun({ ran }: ViewCell, saved: Cell): string {
+  if (ran === null || ran.code === saved.code) return codeMark(saved);
+  return isLongString(ran.code) ? OTHER_CODE : ran.code;
 }
 
 type OutputKey = readonly [workspaceId: string, notebookId: string, cellId: string];

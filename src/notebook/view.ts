@@ -35,6 +35,8 @@ export interface ViewCell {
   /** How its last run ended; null while it has not run in this kernel. */
   ended: CellStatus;
   structural: readonly CellError[];
+  /** The code that the kernel has, while it has not got the cell's present code; null when it has that. */
+  kernelCode: string | null;
 }
 
 /** The most code to which a notebook may grow while it is open. `MAX_HELD_CHARS` limits its outputs. */
@@ -115,6 +117,7 @@ export class NotebookView {
       ran: null,
       ended: null,
       structural: [],
+      kernelCode: null,
     };
     this.#cells.set(id, cell);
     this.#codeLength += code.length;
@@ -143,8 +146,10 @@ export class NotebookView {
     this.#cells = sorted;
   }
 
-  setCode(cell: ViewCell, code: string): void {
+  /** Gives a cell new code. `isAhead` says whether the kernel gets it later than the view. */
+  setCode(cell: ViewCell, code: string, isAhead = false): void {
     if (cell.code === code) return;
+    if (isAhead) cell.kernelCode ??= cell.code;
     this.#codeLength += code.length - cell.code.length;
     cell.code = code;
     cell.version = this.#nextVersion;
@@ -152,6 +157,19 @@ export class NotebookView {
     cell.structural = [];
     this.#held.set(`errors ${cell.id}`, 0);
     cell.stale = true;
+  }
+
+  /**
+   * Notes that the kernel has got the present code of a cell: errors that it has reported of earlier code no longer count. Returns
+   * the cell if it had such errors.
+   */
+  codeDelivered(cellId: string): ViewCell | undefined {
+    const cell = this.#cells.get(cellId);
+    if (cell === undefined || cell.kernelCode === null) return undefined;
+    cell.kernelCode = null;
+    if (cell.structural.length === 0) return undefined;
+    cell.structural = this.#admitErrors(cellId, []);
+    return cell;
   }
 
   setOptions(cell: ViewCell, options: Readonly<Record<string, unknown>>): void {
@@ -187,10 +205,11 @@ export class NotebookView {
     if (cell === undefined) return undefined;
     if (op.status !== null) {
       cell.activity = op.status;
-      if (op.status === 'running') cell.ran = { code: cell.code, beganS: op.timestamp, ms: null };
+      if (op.status === 'running')
+        cell.ran = { code: cell.kernelCode ?? cell.code, beganS: op.timestamp, ms: null };
       else if (cell.ran?.ms === null) cell.ran.ms = Math.max(0, (op.timestamp - cell.ran.beganS) * 1000);
     }
-    if (op.staleInputs !== null) cell.stale = op.staleInputs;
+    if (op.staleInputs !== null) cell.stale = op.staleInputs || isAheadOfKernel(cell);
     if (op.output !== null) cell.output = this.#admitOutput(op.cellId, op.output);
     if (op.console?.length === 0) {
       this.#held.set(cell.console, 0);
@@ -259,7 +278,8 @@ export class NotebookView {
       const { stale } = cell;
       cell.ended = verdict.status;
       cell.structural = this.#admitErrors(cellId, verdict.errors);
-      cell.stale = verdict.stale || (isUnfinished(verdict.status) && cell.code.trim() !== '');
+      cell.stale =
+        verdict.stale || isAheadOfKernel(cell) || (isUnfinished(verdict.status) && cell.code.trim() !== '');
       if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
       if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);
     }
@@ -273,6 +293,7 @@ export class NotebookView {
       cell.stale = true;
       cell.ended = null;
       cell.ran = null;
+      cell.kernelCode = null;
     }
     this.setVariables([]);
   }
@@ -303,6 +324,11 @@ function charsOfVariables(variables: VariableGraph): number {
       sum + VARIABLE_CHARS + name.length + charsOfIds(declaredBy) + charsOfIds(usedBy),
     0,
   );
+}
+
+/** Whether the cell has newer code than the kernel, whose reports are then about the earlier code. */
+export function isAheadOfKernel({ code, kernelCode }: ViewCell): boolean {
+  return kernelCode !== null && kernelCode !== code;
 }
 
 /**

@@ -90,6 +90,42 @@ test('a kernel whose message cannot be handled is killed, and the log has the re
   assert.deepEqual([log, logged], [['attach', 'kill'], ['no room']]);
 });
 
+test('work waits for the edits that were made before it was accepted, and later edits wait for its end', async () => {
+  const { log, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
+  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });
+  endWork();
+  edit('a');
+  edit('b'); // the kernel carries out the first edit
+  accept();
+  edit('c');
+  finish(1);
+  edit('d');
+  assert.deepEqual(commands(log), ['edit a', 'edit b']);
+  finish(2);
+  await Promise.resolve(); // the work goes on once its promise has resolved
+  edit('e');
+  assert.deepEqual(commands(log), ['edit a', 'edit b', 'run']);
+  finish(3);
+  endWork();
+  assert.deepEqual(commands(log), ['edit a', 'edit b', 'run', 'edit c, d, e']);
+});
+
+test('a cancelled run does not get edits that were made after it was accepted', async () => {
+  const { actor, log, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
+  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });
+  endWork();
+  edit('a');
+  accept();
+  edit('b');
+  actor.send({ type: 'interrupt' });
+  finish(1);
+  await Promise.resolve();
+  assert.deepEqual(commands(log), ['edit a']);
+  assert.ok(log.includes('conclude'));
+  endWork();
+  assert.deepEqual(commands(log), ['edit a', 'edit b']);
+});
+
 /** Notes that work begins. */
 class NotingSlot extends WorkSlot {
   readonly #note: () => void;
@@ -114,14 +150,37 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
     log.push(what);
   };
   const work = new NotingSlot(note('begin'));
+  let edited: string[] = [];
+  let inFlight: number | null = null;
+  let seq = 0;
   const live: Partial<LiveNotebook> = {
+    hasEdits: false,
+    takeEdits() {
+      const codes = Object.fromEntries(edited.map((id) => [id, '']));
+      edited = [];
+      live.hasEdits = false;
+      return Object.keys(codes).length === 0 ? undefined : { codes, configs: {}, deleteIds: [] };
+    },
+    editsGiven: () => undefined,
+    takeVerdicts: () => undefined,
+    kernelReady: () => undefined,
     attachKernel: note('attach'),
     detachKernel: note('detach'),
     work,
     letKernelSpeak: note('speak'),
     apply: apply ?? note('apply'),
   };
+  const command = (what: string): number => {
+    log.push(what);
+    inFlight = ++seq;
+    return seq;
+  };
   const kernel: Partial<Kernel> = {
+    get inFlight() {
+      return inFlight;
+    },
+    edit: ({ codes }) => command(`edit ${Object.keys(codes).join(', ')}`),
+    execute: ({ cellIds }) => command(cellIds.join()),
     kill: note('kill'),
     stop: note('stop'),
     interrupt: () => log.push('interrupt') > 0,
@@ -129,6 +188,7 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
   const plan: Partial<WorkPlan> = {
     steps,
     cancelRequested: note('cancelRequested'),
+    ended: () => undefined,
     conclude: () => {
       log.push('conclude');
       return { status: 'completed', failure: null };
@@ -148,5 +208,30 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
     log: { error: ({ err }) => logged.push((err as Error).message) },
   });
   const actor = createActor(driver, { input: {} as never }).start();
-  return { actor, log, logged, sink: () => sinks[0]! };
+  const edit = (cellId: string) => {
+    edited.push(cellId);
+    live.hasEdits = true;
+    live.onEdits?.();
+  };
+  const finish = (finished: number) => {
+    inFlight = null;
+    sinks[0]!.messages([done({}, { seq: finished })]);
+  };
+  const endWork = () => {
+    work.end(WORK, { status: 'completed', failure: null });
+    live.onEdits?.();
+  };
+  const accept = () =>
+    work.offer(WORK, plan as WorkPlan, () => actor.send({ type: 'execute', work: WORK }));
+  return { actor, log, logged, sink: () => sinks[0]!, edit, finish, accept, endWork };
+}
+
+/** Returns a step of work that gives the kernel a command of this name. */
+function commandOf(name: string): WorkPlan['steps'][number] {
+  return (kernel) => kernel.execute({ cellIds: [name], codes: [] });
+}
+
+/** Returns the commands that the kernel has got. */
+function commands(log: readonly string[]): string[] {
+  return log.filter((entry) => entry === 'run' || entry.startsWith('edit '));
 }

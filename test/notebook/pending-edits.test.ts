@@ -40,3 +40,23 @@ test('names and the order of cells are not sent to a kernel as edits', () => {
   ]);
   assert.equal(edits.take(), undefined);
 });
+
+test('changes that the kernel makes itself replace earlier edits of the same cell, and never bring back a cell that it has deleted', () => {
+  const edits = new PendingEdits();
+  edits.add([
+    ...['a', 'b', 'c'].map((cellId) => ({ type: 'set-code', cellId, code: 'edited' }) as const),
+    { type: 'set-config', cellId: 'a', config: { disabled: true } },
+    { type: 'delete-cell', cellId: 'd' },
+  ]);
+  const merged = { disabled: true, hideCode: true };
+  edits.overtakenBy(
+    [
+      { type: 'set-code', cellId: 'a', code: 'of the kernel' },
+      { type: 'set-config', cellId: 'a', config: { hideCode: true } },
+      { type: 'set-config', cellId: 'c', config: { hideCode: true } },
+      { type: 'delete-cell', cellId: 'b' },
+    ],
+    () => merged,
+  );
+  assert.deepEqual(edits.take(), { codes: { c: 'edited' }, configs: { a: merged }, deleteIds: ['d'] });
+});

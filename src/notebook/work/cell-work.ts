@@ -2,6 +2,7 @@ import type { WorkEnd } from '#machines/notebook-session.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { CellResult } from '#src/wire/run.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
+import type { NotebookView } from '../view.ts';
 import { RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
 
@@ -22,8 +23,9 @@ export interface CellWorkOptions {
   readonly resolve: (end: CellsEnd) => void;
 }
 
-/** Returns work that runs cells without a run record: the record of an agent's prompt has its actions. */
+/** Returns work that runs cells, with the code that they have now, without a run record: the record of an agent's prompt has its actions. */
 export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
+  const codes = codesOf(cellIds, live.view);
   const recorder = new RunRecorder(cellIds, true);
   return {
     runId,
@@ -31,8 +33,7 @@ export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWor
     steps: [
       (kernel) =>
         kernel.execute({
-          cellIds,
-          codes: cellIds.map((id) => live.view.get(id)?.code ?? ''),
+          ...codes,
           fresh: false,
           traceparent: trace && traceparentOf(trace),
         }),
@@ -51,4 +52,13 @@ export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWor
       resolve({ ...end, cells });
     },
   };
+}
+
+/** Returns those of the cells that the notebook has, and their code. */
+export function codesOf(
+  cellIds: readonly string[],
+  view: NotebookView,
+): { readonly cellIds: readonly string[]; readonly codes: readonly string[] } {
+  const cells = cellIds.flatMap((id) => view.get(id) ?? []);
+  return { cellIds: cells.map(({ id }) => id), codes: cells.map(({ code }) => code) };
 }

@@ -87,13 +87,15 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
     } else if (isScratch) output = op.output;
   };
   const traceparent = trace && traceparentOf(trace);
+  // The code reads the notebook as it is now: the kernel gets later edits when the code has ended.
+  const document = documentOf(live);
   return {
     runId,
     trace,
     steps: [
       (kernel) => {
         live.view.clearScratch();
-        return kernel.scratchpad({ code, keep, runId: id, traceparent, ...documentOf(live) });
+        return kernel.scratchpad({ code, keep, runId: id, traceparent, ...document });
       },
     ],
     follow: (message) => {

@@ -9,6 +9,7 @@ import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
+import { codesOf } from './cell-work.ts';
 import { PrintedWatch } from './printed-watch.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
@@ -45,8 +46,8 @@ const LOST_OUTPUT: RunOutput = {
 };
 
 /**
- * Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of the cells that
- * ran.
+ * Returns the work of a durable run of cells. It runs the code and the settings that the cells have now, even if they are edited
+ * before its kernel gets a command. Its end writes the run's record and the last outputs of the cells that ran.
  */
 export function runWork(options: RunWorkOptions): WorkPlan {
   const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint, log } = options;
@@ -54,15 +55,15 @@ export function runWork(options: RunWorkOptions): WorkPlan {
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = waitsForCommit || configured.length > 0;
-  const configure = (kernel: Kernel) => {
-    const cells = configured.flatMap((id) => live.view.get(id) ?? []);
-    return kernel.configure(Object.fromEntries(cells.map((cell) => [cell.id, configOf(cell.options)])));
-  };
+  const codes = codesOf(cellIds, live.view);
+  const configs = Object.fromEntries(
+    configured.flatMap((id) => live.view.get(id) ?? []).map(({ id, options }) => [id, configOf(options)]),
+  );
+  const configure = (kernel: Kernel) => kernel.configure(configs);
   const execute = (kernel: Kernel) => {
     recorder.isPreparing = false;
     return kernel.execute({
-      cellIds,
-      codes: cellIds.flatMap((id) => live.view.get(id)?.code ?? []),
+      ...codes,
       fresh: cacheMode !== 'default',
       traceparent: trace && traceparentOf(trace),
     });

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { Kernel } from '#src/confined/kernel/kernel.ts';
 import type { RunId } from '#src/core/ids.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { NotebookView } from '#src/notebook/view.ts';
+import { cellWork } from '#src/notebook/work/cell-work.ts';
 import { runWork } from '#src/notebook/work/run-work.ts';
 import type { RunEnd, RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
@@ -9,9 +12,10 @@ import type { Store } from '#storage/store.ts';
 test('a run ends even if its output cannot be assembled, and the log has the reason', () => {
   const ends: RunEnd[] = [];
   const logged: unknown[] = [];
+  let isTooLong = false;
   const view = {
     get: () => {
-      throw new RangeError('Invalid string length');
+      if (isTooLong) throw new RangeError('Invalid string length');
     },
   };
   const plan = runWork({
@@ -28,6 +32,7 @@ test('a run ends even if its output cannot be assembled, and the log has the rea
     hint: () => '',
     log: { error: (details) => logged.push(details) },
   });
+  isTooLong = true;
   plan.ended({ status: 'completed', failure: null });
   const [end] = ends;
   assert.equal(end?.status, 'completed');
@@ -37,4 +42,55 @@ test('a run ends even if its output cannot be assembled, and the log has the rea
     ['output_lost'],
   );
   assert.equal(logged.length, 1);
+});
+
+test('a run and the work of an agent execute the code and the settings of the time at which they were accepted', () => {
+  const view = new NotebookView(
+    ['a', 'b', 'c'].map((cell_id) => ({ cell_id, code: `accepted ${cell_id}`, options: { disabled: true } })),
+  );
+  const live = { workspaceId: 'ws_1', view } as unknown as LiveNotebook;
+  const run = runWork({
+    runId: 'run_1' as RunId,
+    trace: undefined,
+    cellIds: ['a', 'b'],
+    configured: ['b', 'c'],
+    cacheMode: 'default',
+    skipsBroken: false,
+    waitsForCommit: false,
+    live,
+    runs: {} as RunRepository,
+    store: { isFull: false } as Store,
+    hint: () => '',
+    log: { error: () => undefined },
+  });
+  const work = cellWork({
+    runId: 'run_2',
+    trace: undefined,
+    cellIds: ['a', 'b'],
+    live,
+    keep: () => undefined,
+    resolve: () => undefined,
+  });
+  view.setCode(view.get('b')!, 'edited');
+  view.setOptions(view.get('b')!, {});
+  for (const cellId of ['a', 'c']) view.remove(cellId);
+  const commands: unknown[] = [];
+  const kernel: Partial<Kernel> = {
+    configure: (configs) =>
+      commands.push(Object.entries(configs).map(([id, config]) => [id, config.disabled])),
+    execute: ({ cellIds, codes }) => commands.push([cellIds, codes]),
+  };
+  for (const step of [...run.steps, ...work.steps]) step(kernel as Kernel);
+  const executed = [
+    ['a', 'b'],
+    ['accepted a', 'accepted b'],
+  ];
+  assert.deepEqual(commands, [
+    [
+      ['b', true],
+      ['c', true],
+    ],
+    executed,
+    executed,
+  ]);
 });

@@ -77,13 +77,14 @@ test("a run keeps twenty thousand characters of an error's message", () => {
 function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; stored: number } {
   const results: CodeResult[] = [];
   let stored = 0;
+  const document = { serialization: { app: { options: {} } } } as LiveNotebook['document'];
   const plan = codeWork({
     keep: false,
     id: 'call',
     runId: null,
     trace: undefined,
     code: '',
-    live: { view: viewOf('a') } as LiveNotebook,
+    live: { view: viewOf('a'), document } as LiveNotebook,
     store: { isFull: false, write: () => stored++ } as unknown as Store,
     resolve: ({ result }) => results.push(result),
   });
