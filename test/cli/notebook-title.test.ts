@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { titleOfFile } from '#src/cli/run/notebook-title.ts';
+import { assertLinear } from '#test/support/growth.ts';
 
 test('the title is read from the file, with any line ends; the file name is the title of a file without one', () => {
   const app = (title: string) => `import marimo\n\napp = marimo.App(width="full", app_title=${title})\n`;
@@ -20,13 +21,7 @@ test('a long title is cut between characters', () => {
 });
 
 test('the time to find a title is proportional to the length of the file', () => {
-  const timeOf = (count: number) => {
-    const content = 'App('.repeat(count);
-    const begin = performance.now();
-    assert.equal(titleOfFile('x.py', { format: 'py', content }), 'x');
-    return performance.now() - begin;
-  };
-  timeOf(1000);
-  const short = timeOf(20_000);
-  assert.ok(timeOf(160_000) < 24 * Math.max(short, 1), 'eight times as long took more than 24 times as much');
+  assertLinear('a title', 160_000, (count) => {
+    assert.equal(titleOfFile('x.py', { format: 'py', content: 'App('.repeat(count) }), 'x');
+  });
 });

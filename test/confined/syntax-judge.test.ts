@@ -3,12 +3,14 @@ import { readFileSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
 import { MAX_SHARED_CHARS, SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
 import { descendants, eventually, type ProcessFact } from '#test/support/processes.ts';
-import { startTestHost, type TestHost } from './kernel-fixture.ts';
+import { startTestHost } from './kernel-fixture.ts';
 
 async function startJudge(
   t: TestContext,
-): Promise<{ judge: SyntaxJudge; host: TestHost; long: (readonly string[])[] }> {
+): Promise<{ judge: SyntaxJudge; guardian: ProcessFact; long: (readonly string[])[] }> {
   const long: (readonly string[])[] = [];
+  // Other test files may have kernel hosts in this process.
+  const others = guardians().map(({ pid }) => pid);
   const host = await startTestHost();
   t.after(() => host[Symbol.asyncDispose]());
   const judge = new SyntaxJudge(host.host, (codes, workspaceId) => {
@@ -16,12 +18,8 @@ async function startJudge(
     return host.host.checkSyntax(codes, `/files/of/${workspaceId}`);
   });
   t.after(() => judge[Symbol.dispose]());
-  return { judge, host, long };
-}
-
-/** The processes of the kernel host: guardian, zygote and their children. */
-function hostProcesses(): ProcessFact[] {
-  return descendants(process.pid).filter(({ pid }) => commandOf(pid).includes('zygote.py'));
+  const guardian = guardians().find(({ pid }) => !others.includes(pid))!;
+  return { judge, guardian, long };
 }
 
 function commandOf(pid: number): string {
@@ -30,6 +28,28 @@ function commandOf(pid: number): string {
   } catch {
     return ''; // it has ended
   }
+}
+
+/** The guardians of all kernel hosts of this process. */
+function guardians(): ProcessFact[] {
+  return descendants(process.pid).filter(
+    ({ pid, parent }) => parent === process.pid && commandOf(pid).includes('zygote.py'),
+  );
+}
+
+/** The processes of the kernel host that the guardian has started: the zygote and its children. */
+function hostProcesses(guardian: ProcessFact): ProcessFact[] {
+  return descendants(guardian.pid).filter(({ pid }) => commandOf(pid).includes('zygote.py'));
+}
+
+/** Processes of the kernel host that judge syntax. Such a process takes its name when it has given up its rights. */
+function judges(guardian: ProcessFact): ProcessFact[] {
+  return hostProcesses(guardian).filter(({ name }) => name === 'troupe-syntax');
+}
+
+/** Resolves with the process that judges short code. Beside it the host has processes that wait for their work. */
+function theJudge(guardian: ProcessFact): Promise<ProcessFact> {
+  return eventually('the judge is there', () => judges(guardian)[0]);
 }
 
 const CODES: Readonly<Record<string, boolean>> = {
@@ -57,10 +77,10 @@ test('the parser accepts exactly the code that Python accepts', async (t) => {
 });
 
 test('the parsing process has given up all unneeded rights', async (t) => {
-  const { judge } = await startJudge(t);
+  const { judge, guardian } = await startJudge(t);
   assert.equal(await judge.allParse(['x = "\\N{BULLET}"'], 'ws_a'), true);
-  const deepest = hostProcesses().at(-1)!;
-  const status = readFileSync(`/proc/${deepest.pid}/status`, 'latin1');
+  const { pid } = await theJudge(guardian);
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   for (const line of ['NoNewPrivs:\t1', 'Seccomp:\t2', `CapEff:\t${'0'.repeat(16)}`])
     assert.ok(status.includes(line), status);
 });
@@ -88,21 +108,18 @@ test('code that breaks the parser does not parse, and the next question is answe
 });
 
 test('a question that is lost with the kernel host is sent to its successor', async (t) => {
-  const { judge } = await startJudge(t);
+  const { judge, guardian } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
-  const processes = hostProcesses();
-  process.kill(processes.at(-1)!.pid, 'SIGSTOP');
+  process.kill((await theJudge(guardian)).pid, 'SIGSTOP');
   const answers = Promise.all([judge.allParse(['y = 1'], 'ws_a'), judge.allParse(['y = ('], 'ws_a')]);
-  process.kill(processes[0]!.pid, 'SIGKILL');
+  process.kill(guardian.pid, 'SIGKILL');
   assert.deepEqual(await answers, [true, false]);
 });
 
 test('questions are answered even when a kernel host hangs', async (t) => {
-  const { judge } = await startJudge(t);
-  const [, zygote] = await eventually('the judge is there before it is asked', () => {
-    const processes = hostProcesses();
-    return processes.some(({ name }) => name === 'troupe-syntax') ? processes : undefined;
-  });
+  const { judge, guardian } = await startJudge(t);
+  await theJudge(guardian); // it is there before it is asked
+  const zygote = hostProcesses(guardian).find(({ parent }) => parent === guardian.pid);
   process.kill(zygote!.pid, 'SIGSTOP');
   t.after(() => process.kill(zygote!.pid, 'SIGCONT'));
   assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
@@ -116,16 +133,11 @@ test('a closed judge returns false for notebooks that it has not judged', async 
   assert.equal(await judge.allParse(['y = 1'], 'ws_a'), false);
 });
 
-/** Processes of the kernel host that judge syntax. */
-function judges(): ProcessFact[] {
-  return hostProcesses().filter(({ name }) => name === 'troupe-syntax');
-}
-
 test('a workspace with many questions does not keep others waiting: they take turns', async (t) => {
-  const { judge } = await startJudge(t);
+  const { judge, guardian } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
-  const [child] = judges();
-  process.kill(child!.pid, 'SIGSTOP');
+  const child = await theJudge(guardian);
+  process.kill(child.pid, 'SIGSTOP');
   const order: string[] = [];
   const ask = async (name: string, workspaceId: string) => {
     assert.equal(await judge.allParse([`${name} = 1`], workspaceId), true);
@@ -133,7 +145,7 @@ test('a workspace with many questions does not keep others waiting: they take tu
   };
   const many = Array.from({ length: 5 }, (_, i) => ask(`many${i}`, 'ws_a'));
   const neighbours = [ask('first', 'ws_b'), ask('second', 'ws_c'), ask('third', 'ws_b')];
-  process.kill(child!.pid, 'SIGCONT');
+  process.kill(child.pid, 'SIGCONT');
   await Promise.all([...many, ...neighbours]);
   assert.deepEqual(order, ['many0', 'many1', 'first', 'second', 'many2', 'third', 'many3', 'many4']);
 });
@@ -147,20 +159,20 @@ test('a workspace may have so many questions waiting, and one more is refused', 
 });
 
 test('code with more characters than one process judges for all has a process of its workspace', async (t) => {
-  const { judge, long } = await startJudge(t);
+  const { judge, guardian, long } = await startJudge(t);
   const ofLength = (length: number) => `x = "${'y'.repeat(length - 6)}"`;
   assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS)], 'ws_a'), true);
   assert.equal(long.length, 0);
-  const before = judges().map(({ pid }) => pid);
-  process.kill(before[0]!, 'SIGSTOP');
+  const shared = await theJudge(guardian);
+  process.kill(shared.pid, 'SIGSTOP');
   assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS + 1)], 'ws_a'), true);
   assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS - 4), 'y = ('], 'ws_a'), false);
   assert.deepEqual(
     long.map((codes) => codes.length),
     [1, 2],
   );
-  await eventually('they are gone', () => (judges().length === before.length ? true : undefined));
-  process.kill(before[0]!, 'SIGCONT');
+  await eventually('they are gone', () => judges(guardian).length === 1);
+  process.kill(shared.pid, 'SIGCONT');
 });
 
 test('long code that takes more memory than the processes of a workspace have together does not parse', async (t) => {

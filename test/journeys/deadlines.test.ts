@@ -18,6 +18,18 @@ const LOOP = 'print("begun", flush=True)\nwhile True: pass';
 const STUBBORN =
   'todo = ["begun"]\nwhile True:\n    try:\n        while True:\n            if todo: print(todo.pop(), flush=True)\n    except BaseException: pass';
 
+/**
+ * Makes an attempt with a deadline of one second, and with a longer one while the deadline was reached too early, because the machine
+ * was busy: until `attempt` resolves with a result.
+ */
+async function withDeadline<T>(attempt: (timeoutS: number) => Promise<T | undefined>): Promise<T> {
+  for (let timeoutS = 1; timeoutS <= 64; timeoutS *= 2) {
+    const result = await attempt(timeoutS);
+    if (result !== undefined) return result;
+  }
+  return assert.fail('even after a minute the work had not come as far as the test needs');
+}
+
 function only(cellId: string, timeoutS: number): ExecutionRequest {
   return { type: 'cells', cells: [{ cellId }], timeoutS };
 }
@@ -26,11 +38,14 @@ test('a run that reaches its deadline is interrupted and fails with timed_out, a
   const notebook = await openNotebook(server, { a: 'x = 41', loop: LOOP, after: 'print(x + 1)' });
   await notebook.run(['a']);
   const events = await notebook.events();
-  const run = await notebook.run(only('loop', 1));
-  assert.deepEqual([run.status, run.error?.code], ['failed', 'timed_out']);
+  const run = await withDeadline(async (timeoutS) => {
+    const run = await notebook.run(only('loop', timeoutS));
+    assert.deepEqual([run.status, run.error?.code], ['failed', 'timed_out']);
+    assert.deepEqual(run.input, only('loop', timeoutS), 'the record shows the deadline');
+    const [result] = results(run);
+    return result !== undefined && printed(result).startsWith('begun\n') ? run : undefined;
+  });
   assert.deepEqual(statuses(run), { loop: 'interrupted' });
-  assert.equal(printed(results(run)[0]!).split('\n')[0], 'begun');
-  assert.deepEqual(run.input, only('loop', 1), 'the record shows the deadline');
   const end = await events.until(
     (event) => event.type === 'run-status' && event.runId === run.id && event.data.status !== 'running',
   );
@@ -42,9 +57,15 @@ test('a run that reaches its deadline is interrupted and fails with timed_out, a
 });
 
 test('a run that ends before its deadline is not affected by it, nor is the next run', async () => {
-  const notebook = await openNotebook(server, { quick: 'x = 1', slow: 'import time\ntime.sleep(1.5)' });
-  assert.equal((await notebook.run(only('quick', 1))).status, 'completed');
-  assert.equal((await notebook.run(['slow'])).status, 'completed');
+  const notebook = await openNotebook(server, { quick: 'x = 1', slow: '' });
+  const seconds = await withDeadline(async (timeoutS) => {
+    const { status, error } = await notebook.run(only('quick', timeoutS));
+    assert.ok(status === 'completed' || error?.code === 'timed_out');
+    return status === 'completed' ? timeoutS : undefined;
+  });
+  const code = `import time\ntime.sleep(${seconds + 0.5})`; // beyond the deadline of the run before
+  const next = await notebook.run({ type: 'cells', cells: [{ cellId: 'slow', code }] });
+  assert.equal(next.status, 'completed');
   await notebook.close();
 });
 
@@ -60,9 +81,14 @@ test('a cell that ignores the interrupt of a deadline is killed with its kernel,
 test('a code call that reaches its deadline returns timed_out, and the session is ready again', async () => {
   const notebook = await openNotebook(server, { a: 'x = 7' });
   await notebook.run(['a']);
-  const events = await notebook.events();
-  const late = await client.code.execute(notebook.id, LOOP, { timeoutS: 1 });
-  assert.deepEqual([late.success, late.output, late.stdout], [false, null, 'begun\n']);
+  const { late, events } = await withDeadline(async (timeoutS) => {
+    const events = await notebook.events();
+    const late = await client.code.execute(notebook.id, LOOP, { timeoutS });
+    assert.deepEqual([late.success, late.output], [false, null]);
+    if (late.stdout === 'begun\n') return { late, events };
+    await events[Symbol.asyncDispose]();
+    return undefined;
+  });
   assert.deepEqual(late.errors.at(-1), {
     type: 'timed_out',
     message: 'This took longer than the `timeoutS` of its request, and was interrupted.',
@@ -83,13 +109,17 @@ test('a code call that reaches its deadline returns timed_out, and the session i
 test('a prompt that reaches its deadline while its model answers fails with timed_out, and the next prompt is answered', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
-  model.script((exchange) => exchange.text('I begin '));
-  const run = await client.agentSessions.ask(sessionId, 'Take your time.', { timeoutS: 1 });
-  assert.ok('input' in run);
-  assert.deepEqual([run.status, run.error?.code], ['failed', 'timed_out']);
-  assert.deepEqual(run.input, { prompt: 'Take your time.', timeoutS: 1 });
+  model.always((exchange) => exchange.text('I begin '));
+  await withDeadline(async (timeoutS) => {
+    const asked = model.exchanges.length;
+    const run = await client.agentSessions.ask(sessionId, 'Take your time.', { timeoutS });
+    assert.ok('input' in run);
+    assert.deepEqual([run.status, run.error?.code], ['failed', 'timed_out']);
+    assert.deepEqual(run.input, { prompt: 'Take your time.', timeoutS });
+    return model.exchanges.length > asked || undefined;
+  });
   assert.equal((await client.agentSessions.get(sessionId)).entries[0]?.outcome, 'limit');
-  model.script((exchange) => exchange.text('Done.').end());
+  model.always((exchange) => exchange.text('Done.').end());
   const next = await client.agentSessions.ask(sessionId, 'And now?');
   assert.equal(next.status, 'completed');
   await client.agentSessions.close(sessionId);
@@ -101,9 +131,13 @@ test('a prompt that reaches its deadline while a tool runs a cell interrupts the
     environmentId: notebook.environmentId,
     notebookSessionId: notebook.id,
   });
-  model.script((exchange) => exchange.calls(['run_cells', { cellIds: ['loop'] }]).end());
-  const run = await client.agentSessions.ask(sessionId, 'Run it.', { timeoutS: 2 });
-  assert.deepEqual([run.status, 'error' in run && run.error?.code], ['failed', 'timed_out']);
+  model.always((exchange) => exchange.calls(['run_cells', { cellIds: ['loop'] }]).end());
+  await using events = await notebook.events();
+  await withDeadline(async (timeoutS) => {
+    const run = await client.agentSessions.ask(sessionId, 'Run it.', { timeoutS });
+    assert.deepEqual([run.status, 'error' in run && run.error?.code], ['failed', 'timed_out']);
+    return events.printed('loop').includes('begun') || undefined;
+  });
   await client.notebookSessions.waitUntilReady(notebook.id);
   await notebook.close();
 });
@@ -116,7 +150,7 @@ test('a deadline is 1 to 86400 whole seconds', async () => {
     selection: () => client.executions.run(notebook.id, only('a', timeoutS)),
     code: () => client.code.execute(notebook.id, '1', { timeoutS }),
     prompt: () => {
-      model.script((exchange) => exchange.text('Yes.').end());
+      model.always((exchange) => exchange.text('Yes.').end());
       return client.agentSessions.ask(sessionId, 'Fine?', { timeoutS });
     },
   });
@@ -124,7 +158,9 @@ test('a deadline is 1 to 86400 whole seconds', async () => {
     for (const [what, attempt] of Object.entries(tries(timeoutS))) {
       const done = await attempt();
       const isDone = 'success' in done ? done.success : done.status === 'completed';
-      assert.ok(isDone, `${what} within ${timeoutS}`);
+      // On a busy machine a second may pass before the end.
+      const isLate = timeoutS === 1 && JSON.stringify(done).includes('timed_out');
+      assert.ok(isDone || isLate, `${what} within ${timeoutS}`);
     }
   for (const timeoutS of [86_401, 0, -1, 1.5])
     for (const [what, attempt] of Object.entries(tries(timeoutS)))
