@@ -31,6 +31,11 @@ export interface Column {
   readonly name: string;
   /** `integer` cells are number or bigint, `bytes` cells Uint8Array; decimals, dates and times are text. */
   readonly type: ColumnType;
+  /**
+   * Set where the database keeps values of any kind in the column, as SQLite does: each cell is of its own kind, and `type` is
+   * only a hint.
+   */
+  readonly byCell?: true;
 }
 
 /**

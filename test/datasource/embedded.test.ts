@@ -101,10 +101,10 @@ test('SQLite returns exact values, and takes parameters', async () => {
   const session = await shared.open({ kind: 'sqlite', path: 'shop.sqlite' });
   assert.deepEqual(await ask(session, 'SELECT * FROM item'), {
     columns: [
-      { name: 'id', type: 'integer' },
-      { name: 'name', type: 'text' },
-      { name: 'price', type: 'float' },
-      { name: 'picture', type: 'bytes' },
+      { name: 'id', type: 'integer', byCell: true },
+      { name: 'name', type: 'text', byCell: true },
+      { name: 'price', type: 'float', byCell: true },
+      { name: 'picture', type: 'bytes', byCell: true },
     ],
     rows: [
       [1, 'é', 1.5, new Uint8Array([0, 255])],
@@ -114,6 +114,16 @@ test('SQLite returns exact values, and takes parameters', async () => {
   const parameters = ["'--", 1n, 2n ** 60n, true, null];
   assert.deepEqual((await ask(session, 'SELECT ?, ?, ?, ?, ?', { parameters })).rows, [
     ["'--", 1, 2n ** 60n, 1, null],
+  ]);
+});
+
+test('SQLite returns values of every kind in a column of any declared type', async () => {
+  const session = await shared.open({ kind: 'sqlite', path: 'shop.sqlite' });
+  const values = `SELECT id, name, price, picture FROM item WHERE 0 UNION ALL
+    SELECT 'Infinity', x'00ff', '12', '{"integer": "1"}' UNION ALL SELECT 1e999, 9007199254740993, x'', 'AA=='`;
+  assert.deepEqual((await ask(session, values)).rows, [
+    ['Infinity', new Uint8Array([0, 255]), '12', '{"integer": "1"}'],
+    [Number.POSITIVE_INFINITY, 9007199254740993n, new Uint8Array(), 'AA=='],
   ]);
 });
 

@@ -65,8 +65,8 @@ function isCategory(category: unknown): category is FailureCategory {
 }
 
 function columnOf(value: unknown): Column {
-  const { name, type }: Readonly<Record<string, unknown>> = { ...Object(value) };
+  const { name, type, byCell }: Readonly<Record<string, unknown>> = { ...Object(value) };
   const known = COLUMN_TYPES.find((one) => one === type);
   if (typeof name !== 'string' || known === undefined) throw new DatasourceFailure('failed');
-  return { name, type: known };
+  return { name, type: known, ...(byCell === true && { byCell }) };
 }

@@ -5,24 +5,20 @@
 import { DatasourceFailure } from '../failure.ts';
 import { type Cell, type Column, integerCell } from '../rows.ts';
 
-const HEAD_BYTES = 9;
+const HEAD_BYTES = 5;
 const MARK = 'R'.charCodeAt(0);
 
 export class PackedRows {
   /** The number of rows. */
   readonly count: number;
-  readonly #marks: Buffer;
   readonly #json: Buffer;
   readonly #columns: readonly Column[];
 
   /** Throws `DatasourceFailure` for bytes that are not rows. */
   constructor(bytes: Buffer, columns: readonly Column[]) {
     if (bytes.length < HEAD_BYTES || bytes[0] !== MARK) throw new DatasourceFailure('failed');
-    const end = HEAD_BYTES + bytes.readUInt32LE(5);
-    if (end > bytes.length) throw new DatasourceFailure('failed');
     this.count = bytes.readUInt32LE(1);
-    this.#marks = bytes.subarray(HEAD_BYTES, end);
-    this.#json = bytes.subarray(end);
+    this.#json = bytes.subarray(HEAD_BYTES);
     this.#columns = columns;
   }
 
@@ -33,20 +29,7 @@ export class PackedRows {
 
   /** Throws `DatasourceFailure` for malformed rows. */
   rows(): Cell[][] {
-    const rows = parsed(this.#json);
-    const marked = new Map<number, Map<number, unknown>>();
-    for (const mark of parsed(this.#marks)) {
-      const [row, column, kind] = list(mark);
-      const kinds = marked.get(Number(row)) ?? new Map<number, unknown>();
-      marked.set(Number(row), kinds.set(Number(column), kind));
-    }
-    const usual = this.#columns.map(({ type }) => type);
-    return rows.map((row, number) => {
-      const kinds = marked.get(number);
-      return list(row).map((cell, at) =>
-        typeof cell === 'string' ? meant(cell, kinds?.get(at) ?? usual[at]) : plain(cell),
-      );
-    });
+    return parsed(this.#json).map((row) => list(row).map((cell, at) => cellOf(cell, this.#columns[at])));
   }
 }
 
@@ -63,9 +46,14 @@ function list(value: unknown): unknown[] {
   throw new DatasourceFailure('failed');
 }
 
-function plain(cell: unknown): Cell {
+function cellOf(cell: unknown, column: Column | undefined): Cell {
   if (cell === null || typeof cell === 'boolean' || typeof cell === 'number') return cell;
-  throw new DatasourceFailure('failed');
+  const isByCell = column?.byCell === true;
+  if (typeof cell === 'string') return isByCell ? cell : meant(cell, column?.type);
+  const [member, ...others] = Object.entries(Object(cell));
+  if (!isByCell || member === undefined || others.length > 0 || typeof member[1] !== 'string')
+    throw new DatasourceFailure('failed');
+  return meant(member[1], member[0]);
 }
 
 /** Returns the value that a text represents. */

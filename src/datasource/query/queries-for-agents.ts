@@ -143,7 +143,7 @@ export class QueriesForAgents {
       const origin = { by: 'agent', sessionId: null, tokenId: caller.tokenId } as const;
       const reader = { ...caller, origin, trace };
       for await (const batch of this.#queries.run(reader, slug, sql, [], options)) {
-        columns = batch.columns;
+        columns = batch.columns.map(({ name, type }) => ({ name, type }));
         for (const row of batch.rows) {
           isCut = rows.length === maxRows;
           if (isCut) break; // the outer loop continues, so the statement ends by itself and its connection can be reused

@@ -23,9 +23,15 @@ warnings.simplefilter("error")
 from troupe import datasource
 import pandas, polars
 `;
-await call(
-  'import sqlite3, duckdb\nsqlite3.connect("frames.db").execute("create table x (n)")\nduckdb.connect("frames.duckdb").close()',
-);
+await call(`
+import sqlite3, duckdb
+duckdb.connect("frames.duckdb").close()
+c = sqlite3.connect("frames.db")
+names = ("numeric_ numeric", "integer_ integer", "real_ real", "blob_ blob", "text_ text", "boolean_ boolean", "date_ date", "undeclared")
+c.execute(f"create table kinds ({', '.join(names)})")
+c.executemany(f"insert into kinds values ({', '.join('?' * len(names))})", [[value] * len(names) for value in (1, 2**53 + 1, 0.5, float("inf"), None)])
+c.executemany(f"insert into kinds values ({', '.join('?' * len(names))})", [["Infinity"] * len(names), ["１２"] * len(names), [b"12"] * len(names)])
+c.commit()`);
 
 /** The lines that code printed, or its error. */
 async function call(code: string): Promise<string[]> {
@@ -142,6 +148,51 @@ print(polars.read_database("select n, t from ${table} where n < 0", c).shape)`);
       '[0, 1, 2]',
       '(0, 2)',
     ]);
+  });
+}
+
+const SQLITE_COLUMNS = [
+  "x'00ff'",
+  "x''",
+  'sum(i) from (select 9007199254740992 as i union all select 1)',
+  '9223372036854775807 union all select -9223372036854775808',
+  '1e999 union all select -1e999 union all select 1.0',
+  "'Infinity' union all select 'NaN' union all select '12' union all select 'AA=='",
+  '\'{"integer": "1"}\' union all select x\'41\'',
+  "1 union all select 'a' union all select null",
+  '1 union all select 1.5',
+  'count(*) from kinds',
+  'null',
+  'numeric_ from kinds',
+  'integer_ from kinds',
+  'real_ from kinds',
+  'blob_ from kinds',
+  'text_ from kinds',
+  'boolean_ from kinds',
+  'date_ from kinds',
+  'undeclared from kinds',
+  'undeclared from kinds where 0',
+  "1.5 union all select x'00'",
+  'cast(7 as numeric), 7 / 2, 7 / 2.0, true, current_date > 1',
+];
+for (const sql of SQLITE_COLUMNS) {
+  test(`SQLite gives the values of Python's sqlite3, also to polars, for: ${sql}`, async () => {
+    const printed = await call(`
+import sqlite3
+sql = ${JSON.stringify(`select ${sql}`)}
+ours, native = datasource("sqlite"), sqlite3.connect("frames.db")
+kinds = lambda rows: [[(type(cell).__name__, cell) for cell in row] for row in rows]
+found, expected = kinds(ours.execute(sql).fetchall()), kinds(native.execute(sql).fetchall())
+print(found == expected or (found, expected))
+def read(connection):
+    frame = polars.read_database(sql, connection)
+    return frame.dtypes, frame.rows()
+try:
+    expected = read(native)
+    print(not expected[1] or read(ours) == expected or (read(ours), expected))
+except polars.exceptions.PolarsError:
+    print([str(one) for one in read(ours)[0]] == ["Object"])`);
+    assert.deepEqual(printed, ['True', 'True']);
   });
 }
 

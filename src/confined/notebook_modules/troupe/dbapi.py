@@ -6,7 +6,7 @@ import itertools
 import msgspec
 
 from troupe import channel, frames
-from troupe.values import RowReader, write_parameter
+from troupe.values import BY_CELL, RowReader, write_parameter
 
 apilevel = "2.0"
 threadsafety = 1
@@ -65,12 +65,18 @@ def connect(slug) -> "Connection":
     return Connection(slug)
 
 
+class _Column(msgspec.Struct, rename="camel"):
+    name: str
+    type: str
+    by_cell: bool = False  # SQLite: each cell says what it is, and the type is only a hint
+
+
 class _Answer(msgspec.Struct):
     error: dict[str, str] | None = None
     more: bool = False
     changed: int | None = None
     kind: str | None = None
-    columns: list[dict[str, str]] | None = None
+    columns: list[_Column] | None = None
     rows: msgspec.Raw = msgspec.Raw(b"[]")
 
 
@@ -164,6 +170,7 @@ class Cursor:
         self.description = None
         self.rowcount = -1
         self._reader = None
+        self._kinds = []  # how the cells of each column are read
         self._rows = []
         self._next = 0
         self._remote = None  # the name of a statement that has not ended
@@ -217,10 +224,10 @@ class Cursor:
     def fetch_frames(self, size=None):
         """Yields the remaining rows as DataFrames of polars: one, or several of `size` rows."""
         if size is None:
-            yield frames.polars_frame(self.description, self.fetchall())
+            yield frames.polars_frame(self.description, self._kinds, self.fetchall())
         else:
             while rows := self.fetchmany(size):
-                yield frames.polars_frame(self.description, rows)
+                yield frames.polars_frame(self.description, self._kinds, rows)
 
     def close(self):
         self._drop()
@@ -251,8 +258,9 @@ class Cursor:
             self._remote = None
             self.rowcount = -1 if answer.changed is None else answer.changed
         if columns := answer.columns:
-            self._reader = RowReader([column["type"] for column in columns])
-            self.description = [(column["name"], column["type"], None, None, None, None, None) for column in columns]
+            self._kinds = [BY_CELL if column.by_cell else column.type for column in columns]
+            self._reader = RowReader(self._kinds)
+            self.description = [(column.name, column.type, None, None, None, None, None) for column in columns]
         rows = _readable(self._reader.read, answer.rows) if self._reader else []
         self._rows = self._rows[self._next :] + rows if self._next < len(self._rows) else rows
         self._next = 0

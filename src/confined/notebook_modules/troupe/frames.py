@@ -8,6 +8,7 @@ import datetime
 import json
 
 from troupe.after_import import after_import
+from troupe.values import BY_CELL
 
 _is_supported = False
 
@@ -53,16 +54,21 @@ def _support_pandas(sql):
     sql.pandasSQL_builder = pandasSQL_builder
 
 
-def polars_frame(description, rows):
-    """Returns a DataFrame of polars. `description`: of a cursor."""
+def polars_frame(description, kinds, rows):
+    """Returns a DataFrame of polars. `description`: of a cursor; `kinds`: how the cells of each column are read."""
     import polars
 
     columns = list(zip(*rows)) if rows else [()] * len(description)
-    return polars.DataFrame([_series(polars, name, kind, values) for (name, kind, *_), values in zip(description, columns)])
+    names = [name for name, *_ in description]
+    hints = [hint for _, hint, *_ in description]
+    made = zip(names, kinds, hints, columns, strict=True)
+    return polars.DataFrame([_series(polars, name, kind, hint, values) for name, kind, hint, values in made])
 
 
-def _series(polars, name, kind, values):
+def _series(polars, name, kind, hint, values):
     try:
+        if kind == BY_CELL:
+            return _mixed(polars, name, hint, values)
         if kind == "decimal":
             return _decimals(polars, name, values)
         if kind == "json":
@@ -74,6 +80,14 @@ def _series(polars, name, kind, values):
         # values that the type cannot hold, such as a date before year 1, and that therefore came as
         # text
         return polars.Series(name, _texts(values), polars.String)
+
+
+def _mixed(polars, name, hint, values):
+    """Returns a Series of the type that the values have, as polars gives them from sqlite3: the declaration of a column of SQLite
+    only counts where there is no value."""
+    if all(value is None for value in values):
+        return polars.Series(name, values, _types(polars).get(hint, polars.Null))
+    return polars.Series(name, values, strict=False)
 
 
 def _types(polars):

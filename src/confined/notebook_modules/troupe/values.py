@@ -37,11 +37,14 @@ READERS = {
     "json": json.loads,
 }
 
+BY_CELL = "by cell"
+
 
 class RowReader:
     """Reads the rows of one result, as tuples. A value that Python cannot hold, such as a date before year 1, stays text."""
 
     def __init__(self, kinds):
+        """`kinds`: the types of the columns; BY_CELL for one whose cells each say what they are."""
         self._kinds = kinds
         columns = tuple((TYPES[kind] | None) if kind in TYPES else Any for kind in kinds)
         # Not strict: whole numbers that some JSON readers would round come as text, and so does
@@ -66,8 +69,17 @@ class RowReader:
             return rows if not rows or isinstance(rows[0], tuple) else list(map(tuple, rows))
         columns = list(zip(*rows))
         for index, reader in readers:
-            columns[index] = [None if value is None else _read(reader, value) for value in columns[index]]
+            if reader is not _read_marked or dict in set(map(type, columns[index])):
+                columns[index] = [None if value is None else _read(reader, value) for value in columns[index]]
         return list(zip(*columns))
+
+
+def _read_marked(value):
+    """Returns a cell of a column of SQLite, where values that JSON lacks are marked with their kind."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, text),) = value.items()
+    return READERS[kind](text)
 
 
 def _read(reader, value):
@@ -75,6 +87,9 @@ def _read(reader, value):
         return reader(value)
     except (TypeError, ValueError, ArithmeticError):
         return value
+
+
+READERS[BY_CELL] = _read_marked
 
 
 def _write_float(value):

@@ -182,7 +182,7 @@ class DuckdbEngine:
         return self.connection.execute(sql, parameters or None)
 
     def _stream(self, columns):
-        self.portions = Portions(self.connection.fetchmany, [column["type"] for column in columns])
+        self.portions = Portions(self.connection.fetchmany, by_cell=False)
         return columns
 
     def _explained(self, work):

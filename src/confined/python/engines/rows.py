@@ -2,11 +2,11 @@
 
 One answer is
 
-    "R" · u32le rows · u32le length of the marks · marks · a JSON array of rows
+    "R" · u32le rows · a JSON array of rows
 
-JSON has no value for large integers, infinities and bytes: they are text (digits; Infinity, -Infinity, NaN; base64).
-Which it is follows from the type of the column. Where it does not, because SQLite keeps any value in any column, the
-marks say so: a JSON array of [row, column, "integer" | "float" | "bytes" | "text"].
+JSON has no value for large integers, infinities and bytes. In a column whose type says how its cells are read, they are
+text (digits; Infinity, -Infinity, NaN; base64). SQLite keeps any value in any column, so there a column is `byCell`: text
+is text, and these values are {"integer": digits}, {"float": "Infinity"} and {"bytes": base64}.
 
 Parameters come as JSON values, with {"integer": digits}, {"bytes": base64} and {"float": "2" or "NaN"}, so that none is taken
 for another.
@@ -20,26 +20,24 @@ import msgspec
 
 from engines.failure import EngineFailure
 
-HEAD = struct.Struct("<cII")
+HEAD = struct.Struct("<cI")
 MAX_SAFE = 2**53 - 1
 MAX_ROW_BYTES = 16 * 1024 * 1024
 PORTION_BYTES = 512 * 1024
 PORTION_ROWS = 2048
 MAX_GROUP = 256
 EXPANSION = 8  # the JSON of a row has at least an eighth of the bytes that the row counts for
-KINDS = {int: "integer", float: "float", bytes: "bytes", str: "text"}
-TEXT_MEANS = {"integer": "integer", "float": "float", "bytes": "bytes"}
-NOTHING = HEAD.pack(b"R", 0, 2) + b"[]" + b"[]"
+KINDS = {int: "integer", float: "float", bytes: "bytes"}
+NOTHING = HEAD.pack(b"R", 0) + b"[]"
 
 
 class Portions:
     """The rows of one statement in portions of a bounded size. `fetch(count)` returns that many
-    of the next rows, or fewer at the end. `types` are the types of the columns, in the server's
-    names."""
+    of the next rows, or fewer at the end. `by_cell`: whether each cell says what it is."""
 
-    def __init__(self, fetch, types):
+    def __init__(self, fetch, by_cell):
         self._fetch = fetch
-        self._types = types
+        self._by_cell = by_cell
         self._is_over = False
 
     def next(self) -> bytes:
@@ -61,10 +59,9 @@ class Portions:
             group = max(1, min(group * 2, MAX_GROUP, likely))
         if not rows:
             return NOTHING
-        exceptions = find_exceptions(rows, self._types)
-        if exceptions is not None:
-            return encode_exactly(rows, self._types, exceptions)
-        return b"".join((HEAD.pack(b"R", len(rows), 2), b"[]", b"[", b",".join(parts), b"]"))
+        exceptions = find_exceptions(rows)
+        body = encode_exactly(rows, exceptions, self._by_cell) if exceptions else b"".join((b"[", b",".join(parts), b"]"))
+        return HEAD.pack(b"R", len(rows)) + body
 
 
 def encode_group(rows) -> bytes:
@@ -92,22 +89,16 @@ def cell_bytes(cell):
     return len(cell) if isinstance(cell, bytes) else 8
 
 
-def find_exceptions(rows, types):
-    """Returns the columns that have a cell which JSON of the column's type cannot express; None when there is none.
-    Looks at whole columns at a time, which Python does without a step for each cell."""
+def find_exceptions(rows) -> set:
+    """Returns the columns that have a cell which JSON cannot express. Looks at whole columns at a time, which Python does
+    without a step for each cell."""
     found = set()
-    for at, (kind, column) in enumerate(zip(types, zip(*rows))):
+    for at, column in enumerate(zip(*rows)):
         present = set(map(type, column))
         present.discard(type(None))
-        if int in present and not is_safe(column, present):
+        if bytes in present or int in present and not is_safe(column, present) or float in present and not is_finite(column, present):
             found.add(at)
-        elif float in present and not is_finite(column, present):
-            found.add(at)
-        elif bytes in present and kind != "bytes":
-            found.add(at)
-        elif str in present and kind in TEXT_MEANS:
-            found.add(at)
-    return found or None
+    return found
 
 
 def is_safe(column, present):
@@ -121,31 +112,24 @@ def is_finite(column, present):
     return total - total == 0  # false for infinities, NaN, and sums beyond the range of a float
 
 
-def encode_exactly(rows, types, exceptions) -> bytes:
+def encode_exactly(rows, exceptions, by_cell) -> bytes:
     """Encodes the columns of `exceptions` cell by cell."""
-    marks, exact = [], []
-    for number, row in enumerate(rows):
+    exact = []
+    for row in rows:
         cells = list(row)
         for at in exceptions:
-            cell = cells[at]
-            text = exact_text(cell)
+            text = exact_text(cells[at])
             if text is not None:
-                cells[at] = text
-                kind = KINDS[type(cell)]
-                if kind != TEXT_MEANS.get(types[at], "text"):
-                    marks.append((number, at, kind))
+                cells[at] = {KINDS[type(cells[at])]: text} if by_cell else text
         exact.append(cells)
-    said = msgspec.json.encode(marks)
-    return b"".join((HEAD.pack(b"R", len(rows), len(said)), said, msgspec.json.encode(exact)))
+    return msgspec.json.encode(exact)
 
 
 def exact_text(cell):
-    """Returns the text that represents the cell in JSON; None if JSON can represent its value."""
-    if isinstance(cell, str):
-        return cell
+    """Returns the text that represents a number or bytes; None if JSON can represent the cell."""
     if isinstance(cell, bytes):
         return base64.b64encode(cell).decode()
-    if isinstance(cell, bool) or cell is None:
+    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
         return None
     if isinstance(cell, int):
         return str(cell) if abs(cell) > MAX_SAFE else None

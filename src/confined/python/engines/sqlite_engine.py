@@ -111,7 +111,7 @@ class SqliteEngine:
             self.changed = self.connection.changes() if self.connection.total_changes() > before else 0
             self.end()
             return None
-        self.portions = Portions(lambda count: take(cursor, count), [column["type"] for column in columns])
+        self.portions = Portions(lambda count: take(cursor, count), by_cell=True)
         return columns
 
     def next(self) -> bytes:
@@ -184,7 +184,7 @@ class Statement:
             return True  # the rest is blank
         if not is_blank(self.sql[len(statement) :]):
             return False
-        self.columns = [{"name": name, "type": type_of(declared)} for name, declared in cursor.get_description()]
+        self.columns = [{"name": name, "type": type_of(declared), "byCell": True} for name, declared in cursor.get_description()]
         return True
 
 
@@ -209,8 +209,8 @@ def end_of(sql, mark, at) -> int:
 
 
 def type_of(declared) -> str:
-    """Returns the type for a column's declaration. SQLite columns have an affinity, not a type,
-    so a declaration is only a hint, and a computed column has none."""
+    """Returns the type that a column's declaration hints at. A column may hold values of any kind, and a computed column has
+    no declaration, so each cell says itself what it is."""
     declared = (declared or "").upper()
     if "INT" in declared:
         return "integer"
