@@ -11,7 +11,7 @@ import { forgetChecks, keepChecks } from '#src/confined/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
 import { PlainHost } from '#src/confined/host/plain-host.ts';
-import type { HostName, StarterOf } from '#src/confined/host/zygote-process.ts';
+import type { HostName, StarterOf, StartZygote } from '#src/confined/host/zygote-process.ts';
 import { limitsOf } from '#src/confined/limits.ts';
 import type { Log } from '#src/core/log.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -58,6 +58,7 @@ export async function openPrerequisites(
   config: Config,
   log: Log,
   shared?: SharedPrerequisites,
+  startZygote?: StartZygote,
 ): Promise<Prerequisites> {
   const directory =
     shared === undefined ? await claimDirectory(config) : DataDirectory.inherited(config.dataDir);
@@ -67,7 +68,7 @@ export async function openPrerequisites(
   const makeHost = hostMaker({ config, log, directory, runDir, metrics, keepsChecks });
   const remote =
     config.kernelNodes === 'none' ? undefined : await openRemoteKernels(config, directory, log, shared);
-  const starterOf = remote?.starterOf ?? shared?.starterOf;
+  const starterOf = remote?.starterOf ?? shared?.starterOf ?? (startZygote && (() => startZygote));
   const partsOf = (name: HostName): HostParts => (starterOf ? { startZygote: starterOf(name) } : {});
   const host = makeHost(config.preload, { ...partsOf('usual'), proves: true });
   const plainHost = new PlainHost(() => makeHost(false, partsOf('plain')));

@@ -1,3 +1,4 @@
+// own process: it counts what the whole process records
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Trail } from '#src/actors/trail.ts';

@@ -1,3 +1,4 @@
+// tier: whole, because it runs scenarios of the bench
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ComparisonOutcome } from '../../bench/peers/compare.ts';

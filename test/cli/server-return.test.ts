@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** `troupe run` and `troupe agent prompt` while their server is stopped or killed and started again, and runs that continue without their command. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

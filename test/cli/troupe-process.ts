@@ -1,15 +1,22 @@
-/** Runs the `troupe` program in its own process, as a shell does. */
+/** Runs the `troupe` program in its own process, as a shell does; in a lane, most commands run in the process of the tests. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '#src/cli/program.ts';
+import { LANE } from '#test/runner/lane-state.ts';
 import type { Owner, TestServer } from '#test/support/server-fixture.ts';
 import { pythonOfTests } from '#test/support/server-fixture.ts';
 
 /** The program, as it is bundled. */
 export const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
+
+/** Commands that are a server, or that open a store, which a process must not open twice. */
+const APART = new Set(['serve', 'mcp', 'node', 'doctor', 'backup', 'keys', 'init']);
 
 /** The exit code and the output of an ended process. */
 export interface Ended {
@@ -143,7 +150,37 @@ export class Shell {
 
   /** Runs `troupe` and returns when it has ended. */
   readonly troupe = (args: readonly string[], options: Options = {}): Promise<Ended> =>
-    this.start(args, options).ended;
+    LANE === undefined || APART.has(args[0]!) || args.includes('--output-dir')
+      ? this.start(args, options).ended
+      : this.#here(args, options);
+
+  /** Runs `troupe` in this process, as a shell whose output nobody sees as it comes. Saves the start of a process. */
+  async #here(args: readonly string[], { env, input = '' }: Options): Promise<Ended> {
+    const { PATH = '', HOME = '' } = process.env;
+    const out: Uint8Array[] = [];
+    const err: string[] = [];
+    const unused = () => ({ [Symbol.dispose]: () => {} });
+    const exitCode = await runProgram(args, {
+      terminal: {
+        out: (text) => void out.push(Buffer.from(text)),
+        err: (text) => void err.push(text),
+        bytes: async (piece) => void out.push(Buffer.from(piece)),
+        color: false,
+      },
+      input: {
+        read: async () => input,
+        async *lines() {
+          yield* createInterface({ input: Readable.from([input]) });
+        },
+        isTerminal: false,
+        onInterrupt: unused,
+        onQuit: unused,
+      },
+      env: { PATH, HOME, ...pythonOfTests(), ...this.env, ...env },
+      cwd: this.cwd,
+    });
+    return { exitCode, out: Buffer.concat(out).toString('utf8'), err: err.join('') };
+  }
 
   /** Returns the value that a successful command prints with `--json`. */
   readonly json = async <T>(args: readonly string[], options: Options = {}): Promise<T> => {

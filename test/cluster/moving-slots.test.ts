@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** The sessions of a workspace when a worker dies: some are lost, some sleep in slots that move, and some live elsewhere. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** A server with several workers, some of which are killed, stopped or replaced. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** Subscribers of a server with several workers, each of which is killed in turn while a run is in progress. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,3 +1,4 @@
+// tier: whole, because it measures memory
 /** Embedded databases that work for a notebook count towards the limit of its kernel. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';

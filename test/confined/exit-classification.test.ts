@@ -1,3 +1,4 @@
+// own kernel host: it looks at the processes and the end of the host
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+// own kernel host: it looks at the processes and the end of the host
+// tier: whole, because it measures memory
 /**
  * Searches a kernel's memory, a copy of the kernel host's, for data of other workspaces, and measures the cost of an opening to
  * the kernel host.

@@ -1,3 +1,4 @@
+// own kernel host: it looks at the processes and the end of the host
 /** How kernels end, and why some do not start. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

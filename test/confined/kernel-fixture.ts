@@ -9,6 +9,7 @@ import type { HostHello } from '#src/confined/host/zygote-process.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
 import { deferred } from '#test/support/deferred.ts';
+import { hostOfLane } from '#test/support/lane-hosts.ts';
 
 export const PYTHON = process.env.TROUPE_PYTHON ?? join(import.meta.dirname, '../../../.venv/bin/python');
 
@@ -27,7 +28,10 @@ export async function startTestHost(options: Partial<KernelHostOptions> = {}): P
   const [runDir, work] = [join(folder, 'run'), join(folder, 'work')];
   mkdirSync(runDir, { mode: 0o700 });
   mkdirSync(work);
+  // Kernels that need nothing special of their host share the host of the lane.
+  const startZygote = Object.keys(options).length === 0 ? hostOfLane() : undefined;
   const host = new KernelHost({
+    ...(startZygote && { startZygote }),
     python: PYTHON,
     runDir,
     preload: false,

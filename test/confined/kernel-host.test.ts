@@ -1,3 +1,5 @@
+// own kernel host: it looks at the processes and the end of the host
+// tier: whole, because it kills, fills and restarts servers of several processes
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// own kernel host: it looks at the processes and the end of the host
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';

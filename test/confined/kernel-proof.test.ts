@@ -1,3 +1,4 @@
+// own kernel host: it looks at the start of the host
 /** A server is ready once a kernel has started, and not before. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

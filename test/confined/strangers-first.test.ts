@@ -1,3 +1,4 @@
+// own kernel host: it looks at the processes and the end of the host
 /**
  * Notebook code connects to the sockets of other kernels before these kernels do, where no
  * namespace prevents it. Here kernels are not confined at all, so in every other set-up such code

@@ -1,3 +1,4 @@
+// own process: it collects garbage
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { anySignal } from '#src/core/any-signal.ts';

@@ -1,3 +1,4 @@
+// own process: it measures the heap
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compactText, cutText } from '#src/core/compact-text.ts';

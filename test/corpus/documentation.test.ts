@@ -1,3 +1,4 @@
+// tier: whole, because it runs many notebooks in two kernels
 /**
  * Documentation of ipywidgets, bokeh and statsmodels, with these libraries installed: notebooks as our converter reads them, and
  * examples in docstrings, chosen at random.

@@ -1,3 +1,4 @@
+// tier: whole, because it runs many notebooks in two kernels
 /** marimo's tutorials and our own notebooks. */
 import { compareWithMarimo } from './comparison.ts';
 

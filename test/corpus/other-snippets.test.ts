@@ -1,3 +1,4 @@
+// tier: whole, because it runs many notebooks in two kernels
 /** marimo's snippets about charts, databases and everything else but tables in memory. */
 import { compareWithMarimo } from './comparison.ts';
 

@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /**
  * The databases themselves refuse statements, without any confinement, even after a folder was
  * moved.

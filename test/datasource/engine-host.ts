@@ -1,4 +1,4 @@
-/** The kernel host of one test file that uses embedded databases: it starts with the first one and ends after the tests. */
+/** The kernel host of the test files that use embedded databases: it starts with the first one and ends after the tests. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { StartEngine } from '#src/datasource/embedded/engine-port.ts';
+import { LANE } from '#test/runner/lane-state.ts';
 
 const PYTHON =
   process.env.TROUPE_PYTHON || fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
@@ -13,12 +14,14 @@ const PYTHON =
 const hosts = new Map<'auto' | 'off', KernelHost>();
 let runDir: string | undefined;
 
-// Registered here and not in a function, because a hook that is registered while a test runs
-// belongs to that test.
-after(async () => {
+const end = async () => {
   for (const host of hosts.values()) await host[Symbol.asyncDispose]();
   if (runDir !== undefined) rmSync(runDir, { recursive: true, force: true });
-});
+};
+// Registered here and not in a function, because a hook that is registered while a test runs belongs to that test. In a lane, several
+// files use these hosts.
+if (LANE === undefined) after(end);
+else LANE.atEnd(end);
 
 /** Starts an engine that is confined as far as this machine allows. */
 export const startEngine: StartEngine = (launch) => hostWith('auto').startEngine(launch);

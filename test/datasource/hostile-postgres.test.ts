@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /** Servers that log a client in and send a message that is too short, or that the driver does not expect. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';

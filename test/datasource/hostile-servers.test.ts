@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /** Probes of servers that are not databases, or broken ones, with a canary in place of every secret. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /** Attacks on the server by a notebook that has taken over a parser: the one for files, or the one that checks syntax. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,5 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
+// runs alone: it starts many processes, which keep both processors busy
 /**
  * The reach of SQL from notebooks through the databases of a workspace, and of an engine that an attacker has taken over.
  */

@@ -1,3 +1,4 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /**
  * Notebooks that use up a resource: each is stopped by its limit with an error that names the
  * limit, while another session continues.

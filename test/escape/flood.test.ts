@@ -1,3 +1,4 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /**
  * A kernel that writes forged frames as fast as it can harms only its own session; others are
  * served in the meantime.

@@ -1,3 +1,4 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /** Notebooks that take all memory, where control groups count it and where only rlimits do. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

@@ -1,3 +1,4 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /** Notebook code on the network of the host tries to get the connections of the server's clients. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

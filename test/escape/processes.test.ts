@@ -1,3 +1,5 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
+// runs alone: it starts many processes, which keep both processors busy
 /** Compares every process below a busy server with the rights that its role may have. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

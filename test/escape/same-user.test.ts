@@ -1,3 +1,4 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /** Notebook code tries the powers that one process has over others of its user, on every process of a server. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

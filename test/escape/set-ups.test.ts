@@ -1,3 +1,5 @@
+// tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
+// runs alone: it starts many processes, which keep both processors busy
 /**
  * Kernels start in every set-up of confinement. This includes later kernels, which come from an
  * init that was made ahead. A set-up that this machine cannot make is skipped; under CI=true that

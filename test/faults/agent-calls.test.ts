@@ -1,3 +1,4 @@
+// tier: whole, because it kills servers and workers at random
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { driveAgentFaults } from './agent-calls.ts';

@@ -1,3 +1,5 @@
+// tier: whole, because it kills servers and workers at random
+// runs alone: it starts many processes, which keep both processors busy
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';

@@ -1,3 +1,4 @@
+// tier: whole, because it kills servers and workers at random
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

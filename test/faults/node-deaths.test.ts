@@ -1,3 +1,4 @@
+// tier: whole, because it kills servers and workers at random
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { driveNodeFaults } from './node-deaths.ts';

@@ -1,3 +1,4 @@
+// own process: it changes the user id of the process
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /**
  * Frames that a kernel might forge, made from a seed: each is accepted or rejected, and no accepted
  * one harms a notebook.

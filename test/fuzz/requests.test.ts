@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /**
  * Requests made from the OpenAPI document and a seed: none returns 500 or a response that the
  * document does not allow.

@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /**
  * The command line shows hostile outputs and texts without an error and without control characters,
  * and its work ends.

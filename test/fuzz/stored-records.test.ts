@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /**
  * Records that a disk has damaged, made from a seed: each is read, or rejected with an error that
  * names it.

@@ -1,3 +1,4 @@
+// tier: whole, because it makes random or hostile input
 /**
  * Half-open, slow and oversized requests. uWebSockets.js handles most of them, and these tests
  * check that it does.

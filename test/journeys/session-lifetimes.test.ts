@@ -1,3 +1,4 @@
+// tier: whole, because it waits for sessions to reach their limits
 /** Sessions that end by themselves: `ttlS` and `idleTimeoutS`. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';

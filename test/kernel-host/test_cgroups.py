@@ -1,3 +1,4 @@
+# tier: whole, because it makes control groups
 """Memory that control groups count: the memory in use by all processes of a kernel. Skipped where
 this user can divide no group.
 """

@@ -1,3 +1,4 @@
+# tier: whole, because it attacks the confinement of kernels
 """Confinement, proved from inside cells: permitted operations work, forbidden ones fail, and nothing survives its session.
 
 Every promise of the start-up line is tried on this machine, with each layer missing in turn, and every attack that the line calls

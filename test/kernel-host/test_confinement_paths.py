@@ -1,3 +1,4 @@
+# tier: whole, because it attacks the confinement of kernels
 """A kernel's view of the disk when hidden, readable and writable paths lie in each other, the owner of its files, and the number
 of its processes."""
 

@@ -1,3 +1,4 @@
+# tier: whole, because it forks many generations of kernels
 """Forks of cells, and text that is printed past Python's stdout."""
 
 import unittest

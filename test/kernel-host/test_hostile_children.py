@@ -1,3 +1,4 @@
+# tier: whole, because it attacks the confinement of kernels
 """Attacks of notebook code on the processes above it where no namespaces separate them: these go on serving others."""
 
 import os

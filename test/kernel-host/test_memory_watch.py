@@ -1,3 +1,4 @@
+# tier: whole, because it fills memory
 """Memory where no control group counts it: the watch ends kernels that use more than allowed, and
 leaves others alone.
 """

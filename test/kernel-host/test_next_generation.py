@@ -1,3 +1,4 @@
+# tier: whole, because it forks many generations of kernels
 """The next generation of the zygote: it loads libraries while the first one continues, and then forks in its place."""
 
 import os

@@ -1,3 +1,4 @@
+# tier: whole, because it forks many generations of kernels
 """Tests the environment and the end of kernel processes, and that no process outlives its kernel.
 """
 

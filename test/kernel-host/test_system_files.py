@@ -1,3 +1,4 @@
+# tier: whole, because it attacks the confinement of kernels
 """The reach of a kernel in the system around it: no socket of another program, no file that is
 closed to others. It also leaves no file that would give its user's rights to others."""
 

@@ -1,3 +1,4 @@
+# tier: whole, because it forks many generations of kernels
 """The zygote: its first report, the orders it refuses, and the state that its kernels inherit."""
 
 import os

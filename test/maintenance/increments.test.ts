@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** Increments of backups: a chain of them restores to exactly the states that were backed up. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

@@ -1,3 +1,4 @@
+// tier: whole, because it kills processes that write
 /** The files that maintenance leaves when its process is killed in the middle of its work. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';

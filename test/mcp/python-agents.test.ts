@@ -1,3 +1,4 @@
+// tier: whole, because it installs agent frameworks of Python
 /** Agents of pydantic-ai and LangGraph, unmodified, work in a notebook over MCP. Scripted models decide each step by the results before. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

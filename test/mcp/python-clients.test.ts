@@ -1,3 +1,4 @@
+// tier: whole, because it installs agent frameworks of Python
 /** The MCP client of Python against a real server with real kernels, in both eras of the protocol. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,3 +1,4 @@
+// tier: whole, because it cuts networks of several machines
 /** Nodes on machines of their own, and the cable between them and the server. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

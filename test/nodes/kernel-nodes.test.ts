@@ -1,3 +1,4 @@
+// tier: whole, because it starts several nodes
 /** Sessions whose kernels run on other machines, from the view of clients. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

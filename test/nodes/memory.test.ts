@@ -1,3 +1,4 @@
+// tier: whole, because it measures memory
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';

@@ -1,3 +1,4 @@
+// tier: whole, because it starts several nodes
 /** Packages of notebooks whose kernels run on nodes. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,3 +1,4 @@
+// tier: whole, because it needs a cluster of Ray
 /** Kernels on a real Ray cluster. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

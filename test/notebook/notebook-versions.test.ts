@@ -1,3 +1,4 @@
+// own process: it sets the clock back, and ours never goes back
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';

@@ -1,3 +1,4 @@
+// tier: whole, because it generates, installs and compiles clients
 /**
  * Clients that the usual generators make of the OpenAPI document: they compile, and do the whole main job against a
  * real server with a real kernel. Generated code is never committed.

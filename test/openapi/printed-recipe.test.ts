@@ -1,3 +1,4 @@
+// tier: whole, because it generates, installs and compiles clients
 /** The recipe for `EventSource` in docs/api.md, run as it is printed against a server that often cannot be reached. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

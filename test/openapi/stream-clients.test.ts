@@ -1,3 +1,4 @@
+// tier: whole, because it generates, installs and compiles clients
 /**
  * Event streams with the clients that people use: they follow a session over a network that cuts their connections in the
  * middle of runs, continue by the rule of docs/api.md, and end when the session closes.

@@ -1,3 +1,4 @@
+// tier: whole, because it asks a server of marimo, which starts for it
 /**
  * marimo's own endpoint for agents is the oracle: the same code gives the same success, output, prints and errors in an
  * unmodified marimo and in Troupe, and leaves the same notebook. `differences.ts` lists where Troupe differs on purpose.

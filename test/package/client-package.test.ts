@@ -1,3 +1,4 @@
+// tier: whole, because it packs, installs and starts packages
 /** The package `troupe-client`, used from an empty folder: strict compilation, the main job of its README, and lost connections. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';

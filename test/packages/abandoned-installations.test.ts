@@ -1,3 +1,4 @@
+// tier: whole, because it builds and installs packages
 /** Installations that nobody waits for any more, and the limit of simultaneous installations. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';

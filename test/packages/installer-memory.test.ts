@@ -1,3 +1,4 @@
+// tier: whole, because it measures memory
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';

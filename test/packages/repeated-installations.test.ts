@@ -1,3 +1,4 @@
+// tier: whole, because it builds and installs packages
 /** Installations one after the other through the proxy, from an index without TLS whose files lie on two other servers. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// tier: whole, because it builds and installs packages
 /** Notebooks get the packages that their script metadata ask for (PEP 723), from an index on loopback. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,3 +1,4 @@
+// tier: whole, because it builds and installs packages
 /** Packages without wheels, which are built from their sources, from an index on loopback. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';

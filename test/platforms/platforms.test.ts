@@ -1,3 +1,5 @@
+// tier: whole, because it makes a Debian
+// runs alone: it starts many processes, which keep both processors busy
 /**
  * The package in a Debian 13 with another Node.js than that of this machine. `npm run platforms` tries more versions. Unlike other
  * tests this one is skipped in CI, too, when the Debian cannot be had: its mirrors are no part of the project.

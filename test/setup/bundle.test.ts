@@ -1,3 +1,4 @@
+// tier: whole, because it performs set-ups and builds
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';

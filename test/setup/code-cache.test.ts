@@ -1,3 +1,4 @@
+// tier: whole, because it performs set-ups and builds
 /**
  * V8's compiled code of a bundled program is used when it fits, and a program also starts with damaged or foreign compiled code.
  */

@@ -1,3 +1,4 @@
+// tier: whole, because it performs set-ups and builds
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// tier: whole, because it keeps a server busy
 /** A short soak, so that the long one keeps working, and the arithmetic of its slopes. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

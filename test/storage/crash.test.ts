@@ -1,3 +1,4 @@
+// tier: whole, because it kills processes that write
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openStore } from '#storage/open-store.ts';

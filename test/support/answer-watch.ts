@@ -54,12 +54,13 @@ export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
   return { fetch: watched, check, complaints, end };
 }
 
-/** The last document, and its check: servers with the same settings have the same document, and parsing it takes long. */
-let last: { readonly document: string; readonly check: AnswerCheck } | undefined;
+/** The checks by document: servers with the same settings have the same document, and parsing it takes long. */
+const checks = new Map<string, AnswerCheck>();
 
 function checkOf(document: string): AnswerCheck {
-  if (last?.document !== document) last = { document, check: createAnswerCheck(JSON.parse(document)) };
-  return last.check;
+  const check = checks.get(document) ?? createAnswerCheck(JSON.parse(document));
+  checks.set(document, check);
+  return check;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Facts about processes from /proc, for tests to wait for. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as later } from 'node:timers/promises';
+import { LANE } from '#test/runner/lane-state.ts';
 
 /** A process. */
 export interface ProcessFact {
@@ -108,9 +109,11 @@ export async function gone(processes: readonly ProcessFact[], withinMs = 10_000)
 /** Returns the kernel host of a server: its guardian, the zygote that forks the kernels, and its next generation if it is there. */
 export function kernelHostOf(serverPid: number): { guardian: number; zygote: number; preload?: number } {
   const all = descendants(serverPid);
-  // The server has other children, but these have no children of their own.
+  // The server has other children, but these have no children of their own. A lane has several hosts.
+  const ofLane = serverPid === process.pid ? LANE?.guardian : undefined;
+  const isGuardian = ({ pid, parent }: ProcessFact) => parent === serverPid && (ofLane ?? pid) === pid;
   const zygote = all.find(
-    ({ parent }) => parent !== serverPid && all.some((p) => p.pid === parent && p.parent === serverPid),
+    ({ parent }) => parent !== serverPid && all.some((p) => p.pid === parent && isGuardian(p)),
   );
   const guardian = all.find(({ pid }) => pid === zygote?.parent);
   if (guardian === undefined || zygote === undefined) throw new Error('the server has no kernel host');

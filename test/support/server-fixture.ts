@@ -15,6 +15,7 @@ import { loadConfig } from '#src/config.ts';
 import { openLog } from '#src/core/log.ts';
 import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
 import { startServerProcess } from './child-server.ts';
+import { hostOfLane } from './lane-hosts.ts';
 import { type Caller, type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 import { removeAfter } from './remove-folder.ts';
 
@@ -165,7 +166,7 @@ async function startHere(dataDir: string, owner: Owner, settings: Overrides): Pr
     destination: { write: (line) => lines.push(JSON.parse(line) as LogLine) },
   });
   const fatal: Error[] = [];
-  const prerequisites = await openPrerequisites(config, log);
+  const prerequisites = await openPrerequisites(config, log, undefined, hostOfLane());
   const app = await createApp({ config, log, prerequisites, onFatal: (error) => fatal.push(error) });
   const stop = once(async () => app[Symbol.asyncDispose]());
   owner.after(stop);

@@ -1,3 +1,4 @@
+// tier: whole, because it installs and starts an older build
 /** `troupe migrate`: a conversion is rehearsed on a copy, or made without serving, and newer stores are refused. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

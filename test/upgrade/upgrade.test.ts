@@ -1,3 +1,4 @@
+// tier: whole, because it installs and starts an older build
 /** Large stores of an older format: the conversion survives kills, and the service manager waits for it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -187,6 +187,11 @@ export class ZygoteProcess implements Zygote {
     });
   }
 
+  /** The pid of the host's first process, the guardian. */
+  get guardian(): number | undefined {
+    return this.#child.pid;
+  }
+
   get alive(): boolean {
     return this.#alive;
   }

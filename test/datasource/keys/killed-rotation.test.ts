@@ -1,3 +1,4 @@
+// tier: whole, because it kills processes that write
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';

@@ -1,3 +1,4 @@
+// tier: whole, because it makes the files of hundreds of power cuts
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { WHY_NOT_RECORDED } from '#test/support/store/write-log.ts';

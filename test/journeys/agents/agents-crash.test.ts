@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// own process: it reads the memory of this process
 /**
  * Every kind of connection contains a secret. It is entered in every possible place, and searched
  * for in every place where it could leak.

@@ -1,3 +1,4 @@
+// own process: it reads the memory of this process
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,5 @@
+// tier: whole, because it paces readers for a long time
+// runs alone: it paces readers, which other work delays
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { test } from 'node:test';

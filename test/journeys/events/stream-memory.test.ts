@@ -1,3 +1,4 @@
+// tier: whole, because it measures memory
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

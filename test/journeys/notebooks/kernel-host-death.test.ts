@@ -1,3 +1,5 @@
+// own kernel host: it stops the host
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** Sessions while the kernel host dies or hangs. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

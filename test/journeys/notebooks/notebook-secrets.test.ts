@@ -1,3 +1,4 @@
+// own process: it reads the memory of this process
 /** Secret variables of notebooks: their values in a kernel, and every place where they could leak. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// own kernel host: it looks at the start of the host
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// own kernel host: it stops the host
 /** Sessions that sleep are shown as ready: requests that need their kernel wait for it. */
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// tier: whole, because it needs Firefox
 /** The page of a live session, as Firefox shows it. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,3 +1,5 @@
+// tier: whole, because it measures the event loop
+// runs alone: it compares processor time with a limit
 /** The time for which one request blocks all others, with the largest allowed documents. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,3 +1,4 @@
+// own process: it counts calls
 /**
  * How many calls of our functions a request costs. The count shows the length of its way through
  * the code, and does not depend on the machine's speed. A change that needs more calls has to be

@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

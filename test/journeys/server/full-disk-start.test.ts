@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /**
  * A server that is started while the disk is full either starts or says why it cannot. Once there
  * is space, it starts.

@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** A disk that a cell fills and frees again, under load: nothing is lost, nothing restarts, reads continue. */
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, statfsSync } from 'node:fs';

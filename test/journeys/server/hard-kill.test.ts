@@ -1,3 +1,4 @@
+// tier: whole, because it kills, fills and restarts servers of several processes
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';

@@ -1,3 +1,5 @@
+// own kernel host: it looks at the start of the host
+// tier: whole, because it kills, fills and restarts servers of several processes
 /** The warm-up of a server: it carries out runs of its own, gives way to users, and leaves nothing behind. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync } from 'node:fs';

@@ -1,0 +1,125 @@
+/**
+ * The test files, and which command runs each. A file says so on its first lines:
+ *
+ *     // tier: whole, because it kills servers          only `npm run whole` runs it; `quick` and `test` are the other tiers
+ *     // own process: it counts calls                   no lane runs it
+ *     // own kernel host: it ends the host              each of its servers starts a kernel host
+ *     // runs alone: it starts many processes           no other file runs at the same time
+ *
+ * Without a tier, a file that starts no server, kernel or program belongs to `npm run quick`, and any other to `npm test`.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+export const PYTHON_TESTS = 'test/kernel-host';
+
+/** What runs a file: each command runs the files of the tiers before it, too. */
+export const TIERS = ['quick', 'test', 'whole'] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** One test file. */
+export interface TestFile {
+  /** Relative to the checkout. */
+  readonly path: string;
+  readonly tier: Tier;
+  readonly runsIn: 'lane' | 'process' | 'python';
+  readonly ownHost: boolean;
+  /** Whether no other file runs at the same time. */
+  readonly alone: boolean;
+}
+
+/** Modules of the tests that start servers, kernels, browsers or programs: what imports one of these takes long. */
+const STARTERS = [
+  'test/support/server-fixture.ts',
+  'test/support/child-server.ts',
+  'test/support/store/child-script.ts',
+  'test/support/browser.ts',
+  'test/support/firefox.ts',
+  'test/confined/kernel-fixture.ts',
+  'test/datasource/engine-host.ts',
+  'test/cli/troupe-process.ts',
+];
+const HEAD_LINES = 6;
+const TIER = /^(?:\/\/|#) tier: (\w+), because \S/m;
+const OWN = /^\/\/ own (process|kernel host): \S/gm;
+const ALONE = /^\/\/ runs alone: \S/m;
+const IMPORT = /(?:from|import|import\() ?'(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
+
+/** Returns all test files of the checkout at `root`. Throws when one has a mark that cannot be read. */
+export function testFiles(root: string): TestFile[] {
+  const graph = new ImportGraph(root);
+  const typed = filesBelow(root, 'test', /\.test\.ts$/).map((path): TestFile => {
+    const head = headOf(root, path);
+    const own = [...head.matchAll(OWN)].map(([, what]) => what);
+    const tier =
+      tierOf(path, head) ?? (STARTERS.some((starter) => graph.reaches(path, starter)) ? 'test' : 'quick');
+    return {
+      path,
+      tier,
+      runsIn: own.includes('process') ? 'process' : 'lane',
+      ownHost: own.includes('kernel host'),
+      alone: ALONE.test(head),
+    };
+  });
+  const python = filesBelow(root, PYTHON_TESTS, /\/test_\w+\.py$/).map(
+    (path): TestFile => ({
+      path,
+      tier: tierOf(path, headOf(root, path)) ?? 'test',
+      runsIn: 'python',
+      ownHost: false,
+      alone: false,
+    }),
+  );
+  return [...typed, ...python];
+}
+
+function tierOf(path: string, head: string): Tier | undefined {
+  const named = TIER.exec(head)?.[1];
+  const tier = TIERS.find((one) => one === named);
+  if (named !== undefined && tier === undefined)
+    throw new Error(`${path} names the tier ${named}: it is one of ${TIERS.join(', ')}.`);
+  return tier;
+}
+
+function headOf(root: string, path: string): string {
+  return readFileSync(join(root, path), 'utf8').split('\n', HEAD_LINES).join('\n');
+}
+
+/** Which test file imports which module, directly or through others. */
+export class ImportGraph {
+  readonly #root: string;
+  readonly #imports = new Map<string, readonly string[]>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Returns whether `from` imports `wanted`, directly or through others below test/. */
+  reaches(from: string, wanted: string, seen = new Set<string>()): boolean {
+    if (from === wanted) return true;
+    if (seen.has(from)) return false;
+    seen.add(from);
+    return this.#importsOf(from).some((next) => this.reaches(next, wanted, seen));
+  }
+
+  #importsOf(file: string): readonly string[] {
+    let found = this.#imports.get(file);
+    if (found === undefined) {
+      const at = join(this.#root, file);
+      const text = existsSync(at) ? readFileSync(at, 'utf8') : '';
+      found = [...text.matchAll(IMPORT)].map(([, start, path]) =>
+        join(start === '#test/' ? 'test' : join(dirname(file), start!), path!),
+      );
+      this.#imports.set(file, found);
+    }
+    return found;
+  }
+}
+
+/** Returns the files below `folder` that match, relative to `root` and sorted. */
+function filesBelow(root: string, folder: string, wanted: RegExp): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((path) => `${folder}/${path}`)
+    .filter((path) => wanted.test(path))
+    .sort();
+}
