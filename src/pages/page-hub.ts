@@ -23,6 +23,7 @@ import {
   transactionMessage,
   valueMessage,
   variablesMessage,
+  widgetMessage,
 } from './page-messages.ts';
 import { closeFrame, messageFrame, PageStream } from './page-stream.ts';
 import { PageWork, type PageWorkPorts } from './page-work.ts';
@@ -278,10 +279,13 @@ export class PageHub implements NotebookFollower {
   }
 
   /** Gives the kernel a command of a UI element when it is its turn. */
-  element({ userId }: PageCaller, command: ElementCommand): void {
+  element({ pageId, userId }: PageCaller, command: ElementCommand): void {
     if (command.type === 'update-ui-element')
       for (const [at, id] of command.objectIds.entries()) this.#live.uiValues.set(id, command.values[at]);
     this.#work.element(userId, command);
+    const widget = command.type === 'model' ? widgetMessage(command) : undefined;
+    if (widget === undefined) return;
+    for (const page of this.#pages.values()) if (page.id !== pageId) this.#send(page, widget);
   }
 
   complete(request: CompletionRequest): void {

@@ -1,4 +1,5 @@
 /** The messages of marimo's server to its page, made from an open notebook. */
+import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import type { CellConfig, CellOp, CellOutput, DocumentChange } from '#src/confined/kernel/messages.ts';
 import type { PageAccess } from '#src/core/page-access.ts';
 import type { VariableGraph } from '#src/notebook/dependencies.ts';
@@ -6,6 +7,8 @@ import { configOf } from '#src/notebook/document.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { shownStatus, type ViewCell } from '#src/notebook/view.ts';
 import { layoutOf } from './page-layout.ts';
+
+type WidgetCommand = Extract<ElementCommand, { readonly type: 'model' }>;
 
 /** One message: its name and its members. */
 export type PageMessage = readonly [op: string, data: Readonly<Record<string, unknown>>];
@@ -111,6 +114,19 @@ export function valueMessage(elementId: string, value: unknown): PageMessage {
   return [
     'send-ui-element-message',
     { ui_element: elementId, message: { type: 'marimo-ui-value-update', value }, buffers: null },
+  ];
+}
+
+/**
+ * Returns the new state of a widget that another page has set; undefined for other messages to a widget. The kernel only reports
+ * changes that its own code makes.
+ */
+export function widgetMessage({ modelId, message, buffers }: WidgetCommand): PageMessage | undefined {
+  const { method, state, bufferPaths = [] } = message;
+  if (method !== 'update') return undefined;
+  return [
+    'model-lifecycle',
+    { model_id: modelId, message: { method, state, buffer_paths: bufferPaths, buffers } },
   ];
 }
 

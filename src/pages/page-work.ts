@@ -1,3 +1,4 @@
+import { isRecord } from '#src/confined/json-shape.ts';
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { AppError } from '#src/core/errors.ts';
 import { charsOfValue } from '#src/notebook/held-chars.ts';
@@ -95,8 +96,8 @@ export class PageWork {
   }
 
   /**
-   * Waiting values are replaced by newer values of the same element, as in marimo. A waiting check of
-   * a statement is replaced by the next one of the same user.
+   * Waiting values are replaced by newer values of the same element, and waiting changes of a widget by newer ones of the same
+   * traits, as in marimo. A waiting check of a statement is replaced by the next one of the same user.
    */
   element(userId: string, command: ElementCommand): void {
     const last = this.#jobs.at(-1);
@@ -212,6 +213,7 @@ type UiValues = Extract<ElementCommand, { readonly type: 'update-ui-element' }>;
 function replaced(earlier: ElementCommand, later: ElementCommand): ElementCommand | undefined {
   if (earlier.type === 'update-ui-element' && later.type === 'update-ui-element')
     return merged(earlier, later);
+  if (earlier.type === 'model' && later.type === 'model') return mergedUpdates(earlier, later);
   return earlier.type === 'validate-sql' && later.type === 'validate-sql' ? later : undefined;
 }
 
@@ -219,4 +221,38 @@ function merged(earlier: UiValues, later: UiValues): UiValues {
   const values = new Map(earlier.objectIds.map((id, at) => [id, earlier.values[at]]));
   for (const [at, id] of later.objectIds.entries()) values.set(id, later.values[at]);
   return { type: 'update-ui-element', objectIds: [...values.keys()], values: [...values.values()] };
+}
+
+type ModelCommand = Extract<ElementCommand, { readonly type: 'model' }>;
+
+/** Returns one change of a widget's traits in place of two. Other messages to widgets are never merged: undefined. */
+function mergedUpdates(earlier: ModelCommand, later: ModelCommand): ModelCommand | undefined {
+  const [first, second] = [updateOf(earlier), updateOf(later)];
+  if (earlier.modelId !== later.modelId || first === undefined || second === undefined) return undefined;
+  const isKept = ([path]: Update['parts'][number]) => !(String(path[0]) in second.state);
+  const parts = [...first.parts.filter(isKept), ...second.parts];
+  return {
+    type: 'model',
+    modelId: later.modelId,
+    message: {
+      method: 'update',
+      state: { ...first.state, ...second.state },
+      bufferPaths: parts.map(([path]) => path),
+    },
+    buffers: parts.map(([, buffer]) => buffer),
+  };
+}
+
+interface Update {
+  readonly state: Readonly<Record<string, unknown>>;
+  /** Each binary value, with its place in the state. */
+  readonly parts: readonly (readonly [path: readonly unknown[], buffer: string])[];
+}
+
+/** Returns the new state of a widget in a message to it; undefined when it has another form. */
+function updateOf({ message, buffers }: ModelCommand): Update | undefined {
+  const { method, state, bufferPaths = [] } = message;
+  if (method !== 'update' || !isRecord(state) || !Array.isArray(bufferPaths)) return undefined;
+  if (bufferPaths.length !== buffers.length || !bufferPaths.every(Array.isArray)) return undefined;
+  return { state, parts: buffers.map((buffer, at) => [bufferPaths[at] ?? [], buffer]) };
 }

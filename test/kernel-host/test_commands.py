@@ -4,6 +4,7 @@ import os
 import re
 import select
 import signal
+import textwrap
 import time
 import unittest
 
@@ -56,6 +57,70 @@ class Answers(unittest.TestCase):
         done = kernel.read_until(lambda message: message["op"] == "bridge-done")[-1]
         self.assertEqual((done["token"], done["seq"], done["cells"]["b"][1]), ("mine", None, True))
         self.assertEqual(kernel.run("b").printed, "4\n")
+
+    def test_commands_that_marimo_merges_are_each_answered_under_their_own_seq(self):
+        kernel = host.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"})
+        kernel.run("a", "b")
+        update = {"method": "update", "state": {"n": 4}, "bufferPaths": []}
+        model = {"modelId": "m", "message": update, "buffers": []}
+        self.assertEqual(kernel.command("model", **model, token="1").done["type"], "ModelCommand")
+        odd = {**model, "message": {**update, "bufferPaths": [[]]}, "buffers": [""]}
+        self.assertEqual(kernel.command("model", **odd, token="2").done["seq"], kernel.seq)
+        # while the scratchpad runs, four commands come to wait; each is answered
+        kernel.start_scratchpad("import time\ntime.sleep(0.3)")
+        waiting = [
+            kernel.start("update-ui-element", objectIds=["a-0"], values=[4], token="3"),
+            kernel.start("update-ui-element", objectIds=["a-0"], values=[5], token="4"),
+            kernel.start("model", **model, token="5"),
+            kernel.start("model", **model, token="6"),
+        ]
+        outcome = kernel.finish(waiting[-1])
+        done = [message["seq"] for message in outcome.messages if message["op"] == "bridge-done"]
+        self.assertEqual(done, [waiting[0] - 1, *waiting])
+        self.assertEqual(kernel.run("b").printed, "5\n")
+
+    def test_a_command_of_the_server_is_answered_although_the_notebook_gives_the_kernel_the_same_kind_of_command(self):
+        kernel = host.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"})
+        kernel.run("a", "b")
+        own = """
+            import time
+            from marimo._runtime.commands import UpdateUIElementCommand as Update
+            from marimo._runtime.context import get_context
+            get_context()._kernel.enqueue_control_request(Update.from_ids_and_values([("a-0", 7)]))
+            time.sleep(0.3)"""
+        kernel.start_scratchpad(textwrap.dedent(own))
+        seq = kernel.start("update-ui-element", objectIds=["a-0"], values=[4], token="mine")
+        done = kernel.finish(seq).done
+        self.assertEqual((done["token"], done["error"]), ("mine", None))
+
+    def test_a_command_that_gets_no_answer_ends_with_an_error_once_the_kernel_has_been_idle_for_a_while(self):
+        kernel = host.open({"a": "x = 1"})
+        # the next command vanishes, as in a marimo that handles it in another way; thirty seconds are a moment here
+        kernel.scratchpad(
+            """
+            import marimo._runtime.kernel_lifecycle as lifecycle
+            import marimo._runtime.runtime as runtime
+            lifecycle.threaded_queue_reader.__globals__["MAX_SILENCE_S"] = 0.05
+            handle = runtime.Kernel.handle_message
+            async def vanish(self, request): runtime.Kernel.handle_message = handle
+            runtime.Kernel.handle_message = vanish
+            """.replace("\n            ", "\n")
+        )
+        done = kernel.run("a").done
+        self.assertEqual((done["type"], done["cells"]), ("lost", {}))
+        self.assertIn("without an answer", done["error"])
+        self.assertEqual(kernel.run("a").status("a"), "success")
+
+    def test_an_answer_that_is_too_large_for_the_server_is_sent_without_its_large_members(self):
+        kernel = host.open({"a": "x = 1"})
+        kernel.scratchpad(
+            "import marimo._runtime.runtime as r\n"
+            "outbox = r.Kernel.handle_message.__globals__['STATE'].outbox\n"
+            "outbox._limits = outbox._limits._replace(values=500)"
+        )
+        ids = [f"{number}-0" for number in range(501)]
+        done = kernel.command("update-ui-element", objectIds=ids, values=[0] * len(ids), token="1").done
+        self.assertEqual((done["type"], "unknown" in done), ("UpdateUIElementCommand", False))
 
     def test_completions_are_answered_independently_of_commands(self):
         kernel = host.open({"a": "some_name = 1"})

@@ -4,6 +4,7 @@ import unittest
 import support  # noqa: F401  puts the sources on the path
 from kernel import page_state
 from kernel.page_state import PageState
+from marimo._runtime.commands import ModelUpdateMessage
 
 
 def encode(message):
@@ -37,6 +38,16 @@ class PageStateTest(unittest.TestCase):
         self.assertEqual(message["message"]["method"], "open")
         self.assertEqual(message["message"]["state"], {"a": 1, "b": 3, "c": None})
         self.assertEqual(message["message"]["buffers"], ["Yw=="])
+
+    def test_a_new_page_gets_the_changes_that_pages_have_made_without_code(self):
+        write = ModelUpdateMessage(state={"a": 4, "c": None, "_esm": "steal()"}, buffer_paths=[["c"]])
+        self.state.take_write("m", write, [b"b"])
+        self.assertEqual(self.messages(), [], "of an unknown widget nothing is kept")
+        self.state.take(opened({"a": 1, "_esm": "mine"}))
+        self.state.take_write("m", write, [b"b"])
+        (message,) = self.messages()
+        self.assertEqual(message["message"]["state"], {"a": 4, "c": None, "_esm": "mine"})
+        self.assertEqual(message["message"]["buffers"], ["Yg=="])
 
     def test_many_updates_of_a_widget_take_no_more_memory_than_its_state(self):
         self.state.take(opened({"a": 0}))

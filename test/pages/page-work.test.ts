@@ -62,6 +62,37 @@ test('waiting values are merged, the last value of each element counts, and othe
   assert.deepEqual(given, [values(['a-0', 2], ['b-0', 1]), call, values(['a-0', 3])]);
 });
 
+test('waiting changes of one widget are merged with their binary values, and messages to it keep their place', async () => {
+  const { work, given, idle, free } = workOf();
+  const change = (
+    state: Readonly<Record<string, unknown>>,
+    bufferPaths: readonly (readonly string[])[] = [],
+    buffers: readonly string[] = [],
+    modelId = 'm',
+  ) => ({ type: 'model', modelId, message: { method: 'update', state, bufferPaths }, buffers }) as const;
+  const custom = {
+    type: 'model',
+    modelId: 'm',
+    message: { method: 'custom', content: 1 },
+    buffers: [],
+  } as const;
+  const picture = [['picture']] as const;
+  work.element('ann', change({ a: 1, picture: null }, picture, ['b25l']));
+  work.element('ann', change({ a: 2, b: 1 }));
+  work.element('ann', change({ picture: null }, picture, ['dHdv']));
+  work.element('ann', change({ a: 3 }, [], [], 'other'));
+  work.element('ann', custom);
+  work.element('ann', change({ a: 4 }));
+  free();
+  await idle;
+  assert.deepEqual(given, [
+    change({ a: 2, b: 1, picture: null }, picture, ['dHdv']),
+    change({ a: 3 }, [], [], 'other'),
+    custom,
+    change({ a: 4 }),
+  ]);
+});
+
 test('when a person checks a statement several times only the last check waits, and checks of two people both wait', async () => {
   const { work, given, idle, free } = workOf();
   const check = (query: string) =>

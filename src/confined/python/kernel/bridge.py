@@ -2,7 +2,8 @@
 compatibility.py names.
 
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
-- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure.
+- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure. A command that
+  gets no answer, for whatever reason, is answered with an error once this kernel has had nothing to do for 30 seconds.
 - Edits without a run make cells and their dependents stale. For the changes to runs, see runs.py.
 - `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` reports the errors those cells would have, see
   judge.py.
@@ -17,6 +18,7 @@ compatibility.py names.
 Everything but fill_queues runs on the kernel's main thread.
 """
 
+import itertools
 import logging
 import os
 import queue
@@ -28,6 +30,7 @@ from marimo import _loggers
 from marimo._runtime import commands, runtime
 from marimo._runtime.context import get_context
 from marimo._runtime.runtime import Kernel
+from marimo._runtime.utils import set_ui_element_request_manager
 
 from frames import CALL, COMPLETION, CONTROL, FOLLOW, INTERRUPT, UI
 from kernel import console, copies, runs
@@ -69,6 +72,8 @@ def fill_queues(queues, frames, calls):
                 continue
             if channel == CONTROL:
                 asked = read_asked(body)
+                if asked.seq is not None:
+                    STATE.unanswered.add(asked.seq)
             message = read[channel](body)
             if isinstance(message, commands.BatchableCommand):
                 # marimo needs these on both queues, and makes another object of them
@@ -87,21 +92,32 @@ def answer(asked, token, kind, error, interrupted, cells, unknown=None):
     """Sends the end of a command. `cells` are verdicts, see find_verdicts. `unknown` are those
     elements of the command that do not exist."""
     done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
-    if unknown:
-        done["unknown"] = unknown
-    _say_of_cells("cells", cells, op="bridge-done", error=error and error[:MAX_ERROR_CHARS], **done)
+    done["error"] = error and error[:MAX_ERROR_CHARS]
+    if not _say_of_cells("cells", cells, op="bridge-done", **done, **({"unknown": unknown} if unknown else {})):
+        STATE.outbox.say(op="bridge-done", cells={}, **{**done, "token": None})
+    STATE.unanswered.discard(asked.seq)
+
+
+def answer_silence():
+    """Answers the commands that are still without an answer although this kernel has had nothing to do for a while. Each
+    of them is the mistake of this bridge, or of a marimo that handles commands in another way. Without the answer the
+    session would be busy for ever."""
+    for seq in sorted(STATE.unanswered):
+        answer(Asked(seq=seq), None, "lost", "The kernel ended this command without an answer.", False, {})
 
 
 def _say_of_cells(member, by_cell, **message):
-    """Sends a message with one entry for each cell. If it would be larger than the server takes, the errors in it are
-    shortened: when a thousand cells define one variable, the error of each cell names all others. If that is not
-    enough, because notebook code has made more cells than a notebook may have, the message has no entries."""
+    """Sends a message with one entry for each cell, and returns whether it was sent. If it would be larger than the server
+    takes, the errors in it are shortened: when a thousand cells define one variable, the error of each cell names all
+    others. If that is not enough, because notebook code has made more cells than a notebook may have, the message has no
+    entries. It is not sent if its other members are too large."""
     for shorten in (None, _shorten, lambda _: {}):
         try:
             STATE.outbox.say(**message, **{member: shorten(by_cell) if shorten else by_cell})
-            return
+            return True
         except MessageTooLarge:
             continue
+    return False
 
 
 def _shorten(value):
@@ -117,6 +133,8 @@ def install():
     """Patches marimo in this process; once, in the zygote."""
     Kernel.handle_message = _handle_message(Kernel.handle_message)
     Kernel.mutate_graph = _mutate_graph(Kernel.mutate_graph)
+    merge = set_ui_element_request_manager.merge_batchable_commands
+    set_ui_element_request_manager.merge_batchable_commands = _merge_own_commands(merge)
     runs.install()
     # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
@@ -183,6 +201,16 @@ def _handle_message(handle):
     return handle_message
 
 
+def _merge_own_commands(merge):
+    def merge_own_commands(waiting):
+        """Merges only the commands that the kernel has given itself. marimo's merged command has the token of one of them,
+        or a new one, so a command of the server would be carried out and never answered."""
+        groups = itertools.groupby(waiting, key=lambda command: command.token in STATE.asked)
+        return [one for is_asked, group in groups for one in (group if is_asked else merge(list(group)))]
+
+    return merge_own_commands
+
+
 def _save_widgets():
     """Sends the state of widgets before the end of a command that may have run cells, so that both are saved together."""
     try:
@@ -213,6 +241,9 @@ def _has_element(context, element):
 def _prepare(kernel, request):
     if isinstance(request, commands.CreateNotebookCommand):
         kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # without autoRun marimo would drop these values
+    elif isinstance(request, commands.ModelCommand):
+        if isinstance(request.message, commands.ModelUpdateMessage):
+            STATE.outbox.note_write(request.model_id, request.message, request.buffers)
     elif isinstance(request, commands.DeleteCellCommand):
         STATE.unparsable.pop(request.cell_id, None)
     elif isinstance(request, commands.EditCellsCommand):  # marimo ignores code of cells that it has not seen
@@ -297,7 +328,7 @@ def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs,
     calls = Calls(outbox)
     server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)
-    queues = {CONTROL: ControlQueue(), UI: queue.Queue(), COMPLETION: queue.Queue()}
+    queues = {CONTROL: ControlQueue(lambda: bool(STATE.unanswered), answer_silence), UI: queue.Queue(), COMPLETION: queue.Queue()}
     threading.Thread(target=fill_queues, args=(queues, frames, calls), daemon=True).start()
     runtime.launch_kernel(  # it calls setsid(), and dies if the process already leads a session
         control_queue=queues[CONTROL],

@@ -8,10 +8,17 @@ import contextlib
 from marimo._runtime import kernel_lifecycle
 
 
-class ControlQueue:
-    """Commands in their order. `put` may be called by every thread, `take` by the loop that handles them."""
+MAX_SILENCE_S = 30
 
-    def __init__(self):
+
+class ControlQueue:
+    """Commands in their order. `put` may be called by every thread, `take` by the loop that handles them.
+
+    The loop calls `answer_silence` once it has waited for `MAX_SILENCE_S` while `is_awaited` returns that the server waits for
+    the answer to a command: every command that came was handled by then."""
+
+    def __init__(self, is_awaited=lambda: False, answer_silence=lambda: None):
+        self._is_awaited, self._answer_silence = is_awaited, answer_silence
         self._commands = collections.deque()
         self._arrived = None
         self._loop = None  # set when it begins to wait, after `_arrived`
@@ -32,8 +39,17 @@ class ControlQueue:
             await asyncio.sleep(0)
         while not self._commands:
             self._arrived.clear()  # a `put` since the look sets it in a later turn of the loop
-            await self._arrived.wait()
+            await self._wait()
         return self._commands.popleft()
+
+    async def _wait(self):
+        if not self._is_awaited():
+            await self._arrived.wait()
+            return
+        try:
+            await asyncio.wait_for(self._arrived.wait(), MAX_SILENCE_S)
+        except TimeoutError:
+            self._answer_silence()
 
 
 def install():

@@ -24,6 +24,7 @@ class State:
         self.outbox = None
         self.interrupts = None
         self.asked = {}  # id(command), or a token -> Asked; commands of the kernel itself have none
+        self.unanswered = set()  # seqs of commands that the server waits for; the reader thread adds to it
         self.begin_work = None  # called once, before the first command
         self.running = []  # `Asked` of each command in flight; code mode nests commands
         self.run_depth = 0  # the number of runs of cells that are under way; code mode nests runs

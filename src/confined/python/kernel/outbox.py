@@ -120,6 +120,11 @@ class Outbox:
             self._parts += [frame(FROM_KERNEL, data) for data in (marks[0], *state, marks[1])]
             self._send()
 
+    def note_write(self, model, message, buffers):
+        """Keeps a page's change of a widget for pages that open later."""
+        with SigintHandler.defer(), self._lock:
+            self._page_state.take_write(model, message, buffers)
+
     def save_widgets(self):
         """Sends the state of widgets that is saved with the outputs of cells, if it has changed. Returns the widgets that
         are newly too large for that: (cell, bytes) of each."""

@@ -12,6 +12,8 @@ MAX_MODEL_UPDATES = 32  # before the updates of a widget are merged into its fir
 MAX_BYTES = 16 << 20
 # The state of all widgets that is saved with the outputs of a notebook, as JSON (src/notebook/saved-outputs.ts).
 MAX_SAVED_BYTES = 8 << 20
+# marimo's kernel takes no code or style of a widget from a page.
+CODE_OF_WIDGETS = ("_esm", "_css")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -39,6 +41,16 @@ class PageState:
             self._take_datasets(data)
         elif op == "model-lifecycle":
             self._take_model(data, cell_id)
+        self._make_room()
+
+    def take_write(self, model, message, buffers):
+        """Keeps a change of a widget that a page has made: marimo sends no notification of it, and a page that opens later
+        would show the widget as it was before."""
+        if model not in self._models:
+            return
+        state = {name: value for name, value in message.state.items() if name not in CODE_OF_WIDGETS}
+        update = {"method": "update", "state": state, "buffer_paths": message.buffer_paths, "buffers": buffers}
+        self._take_model(_encode({"op": "model-lifecycle", "model_id": model, "message": update}), None)
         self._make_room()
 
     def messages(self):
@@ -128,7 +140,7 @@ def _merged(messages):
         kept = [
             (path, buffer)
             for path, buffer in zip(first["buffer_paths"], first["buffers"])
-            if path[0] not in update["state"]
+            if path and path[0] not in update["state"]
         ]
         kept += zip(update["buffer_paths"], update["buffers"])
         first["state"].update(update["state"])
