@@ -72,6 +72,22 @@ test('a write without conditions does not compute a tag', () => {
   requireState({ 'if-match': '', 'if-none-match': '' }, () => assert.fail('computed'));
 });
 
+/** With a cost of the square of its length, a header of this length would take hours. */
+const LONG = 4_000_000;
+
+for (const [what, header] of Object.entries({
+  'blanks after a comma': `"v,1",${' '.repeat(LONG)}x`,
+  'tabs after a tag': `"v,1"${'\t'.repeat(LONG)}x`,
+  'blanks alone': `${' '.repeat(LONG)}x`,
+  'empty elements': `${','.repeat(LONG)}x`,
+  'a tag that does not end': `"${'a'.repeat(LONG)}`,
+  'weak marks': `${'W/'.repeat(LONG)}x`,
+}))
+  test(`a header with ${what} takes time in proportion to its length`, () => {
+    assert.equal(isKnown(header, CURRENT), false);
+    assert.equal(outcome({ 'if-match': header, 'if-none-match': '' }), 'invalid_request');
+  });
+
 test('the tag of content differs when the content does', () => {
   assert.equal(contentTag('a'), contentTag(Buffer.from('a')));
   assert.notEqual(contentTag('a'), contentTag('b'));

@@ -101,8 +101,11 @@ interface EntityTag {
   readonly opaque: string;
 }
 
-/** One element of the list, which may be empty, and the comma after it. */
-const ELEMENT = /[ \t]*(?:(W\/)?("[^"\p{Cc} ]*"))?[ \t]*(,|$)/uy;
+/**
+ * One element of the list, which may be empty, and the comma after it. The blanks after a tag are in the group with the tag: two
+ * optional runs of blanks side by side would try every way to share the blanks of a header, which is quadratic.
+ */
+const ELEMENT = /[ \t]*(?:(W\/)?("[^"\p{Cc} ]*")[ \t]*)?(,|$)/uy;
 
 /** Returns the tags of a header, `*` for any, or undefined when the header is neither. */
 function parseTags(header: string): readonly EntityTag[] | '*' | undefined {
