@@ -18,6 +18,15 @@ export function asText(value: unknown, where: string): string {
   throw new ShapeError(`${where} is not a string`);
 }
 
+/** Returns a reader of texts with at most `maxChars` characters. */
+export function textUpTo(maxChars: number): (value: unknown, where: string) => string {
+  return (value, where) => {
+    const text = asText(value, where);
+    if (text.length > maxChars) throw new ShapeError(`${where} has more than ${maxChars} characters`);
+    return text;
+  };
+}
+
 export function asNumber(value: unknown, where: string): number {
   if (typeof value === 'number') return value;
   throw new ShapeError(`${where} is not a number`);
@@ -38,8 +47,10 @@ export function asList<T>(
   value: unknown,
   item: (value: unknown, where: string) => T,
   where: string,
+  maxItems = Number.POSITIVE_INFINITY,
 ): readonly T[] {
   if (!Array.isArray(value)) throw new ShapeError(`${where} is not a list`);
+  if (value.length > maxItems) throw new ShapeError(`${where} has more than ${maxItems} items`);
   return value.map((one: unknown) => item(one, where));
 }
 

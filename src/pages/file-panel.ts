@@ -3,7 +3,7 @@
  * notebooks. Paths of the page begin with a slash, which stands for the folder of the workspace.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { asBoolean, asNumber, asOneOf, asText, orNull, ShapeError } from '#src/confined/json-shape.ts';
+import { asBoolean, asNumber, asOneOf, asText, orNull, textUpTo } from '#src/confined/json-shape.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { inSlices } from '#src/core/slices.ts';
 import { encodeUtf8 } from '#src/core/utf8.ts';
@@ -39,7 +39,9 @@ const MAX_LISTED = 1000;
 const MAX_SHOWN_BYTES = 1024 * 1024;
 const MAX_FOUND = 200;
 const MAX_SEARCH_DEPTH = 20;
-const MAX_SEARCH_CHARS = 255;
+const asSearch = textUpTo(255);
+/** Reads a path with the slashes around it. The paths of files have a lower limit of their own. */
+const asPath = textUpTo(4096);
 const ROOT = '/';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -130,9 +132,7 @@ function textOf(bytes: Uint8Array): string | undefined {
 }
 
 async function search({ files }: FilePanel, { workspaceId, signal }: PanelCall, body: Body) {
-  const query = asText(body.query, 'query');
-  if (query.length > MAX_SEARCH_CHARS)
-    throw new ShapeError(`query has more than ${MAX_SEARCH_CHARS} characters`);
+  const query = asSearch(body.query, 'query');
   const folder = body.path == null ? '' : relative(body.path, 'path');
   const number = (name: string, most: number) => {
     const value = orNull(body[name], asNumber, name) ?? most;
@@ -216,7 +216,7 @@ export async function openFile({ files }: FilePanel, { workspaceId }: PanelCall,
 /** Creates a file or a folder. Nothing is replaced. */
 export function createFile({ files }: FilePanel, call: PanelCall, file: NewFile): Promise<unknown> {
   const folder = relative(file.path, 'path');
-  const name = asText(file.name, 'name');
+  const name = asPath(file.name, 'name');
   const type = asOneOf(file.type, ['file', 'directory', 'notebook'], 'type');
   return outcomeOf(async () => {
     if (type === 'notebook')
@@ -249,7 +249,9 @@ async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** Returns a path of the page as files of the workspace have it; empty for the folder of the workspace. */
 function relative(value: unknown, where: string): string {
-  const path = asText(value, where).replace(/^\/+/, '').replace(/\/+$/, '');
+  const path = asPath(value, where)
+    .replace(/^\/+/, '')
+    .replace(/(?<!\/)\/+$/, ''); // the run is tried once, from its first slash
   return path === '.' ? '' : path;
 }
 

@@ -1,6 +1,6 @@
 /** The panel for packages of marimo's page. It shows and changes the packages that all notebooks of the workspace have. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { asText, ShapeError } from '#src/confined/json-shape.ts';
+import { ShapeError, textUpTo } from '#src/confined/json-shape.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
@@ -8,6 +8,9 @@ import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
 /** The limits of `POST /packages`. */
 const MAX_REQUIREMENTS = 50;
 const MAX_REQUIREMENT_CHARS = 300;
+const asPackage = textUpTo(MAX_REQUIREMENT_CHARS);
+/** Reads the line that a person has written, with room for blanks. */
+const asRequirements = textUpTo(2 * MAX_REQUIREMENTS * MAX_REQUIREMENT_CHARS);
 /** How long a page waits for an installation at most. Proxies end a request that is silent for a minute. */
 const WAIT_MS = 50_000;
 
@@ -61,7 +64,7 @@ function leaf({ name, version }: ShownPackage) {
 }
 
 function add(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record<string, unknown>>) {
-  const requirements = splitRequirements(asText(body.package, 'package'));
+  const requirements = splitRequirements(asRequirements(body.package, 'package'));
   return outcomeOf(async () => {
     const adding = packages.add(call, requirements, (added) =>
       call.note(...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const)),
@@ -73,7 +76,7 @@ function add(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record
 }
 
 function remove(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record<string, unknown>>) {
-  const name = asText(body.package, 'package');
+  const name = asPackage(body.package, 'package');
   return outcomeOf(async () => {
     if (!packages.has(call.workspaceId, name))
       throw new AppError(
@@ -108,7 +111,10 @@ function splitRequirements(text: string): readonly string[] {
   const line = text.trim();
   if (/\p{Cc}/u.test(line)) throw new ShapeError('package has more than one line');
   const isOne = /[;@]/.test(line);
-  const requirements = isOne ? [line] : line.replace(/\s*([=<>!~]+|,|\[)\s*|\s+(?=\])/g, '$1').split(/\s+/);
+  // Runs of white space become one blank first, because a run before an operator that does not come would be tried from each of its
+  // characters.
+  const spaced = line.replace(/\s+/g, ' ');
+  const requirements = isOne ? [line] : spaced.replace(/ ?([=<>!~]+|,|\[) ?| (?=\])/g, '$1').split(' ');
   if (requirements[0] === '') throw new ShapeError('package is empty');
   if (requirements.length > MAX_REQUIREMENTS)
     throw new ShapeError(`package names more than ${MAX_REQUIREMENTS} packages`);

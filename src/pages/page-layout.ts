@@ -2,12 +2,15 @@
  * The layout of a notebook's app, such as the grid in which its outputs stand. It is among the options of the app, as `layout_file`,
  * in the form in which marimo keeps it without a file beside the notebook: so a notebook that is exported has it, too.
  */
-import { asRecord, asText } from '#src/confined/json-shape.ts';
+import { asRecord, textUpTo } from '#src/confined/json-shape.ts';
 
 export interface PageLayout {
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
+
+/** Reads the name of a kind of layout. */
+const asLayoutType = textUpTo(100);
 
 const BEGINNING = 'data:application/json;base64,';
 
@@ -30,5 +33,5 @@ export function layoutFile(layout: PageLayout | null): string | null {
 /** Reads a layout. Throws `ShapeError`. */
 export function asPageLayout(value: unknown, where = 'layout'): PageLayout {
   const { type, data } = asRecord(value, where);
-  return { type: asText(type, `${where}.type`), data: asRecord(data, `${where}.data`) };
+  return { type: asLayoutType(type, `${where}.type`), data: asRecord(data, `${where}.data`) };
 }

@@ -8,6 +8,7 @@ import {
   isRecord,
   orNull,
   ShapeError,
+  textUpTo,
 } from '#src/confined/json-shape.ts';
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { asDocumentChange } from '#src/confined/kernel/message-decoders.ts';
@@ -16,6 +17,7 @@ import type { PageAccess } from '#src/core/page-access.ts';
 import { configOf, withConfig } from '#src/notebook/document.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import type { ExportRequest, NotebookFile, WritableFormat } from '#src/notebook/notebook-files.ts';
+import { MAX_CELLS, MAX_CODE_CHARS } from '#src/notebook/view.ts';
 import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/wire/notebook.ts';
 import type { PageCaller, PageHub } from './page-hub.ts';
 import { asPageLayout } from './page-layout.ts';
@@ -58,6 +60,16 @@ export interface PageOperation {
 const SUCCESS: PageAnswer = { json: { success: true } };
 const MAX_CHANGES = 10_000;
 const MAX_TITLE_CHARS = 200;
+/** UI elements in one request. */
+const MAX_ELEMENTS = 10_000;
+/** Steps of the path to a schema, and formats that are downloaded automatically. */
+const MAX_STEPS = 100;
+
+/** Every member of a request has a bound: a name, an id or an address this one. */
+const asName = textUpTo(4096);
+const asCode = textUpTo(MAX_CODE_CHARS);
+/** Code up to the cursor, and SQL: the bound of completions in the API. */
+const asQuery = textUpTo(500_000);
 /** The place of secrets that the panel names beside each of them. */
 const SECRET_PROVIDER = 'This notebook (a change needs a restart of the kernel)';
 
@@ -77,8 +89,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
   [
     'api/document/transaction',
     post('edit', ({ hub, caller }, body) => {
-      const changes = asList(body.changes, asDocumentChange, 'changes');
-      if (changes.length > MAX_CHANGES) throw new ShapeError(`changes has more than ${MAX_CHANGES} items`);
+      const changes = asList(body.changes, asDocumentChange, 'changes', MAX_CHANGES);
       hub.change(caller, changes);
       return SUCCESS;
     }),
@@ -86,8 +97,8 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
   [
     'api/kernel/run',
     post('edit', ({ hub, caller }, body) => {
-      const cellIds = asList(body.cellIds, asText, 'cellIds');
-      const codes = asList(body.codes, asText, 'codes');
+      const cellIds = asList(body.cellIds, asName, 'cellIds', MAX_CELLS);
+      const codes = asList(body.codes, asCode, 'codes', MAX_CELLS);
       const cells = cellIds.map((cellId, at) => ({ cellId, code: codes[at] ?? '' }));
       if (cells.length > 0) hub.run(caller, cells);
       return SUCCESS;
@@ -106,9 +117,9 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
     'api/kernel/code_autocomplete',
     post('interact', ({ hub }, body) => {
       hub.complete({
-        id: asText(body.id, 'id'),
-        document: asText(body.document, 'document'),
-        cellId: asText(body.cellId, 'cellId'),
+        id: asName(body.id, 'id'),
+        document: asQuery(body.document, 'document'),
+        cellId: asName(body.cellId, 'cellId'),
       });
       return SUCCESS;
     }),
@@ -123,7 +134,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
   [
     'api/kernel/delete',
     post('edit', ({ hub, caller }, body) => {
-      hub.change(caller, [{ type: 'delete-cell', cellId: asText(body.cellId, 'cellId') }]);
+      hub.change(caller, [{ type: 'delete-cell', cellId: asName(body.cellId, 'cellId') }]);
       return SUCCESS;
     }),
   ],
@@ -153,7 +164,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
   [
     'api/kernel/rename',
     post('edit', ({ hub, caller }, body) => {
-      hub.setAppOptions(caller, { app_title: titleOfFile(asText(body.filename, 'filename')) });
+      hub.setAppOptions(caller, { app_title: titleOfFile(asName(body.filename, 'filename')) });
       return SUCCESS;
     }),
   ],
@@ -187,7 +198,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
     post('edit', ({ hub, caller, secrets }, body) => {
       // The page offers to add secrets to providers of this kind only.
       const shown = [{ provider: 'dotenv', name: SECRET_PROVIDER, keys: secrets.names() }];
-      const request_id = asText(body.requestId, 'requestId');
+      const request_id = asName(body.requestId, 'requestId');
       hub.tell(caller, ['secret-keys-result', { request_id, secrets: shown }]);
       return SUCCESS;
     }),
@@ -235,7 +246,7 @@ function exportFormats() {
 
 /** Reads the name of a secret as the API does. */
 function asSecretName(sent: unknown): string {
-  const name = asText(sent, 'key');
+  const name = asName(sent, 'key');
   if (!new RegExp(SECRET_NAME).test(name))
     throw new ShapeError(
       'key is not the name of an environment variable: letters, digits and _, at most 128',
@@ -255,12 +266,12 @@ function asSecretValue(sent: unknown): string {
 
 /** The options of an app that marimo's page offers; it sends all of them with each change. */
 const APP_OPTIONS: Readonly<Record<string, (value: unknown, where: string) => unknown>> = {
-  width: asText,
+  width: asName,
   app_title: asTitle,
-  css_file: asText,
-  html_head_file: asText,
-  sql_output: asText,
-  auto_download: (value, where) => asList(value, asText, where),
+  css_file: asName,
+  html_head_file: asName,
+  sql_output: asName,
+  auto_download: (value, where) => asList(value, asName, where, MAX_STEPS),
 };
 
 /** Returns the options of the app that a page may set. One without a value, null, is removed. */
@@ -299,14 +310,14 @@ function element(read: (body: Body) => ElementCommand): PageOperation['handle'] 
 /** Answers with a message on the page's stream that nothing was found. */
 function found(op: string, nothing: Body): PageOperation['handle'] {
   return ({ hub, caller }, body) => {
-    hub.tell(caller, [op, { request_id: asText(body.requestId, 'requestId'), ...nothing }]);
+    hub.tell(caller, [op, { request_id: asName(body.requestId, 'requestId'), ...nothing }]);
     return SUCCESS;
   };
 }
 
 function uiValues(body: Body): ElementCommand {
-  const objectIds = asList(body.objectIds, asText, 'objectIds');
-  const values = asList(body.values, (value) => value, 'values');
+  const objectIds = asList(body.objectIds, asName, 'objectIds', MAX_ELEMENTS);
+  const values = asList(body.values, (value) => value, 'values', MAX_ELEMENTS);
   return {
     type: 'update-ui-element',
     objectIds: objectIds.slice(0, values.length),
@@ -314,26 +325,23 @@ function uiValues(body: Body): ElementCommand {
   };
 }
 
-/** Returns a list of texts, which is empty where the page sends none. */
-function textsIn(body: Body, name: string): readonly string[] {
-  return orNull(body[name], (list, where) => asList(list, asText, where), name) ?? [];
-}
-
 function modelMessage(body: Body): ElementCommand {
   return {
     type: 'model',
-    modelId: asText(body.modelId, 'modelId'),
+    modelId: asName(body.modelId, 'modelId'),
     message: asRecord(body.message, 'message'),
-    buffers: textsIn(body, 'buffers'),
+    // Buffers are data, which the limit of the body bounds.
+    buffers:
+      orNull(body.buffers, (list, where) => asList(list, asText, where, MAX_ELEMENTS), 'buffers') ?? [],
   };
 }
 
 function functionCall(body: Body): ElementCommand {
   return {
     type: 'invoke-function',
-    functionCallId: asText(body.functionCallId, 'functionCallId'),
-    namespace: asText(body.namespace, 'namespace'),
-    functionName: asText(body.functionName, 'functionName'),
+    functionCallId: asName(body.functionCallId, 'functionCallId'),
+    namespace: asName(body.namespace, 'namespace'),
+    functionName: asName(body.functionName, 'functionName'),
     args: asRecord(body.args, 'args'),
   };
 }
@@ -341,24 +349,25 @@ function functionCall(body: Body): ElementCommand {
 function columnPreview(body: Body): ElementCommand {
   return {
     type: 'preview-dataset-column',
-    sourceType: asText(body.sourceType, 'sourceType'),
-    source: asText(body.source, 'source'),
-    tableName: asText(body.tableName, 'tableName'),
-    columnName: asText(body.columnName, 'columnName'),
-    fullyQualifiedTableName: orNull(body.fullyQualifiedTableName, asText, 'fullyQualifiedTableName'),
+    sourceType: asName(body.sourceType, 'sourceType'),
+    source: asName(body.source, 'source'),
+    tableName: asName(body.tableName, 'tableName'),
+    columnName: asName(body.columnName, 'columnName'),
+    fullyQualifiedTableName: orNull(body.fullyQualifiedTableName, asName, 'fullyQualifiedTableName'),
   };
 }
 
 function connectionPreview(body: Body): ElementCommand {
-  return { type: 'list-data-source-connection', engine: asText(body.engine, 'engine') };
+  return { type: 'list-data-source-connection', engine: asName(body.engine, 'engine') };
 }
 
 function sqlPlace(body: Body) {
   return {
-    requestId: asText(body.requestId, 'requestId'),
-    engine: asText(body.engine, 'engine'),
-    database: asText(body.database, 'database'),
-    schemaPath: textsIn(body, 'schemaPath'),
+    requestId: asName(body.requestId, 'requestId'),
+    engine: asName(body.engine, 'engine'),
+    database: asName(body.database, 'database'),
+    schemaPath:
+      orNull(body.schemaPath, (list, where) => asList(list, asName, where, MAX_STEPS), 'schemaPath') ?? [],
   };
 }
 
@@ -367,22 +376,22 @@ function schemaList(body: Body): ElementCommand {
 }
 
 function tableList(body: Body): ElementCommand {
-  return { type: 'list-sql-tables', ...sqlPlace(body), schema: asText(body.schema, 'schema') };
+  return { type: 'list-sql-tables', ...sqlPlace(body), schema: asName(body.schema, 'schema') };
 }
 
 function tablePreview(body: Body): ElementCommand {
-  const tableName = asText(body.tableName, 'tableName');
-  return { type: 'preview-sql-table', ...sqlPlace(body), schema: asText(body.schema, 'schema'), tableName };
+  const tableName = asName(body.tableName, 'tableName');
+  return { type: 'preview-sql-table', ...sqlPlace(body), schema: asName(body.schema, 'schema'), tableName };
 }
 
 function sqlCheck(body: Body): ElementCommand {
   return {
     type: 'validate-sql',
-    requestId: asText(body.requestId, 'requestId'),
-    query: asText(body.query, 'query'),
+    requestId: asName(body.requestId, 'requestId'),
+    query: asQuery(body.query, 'query'),
     onlyParse: asBoolean(body.onlyParse, 'onlyParse'),
-    engine: orNull(body.engine, asText, 'engine'),
-    dialect: orNull(body.dialect, asText, 'dialect'),
+    engine: orNull(body.engine, asName, 'engine'),
+    dialect: orNull(body.dialect, asName, 'dialect'),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   isRecord,
   orNull,
   ShapeError,
+  textUpTo,
 } from '../json-shape.ts';
 import type {
   CellConfig,
@@ -166,14 +167,17 @@ function decodeTransaction(fields: Fields): KernelMessage {
   };
 }
 
+/** Reads an id or a name of a change, which also pages send. */
+const asName = textUpTo(4096);
+
 export function asDocumentChange(value: unknown): DocumentChange {
   const change = asRecord(value, 'change');
-  const type = asText(change.type, 'type');
-  if (type === 'reorder-cells') return { type, cellIds: texts(change.cellIds, 'cellIds') };
-  const cellId = asText(change.cellId, 'cellId');
+  const type = asName(change.type, 'type');
+  if (type === 'reorder-cells') return { type, cellIds: asList(change.cellIds, asName, 'cellIds') };
+  const cellId = asName(change.cellId, 'cellId');
   const place = () => ({
-    before: orNull(change.before, asText, 'before'),
-    after: orNull(change.after, asText, 'after'),
+    before: orNull(change.before, asName, 'before'),
+    after: orNull(change.after, asName, 'after'),
   });
   switch (type) {
     case 'create-cell':
@@ -181,7 +185,7 @@ export function asDocumentChange(value: unknown): DocumentChange {
         type,
         cellId,
         code: asText(change.code, 'code'),
-        name: asText(change.name, 'name'),
+        name: asName(change.name, 'name'),
         config: asConfig(asRecord(change.config, 'config')),
         ...place(),
       };
@@ -192,7 +196,7 @@ export function asDocumentChange(value: unknown): DocumentChange {
     case 'set-code':
       return { type, cellId, code: asText(change.code, 'code') };
     case 'set-name':
-      return { type, cellId, name: asText(change.name, 'name') };
+      return { type, cellId, name: asName(change.name, 'name') };
     case 'set-config':
       return { type, cellId, config: asConfig(change) };
     default:

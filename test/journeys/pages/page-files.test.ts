@@ -63,6 +63,27 @@ async function created(...[file, content]: Parameters<typeof upload>): Promise<A
   return (await response.json()) as Answer;
 }
 
+/** With a cost of the square of its length, a path of this length would take hours. */
+const LONG_PATH = `a${'/'.repeat(1_000_000)}b`;
+
+test('a page is refused a path of a million slashes at once', async () => {
+  const requests: readonly (readonly [path: string, body: object])[] = [
+    ['list_files', { path: LONG_PATH }],
+    ['file_details', { path: LONG_PATH }],
+    ['search', { path: LONG_PATH, query: 'a' }],
+    ['update', { path: LONG_PATH, contents: '' }],
+    ['delete', { path: LONG_PATH }],
+    ['move', { path: LONG_PATH, newPath: '/b' }],
+    ['copy', { path: '/seed.txt', newPath: LONG_PATH }],
+  ];
+  for (const [path, body] of requests) {
+    const response = await page.send(`files/${path}`, body);
+    assert.equal(response.status, 400, path);
+    assert.match(await response.text(), /has more than 4096 characters/, path);
+  }
+  assert.deepEqual(await list(`${'/'.repeat(2000)}.${'/'.repeat(2000)}`), ['/seed.txt']);
+});
+
 test('a page lists, shows and finds the files that notebooks of the workspace have', async () => {
   for (const path of ['data/b.csv', 'data/a.csv', 'data/deep/er/sales.CSV', 'data/.hidden.csv', 'top.py'])
     await client.files.put(path, Buffer.from(`content of ${path}`));

@@ -33,6 +33,16 @@ async function change(page: NotebookPageClient, path: 'add' | 'remove', name: st
   return (await response.json()) as Outcome;
 }
 
+test('a page is refused a line of packages with a million blanks at once', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  for (const path of ['add', 'remove']) {
+    const response = await page.send(`packages/${path}`, { package: `a${' '.repeat(1_000_000)}b` });
+    assert.equal(response.status, 400, path);
+    assert.match(await response.text(), /package has more than \d+ characters/);
+  }
+});
+
 test('a page that may edit adds and removes packages of the workspace, and says that the kernel must be restarted', async () => {
   const notebook = await openNotebook(server, { a: 'import greeting\nprint(greeting.text)' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
