@@ -98,6 +98,21 @@ export function integerCell(value: bigint | string | number): number | bigint {
   return exact <= MAX_SAFE && exact >= -MAX_SAFE ? Number(exact) : exact;
 }
 
+/** Names are at most some hundred characters, but a database may use the text of an expression as a name. */
+const MAX_NAME_CHARS = 10_000;
+
+/** Yields the batches with the names of their columns cut to `MAX_NAME_CHARS`. */
+export async function* cutNames(batches: AsyncIterable<RowBatch>): AsyncGenerator<RowBatch> {
+  for await (const batch of batches) {
+    const isLong = batch.columns.some(({ name }) => name.length > MAX_NAME_CHARS);
+    yield isLong ? { ...batch, columns: batch.columns.map(withShortName) } : batch;
+  }
+}
+
+function withShortName({ name, type }: Column): Column {
+  return { name: name.slice(0, MAX_NAME_CHARS), type };
+}
+
 /** Yields the batches until they have `maxRows` rows together; the last batch is cut. */
 export async function* limitRows(
   batches: AsyncIterable<RowBatch>,

@@ -7,7 +7,7 @@
 import { untilAborted } from '#src/core/until-aborted.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
-import { limitRows, type RowBatch } from '../rows.ts';
+import { cutNames, limitRows, type RowBatch } from '../rows.ts';
 import type { ConnectorContext, Opening, Session, Target } from './session.ts';
 
 /** The parts of a connector that the guard calls. */
@@ -93,7 +93,7 @@ export async function openGuarded(
           session.query(sql, parameters, options),
           guarded.maxBytesBetweenBatches,
         );
-        yield* limitRows(batches, options.maxRows);
+        yield* limitRows(cutNames(batches), options.maxRows);
       } catch (error) {
         const known = failure(error, options.signal, 'cancelled');
         const said = known.category === 'failed' ? guarded.explain?.(error) : undefined;

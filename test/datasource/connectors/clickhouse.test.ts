@@ -38,6 +38,10 @@ const ROW = [
   null,
 ];
 
+/** With a cost of the square of its length, a type of this length would take hours. */
+const LONG_TYPES = [')', 'Nullable(', 'LowCardinality', '0', '(', ' '].map((unit) => `${unit.repeat(1e6 / unit.length)}x`);
+const LONG_NAMES = LONG_TYPES.map(() => 'n'.repeat(20_000));
+
 const LINES = '["a"]\n["UInt8"]\n[1]\n';
 
 function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefined {
@@ -66,7 +70,9 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   if (!body.startsWith('SELECT') && searchParams.get('readonly') === '2') return failed(500, 164, 'READONLY');
   const [names, types, rows] = body.startsWith('SELECT *')
     ? [NAMES, TYPES, [ROW]]
-    : [['1'], ['UInt8'], [[1]]];
+    : body.startsWith('SELECT long types')
+      ? [LONG_NAMES, LONG_TYPES, []]
+      : [['1'], ['UInt8'], [[1]]];
   return { body: `${[names, types, ...rows].map((line) => JSON.stringify(line)).join('\n')}\n` };
 }
 
@@ -104,6 +110,15 @@ testProbes(clickhouse, {
 test('a certificate that the system does not know is rejected', async (t) => {
   const { ca_certificate: _, ...connection } = (await clickhouse(t)).connection;
   assert.deepEqual(await probeFixture(t).probe(connection), { ok: false, message: FAILURES.tls });
+});
+
+test('long names of columns are cut, and long names of types take time in proportion to their length', async (t) => {
+  const session = await probeFixture(t).open((await clickhouse(t)).connection);
+  const { columns } = await ask(session, 'SELECT long types');
+  assert.deepEqual(
+    columns.map(({ name, type }) => [name.length, type]),
+    LONG_TYPES.map(() => [10_000, 'other']),
+  );
 });
 
 test('values of every common type are returned unchanged', async (t) => {

@@ -21,6 +21,11 @@ const COLUMNS = [
   ['w', 'timestamp(3) with time zone'],
   ['r', 'array(integer)'],
 ].map(([name, type]) => ({ name, type }));
+/** With a cost of the square of its length, a type of this length would take hours. */
+const LONG_COLUMNS = ['(', 'a(', ' ', ')', '\n('].map((unit) => ({
+  name: 'n',
+  type: `${unit.repeat(1e6)}\n`,
+}));
 const ROW = [
   true,
   7,
@@ -46,6 +51,7 @@ function answer({ method, path, headers, body }: StandInRequest, port: number): 
   if (method === 'DELETE') return { status: 204, body: '' };
   if (method === 'GET') {
     if (path.endsWith('/1')) return { body: { id: 'q', columns: COLUMNS, data: [ROW], nextUri: next('2') } };
+    if (path.endsWith('/long')) return { body: { id: 'q', columns: LONG_COLUMNS, data: [] } };
     if (path.endsWith('/2')) return { body: { id: 'q', columns: COLUMNS, data: [ROW] } };
     if (path.endsWith('/one'))
       return { body: { id: 'q', columns: [{ name: '_col0', type: 'integer' }], data: [[1]] } };
@@ -57,6 +63,7 @@ function answer({ method, path, headers, body }: StandInRequest, port: number): 
   if (body.includes('information_schema')) {
     return { body: { id: 'q', nextUri: next(body.includes("'sales'") ? 'one' : 'none') } };
   }
+  if (body === 'SELECT long types') return { body: { id: 'q', nextUri: next('long') } };
   if (body === 'SELECT away')
     return { body: { id: 'q', nextUri: 'https://169.254.169.254/v1/statement/executing/one' } };
   return {
@@ -157,4 +164,13 @@ test('a cancelled query is cancelled in the server', async (t) => {
   const session = await probeFixture(t).open(connection);
   await askAndCancel(session, 'SELECT forever', () => requests.length >= 2);
   assert.deepEqual(requests.at(-1)?.method, 'DELETE');
+});
+
+test('long names of types take time in proportion to their length', async (t) => {
+  const session = await probeFixture(t).open((await trino(t)).connection);
+  const { columns } = await ask(session, 'SELECT long types');
+  assert.deepEqual(
+    columns.map(({ type }) => type),
+    LONG_COLUMNS.map(() => 'other'),
+  );
 });

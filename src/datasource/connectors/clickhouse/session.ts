@@ -157,7 +157,7 @@ function cellsOf(values: readonly unknown[], columns: readonly Column[]): Cell[]
 }
 
 function columnType(native: string): ColumnType {
-  const name = native.replace(/^(?:(?:LowCardinality|Nullable)\()+/, '').replace(/\)+$/, '');
+  const [name = ''] = /^\w*/.exec(native.replace(/^(?:(?:LowCardinality|Nullable)\()+/, '')) ?? [];
   if (name === 'Bool') return 'boolean';
   if (/^U?Int\d+$/.test(name)) return 'integer';
   if (/^B?Float\d+$/.test(name)) return 'float';

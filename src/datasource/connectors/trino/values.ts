@@ -13,7 +13,8 @@ export function columnsOf(body: unknown): Column[] {
 }
 
 function columnType(native: string): ColumnType {
-  const name = native.replace(/\(.*$/, '').trim();
+  const [base = ''] = native.split('(', 1); // the name without its parameters
+  const name = base.trim();
   if (native.endsWith('with time zone')) return native.startsWith('time(') ? 'time' : 'timestamptz';
   const types: Readonly<Record<string, ColumnType>> = {
     boolean: 'boolean',
