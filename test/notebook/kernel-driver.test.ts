@@ -221,8 +221,7 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
     work.end(WORK, { status: 'completed', failure: null });
     live.onEdits?.();
   };
-  const accept = () =>
-    work.offer(WORK, plan as WorkPlan, () => actor.send({ type: 'execute', work: WORK }));
+  const accept = () => work.offer(WORK, plan as WorkPlan, () => actor.send({ type: 'execute', work: WORK }));
   return { actor, log, logged, sink: () => sinks[0]!, edit, finish, accept, endWork };
 }
 
