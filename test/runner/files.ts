@@ -40,7 +40,7 @@ const STARTERS = [
   'test/cli/troupe-process.ts',
 ];
 const HEAD_LINES = 6;
-const TIER = /^(?:\/\/|#) tier: (\w+), because \S/m;
+const TIER = /^(?:\/\/|#) tier: (\w+)(, because \S)?/m;
 const OWN = /^\/\/ own (process|kernel host): \S/gm;
 const ALONE = /^\/\/ runs alone: \S/m;
 const IMPORT = /(?:from|import|import\() ?'(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
@@ -74,10 +74,12 @@ export function testFiles(root: string): TestFile[] {
 }
 
 function tierOf(path: string, head: string): Tier | undefined {
-  const named = TIER.exec(head)?.[1];
+  const [mark, named, reason] = TIER.exec(head) ?? [];
+  if (mark === undefined) return undefined;
   const tier = TIERS.find((one) => one === named);
-  if (named !== undefined && tier === undefined)
+  if (tier === undefined)
     throw new Error(`${path} names the tier ${named}: it is one of ${TIERS.join(', ')}.`);
+  if (reason === undefined) throw new Error(`${path} names a tier without a reason: ", because …".`);
   return tier;
 }
 

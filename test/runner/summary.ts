@@ -92,7 +92,9 @@ export class Summary {
     for (const line of this.#stages) say(line);
     const unsteady = this.#failures.length - refusing.length;
     if (unsteady > 0)
-      say(`${unsteady} files are unsteady: each passed when it was repeated, and has to be mended`);
+      say(
+        `${unsteady} ${unsteady === 1 ? 'file is' : 'files are'} unsteady: passed when repeated, and has to be mended`,
+      );
     const ok = refusing.length === 0 && this.#lint === undefined;
     say(
       `${ok ? 'passed' : 'FAILED'} in ${Math.round(cost.seconds)} s; the processors worked ${Math.round(cost.processorSeconds)} s meanwhile`,
