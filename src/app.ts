@@ -70,13 +70,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const ground = await openGround(options, stack);
   const runs = openRuns(ground);
   const planes: Planes = await openPlanes(ground, runs, phase, stack);
-  const { workspaceDeletion, auditWarnings } = openUpkeep(ground, runs, planes, stack);
-  const operators = openOperation(ground, planes, auditWarnings, phase, stack);
+  const upkeep = openUpkeep(ground, runs, planes, stack);
+  const operators = openOperation(ground, planes, upkeep.warnings, phase, stack);
   const { socketPath } = options;
-  const server = await openServer(
-    { ground, runs, planes, operators, workspaceDeletion, phase, socketPath },
-    stack,
-  );
+  const server = await openServer({ ground, runs, planes, operators, upkeep, phase, socketPath }, stack);
   phase.port = server.port;
   operators.begin();
   return {
@@ -314,16 +311,24 @@ function openUpkeep(
     unlink: unlinkSealed,
   });
   const auditWarnings = forwardAudit({ config, cluster, store, log, audit }, stack);
-  const retention = new RunRetention(store, runDeletion, owns);
-  beginBackgroundWork({ config, cluster, store, log, removals, runs: retention, audit }, stack);
-  return { workspaceDeletion, auditWarnings };
+  const upkeep = {
+    config,
+    cluster,
+    store,
+    log,
+    removals,
+    runs: new RunRetention(store, runDeletion, owns),
+    audit,
+  };
+  const retention = beginBackgroundWork(upkeep, stack);
+  return { workspaceDeletion, retention, warnings: () => [...auditWarnings(), ...retention.warnings] };
 }
 
 /** Opens the views of operators, and reports whether the server is ready. */
 function openOperation(
   ground: Ground,
   { notebooks }: Planes,
-  auditWarnings: () => readonly OperatorWarning[],
+  upkeepWarnings: () => readonly OperatorWarning[],
   phase: ServingPhase,
   stack: AsyncDisposableStack,
 ) {
@@ -335,7 +340,7 @@ function openOperation(
   );
   const warnings = () => [
     ...storageWarnings(),
-    ...auditWarnings(),
+    ...upkeepWarnings(),
     ...clusterWarnings(cluster),
     ...nodesWatch.warnings(),
   ];
@@ -385,14 +390,14 @@ interface Opened {
   readonly runs: Runs;
   readonly planes: Planes;
   readonly operators: Operators;
-  readonly workspaceDeletion: ReturnType<typeof openUpkeep>['workspaceDeletion'];
+  readonly upkeep: ReturnType<typeof openUpkeep>;
   readonly phase: ServingPhase;
   readonly socketPath: string | undefined;
 }
 
 /** Opens the HTTP server with the routes of everything that was opened. */
 async function openServer(
-  { ground, runs, planes, operators, workspaceDeletion, phase, socketPath }: Opened,
+  { ground, runs, planes, operators, upkeep, phase, socketPath }: Opened,
   stack: AsyncDisposableStack,
 ): Promise<Server> {
   const { config, log, member, cluster, directory, metrics, store } = ground;
@@ -457,7 +462,8 @@ async function openServer(
         identity,
         provider: planes.provider,
         log,
-        workspaceDeletion,
+        workspaceDeletion: upkeep.workspaceDeletion,
+        retention: upkeep.retention,
         notebooks,
         pageTokens: planes.pageTokens,
         agents,

@@ -8,6 +8,7 @@ import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { Retention } from '#src/retention/retention.ts';
+import { RetentionClock } from '#src/retention/retention-clock.ts';
 import type { RunRetention } from '#src/retention/run-retention.ts';
 import { VersionRetention } from '#src/retention/version-retention.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -51,8 +52,11 @@ export function forwardAudit(
   return () => forwarding.warnings;
 }
 
-/** Begins the work, and begins again when workspaces come here from another worker. `stack` ends it. */
-export function beginBackgroundWork(options: BackgroundWorkOptions, stack: AsyncDisposableStack): void {
+/**
+ * Begins the work, and begins again when workspaces come here from another worker. Returns the deletion of old records. `stack` ends
+ * it.
+ */
+export function beginBackgroundWork(options: BackgroundWorkOptions, stack: AsyncDisposableStack): Retention {
   const { config, cluster, store, log, removals, runs, audit } = options;
   const retention = stack.use(
     new Retention({
@@ -61,6 +65,7 @@ export function beginBackgroundWork(options: BackgroundWorkOptions, stack: Async
       runs,
       versions: new VersionRetention(store, (workspaceId, id) => cluster.owns(workspaceId, id)),
       audit,
+      clock: new RetentionClock({ store, onHeld: (aheadMs) => warnOfClock(log, aheadMs) }),
       owns: (workspaceId) => cluster.owns(workspaceId),
       isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),
       onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
@@ -72,4 +77,10 @@ export function beginBackgroundWork(options: BackgroundWorkOptions, stack: Async
   };
   begin();
   cluster.onSlotsTaken(begin);
+  return retention;
+}
+
+function warnOfClock(log: Log, aheadMs: number | undefined): void {
+  const since = aheadMs !== undefined && { hoursSinceLastSweep: Math.round(aheadMs / 3_600_000) };
+  log.warn({ ...since }, 'the clock seems to be ahead: nothing is deleted until it is confirmed');
 }

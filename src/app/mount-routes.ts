@@ -63,6 +63,7 @@ import {
 } from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { packageRoutes } from '#src/http/routes/packages.ts';
+import { type RetentionControl, retentionRoutes } from '#src/http/routes/retention.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
 import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
 import { signInRoutes } from '#src/http/routes/sign-in.ts';
@@ -106,6 +107,7 @@ export interface Planes {
   readonly readiness: () => Readiness;
   readonly observation: ServerObservation;
   readonly nodes: NodesControl;
+  readonly retention: RetentionControl;
   readonly mcp: McpEndpoint;
   readonly inner: InnerRequests;
 }
@@ -133,6 +135,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
     ...nodeRoutes(planes.nodes),
+    ...retentionRoutes(planes.retention),
     ...consoleRoutes(pageFiles),
     ...signInRoutes({
       files: pageFiles,

@@ -35,6 +35,7 @@ import { nodes } from './commands/nodes.ts';
 import { notebooks } from './commands/notebooks.ts';
 import { open } from './commands/open.ts';
 import { packages } from './commands/packages.ts';
+import { retention } from './commands/retention.ts';
 import { run } from './commands/run.ts';
 import { runs } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
@@ -69,6 +70,7 @@ const GROUPS: readonly CommandGroup[] = [
   keys,
   node,
   nodes,
+  retention,
   workspaces,
   members,
   tokens,

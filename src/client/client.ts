@@ -15,6 +15,7 @@ import { notebookSessions } from './notebook-sessions.ts';
 import { notebooks } from './notebooks.ts';
 import { operations } from './operations.ts';
 import { packages } from './packages.ts';
+import { retention } from './retention.ts';
 import { runs } from './runs.ts';
 
 /** It need not be closed. */
@@ -29,6 +30,7 @@ function clientOn(connection: Connection) {
     ...callsOfPrograms(connection),
     keys: keys(connection),
     nodes: nodes(connection),
+    retention: retention(connection),
     workspaces: workspaces(connection),
     members: members(connection),
     accessTokens: accessTokens(connection),

@@ -3,13 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Config } from '#src/config.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
+import type { RetentionClock } from './retention-clock.ts';
 import type { OutputsCursor, RunRetention } from './run-retention.ts';
 import type { VersionRetention } from './version-retention.ts';
 
 const DAY_MS = 86_400_000;
 const INTERVAL_MS = 3_600_000;
+const CLOCK_AHEAD =
+  'The clock of this machine is more than 48 hours past the newest record and the last deletion of old data, so nothing is deleted. ' +
+  'Set the clock if it is wrong. If it is right, run `troupe retention confirm`; after 48 hours with this clock the server trusts it by itself.';
 
 export interface RetentionOptions {
   readonly settings: Pick<Config, 'keepRunsDays' | 'keepOutputsDays' | 'keepVersionsDays' | 'keepAuditDays'>;
@@ -17,6 +22,8 @@ export interface RetentionOptions {
   readonly runs: RunRetention;
   readonly versions: VersionRetention;
   readonly audit: AuditTrail;
+  /** Decides whether the clock can be trusted with deletions. */
+  readonly clock: Pick<RetentionClock, 'check' | 'isHeld' | 'confirm'>;
   /**
    * Returns whether this worker makes the decisions for the workspace itself, such as those about
    * entries of its audit.
@@ -45,27 +52,46 @@ export class Retention implements Disposable {
    * come from another worker.
    */
   start(): void {
-    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#options.settings;
-    const isEmpty = [keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays].every(
-      (days) => days === 0,
-    );
-    if (this.#isClosed || isEmpty) return;
+    if (this.#isClosed || this.#isEmpty) return;
     const sweep = () => void this.sweep().catch(this.#options.onFault);
     clearInterval(this.#timer);
     this.#timer = setInterval(sweep, INTERVAL_MS).unref();
     sweep();
   }
 
-  /** Deletes all that is too old now. Resolves at once when a sweep is under way. */
+  /** Returns a warning for operators while nothing is deleted because the clock seems to be ahead. */
+  get warnings(): readonly OperatorWarning[] {
+    if (this.#isEmpty || !this.#options.clock.isHeld) return [];
+    return [{ kind: 'clock_ahead', text: CLOCK_AHEAD }];
+  }
+
+  /** Trusts the clock from now on, and begins a sweep. Resolves once the decision is on disk. */
+  async confirmClock(): Promise<void> {
+    await this.#options.clock.confirm(this.#now());
+    this.start();
+  }
+
+  /** Whether the settings let everything stay. */
+  get #isEmpty(): boolean {
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#options.settings;
+    return [keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays].every((days) => days === 0);
+  }
+
+  /**
+   * Deletes all that is too old now, unless the clock cannot be trusted. Resolves at once when a sweep is under way. The whole
+   * sweep goes by one time: the clock may be changed while it lasts.
+   */
   async sweep(): Promise<void> {
     if (this.#isSweeping) return;
     this.#isSweeping = true;
     try {
+      const now = this.#now();
+      if (!(await this.#options.clock.check(now))) return;
       let partition: string | undefined;
       for (;;) {
         partition = this.#options.store.nextPartition(partition);
         if (partition === undefined || this.#isClosed) return;
-        if (partition !== SYSTEM) await this.#sweepWorkspace(partition as WorkspaceId);
+        if (partition !== SYSTEM) await this.#sweepWorkspace(partition as WorkspaceId, now);
         await nextTurn();
       }
     } finally {
@@ -73,33 +99,34 @@ export class Retention implements Disposable {
     }
   }
 
-  async #sweepWorkspace(workspaceId: WorkspaceId): Promise<void> {
+  async #sweepWorkspace(workspaceId: WorkspaceId, now: number): Promise<void> {
+    const before = (days: number) => now - days * DAY_MS;
     const { settings, runs, versions, audit, owns } = this.#options;
     const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = settings;
     if (keepRunsDays > 0) {
       let after: string | undefined;
       await this.#repeat(workspaceId, () => {
-        after = runs.deleteRuns(workspaceId, this.#before(keepRunsDays), after);
+        after = runs.deleteRuns(workspaceId, before(keepRunsDays), after);
         return after !== undefined;
       });
     }
     if (keepOutputsDays > 0) {
       let cursor: OutputsCursor | undefined;
       await this.#repeat(workspaceId, () => {
-        cursor = runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays), cursor);
+        cursor = runs.deleteOutputs(workspaceId, before(keepOutputsDays), cursor);
         return cursor !== undefined;
       });
     }
     if (keepVersionsDays > 0) {
       let after: string | undefined;
       await this.#repeat(workspaceId, () => {
-        after = versions.deleteBefore(workspaceId, this.#before(keepVersionsDays), after);
+        after = versions.deleteBefore(workspaceId, before(keepVersionsDays), after);
         return after !== undefined;
       });
     }
     if (keepAuditDays > 0) {
-      const before = this.#before(keepAuditDays);
-      await this.#repeat(workspaceId, () => owns(workspaceId) && audit.deleteBefore(workspaceId, before));
+      const ms = before(keepAuditDays);
+      await this.#repeat(workspaceId, () => owns(workspaceId) && audit.deleteBefore(workspaceId, ms));
     }
   }
 
@@ -118,9 +145,9 @@ export class Retention implements Disposable {
     }
   }
 
-  #before(days: number): number {
+  #now(): number {
     const { now = Date.now } = this.#options;
-    return now() - days * DAY_MS;
+    return now();
   }
 
   /** Takes no further step. */

@@ -124,6 +124,7 @@ export const PATHS = {
   inviteNode: 'POST /api/v3/nodes/invitations',
   changeNode: 'PATCH /api/v3/nodes/:node',
   removeNode: 'DELETE /api/v3/nodes/:node',
+  confirmClock: 'POST /api/v3/retention/confirm',
   getOpenApi: 'GET /api/v3/openapi.json',
   getServer: 'GET /api/v3/server',
   followServer: 'GET /api/v3/server/events',

@@ -19,6 +19,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   disk_full: 'TroupeDiskFull',
   store_slow: 'TroupeStoreStuck',
   backup_failed: 'TroupeBackupFails',
+  clock_ahead: 'TroupeClockAhead',
   audit_not_forwarded: 'TroupeAuditNotForwarded',
   records_damaged: 'TroupeRecordsDamaged',
   commit_lost: 'TroupeCommitLost',

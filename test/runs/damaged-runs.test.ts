@@ -46,6 +46,7 @@ async function open(t: TestContext) {
       runs: runsOf,
       versions: new VersionRetention(store),
       audit: new AuditTrail(store),
+      clock: { isHeld: false, check: async () => true, confirm: async () => undefined },
       owns: () => true,
       isDeleted: () => false,
       onFault: (error) => faults.push(error),

@@ -44,6 +44,7 @@ async function open(
       runs: new RunRetention(store, deletion, own),
       versions: new VersionRetention(store, own),
       audit,
+      clock: { isHeld: false, check: async () => true, confirm: async () => undefined },
       owns: own,
       isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),
       onFault: (error) => assert.ifError(error),

@@ -1,7 +1,7 @@
 import { AppError } from '#src/core/errors.ts';
-import type { TokenHolder } from '#src/core/principal.ts';
 import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { requireServerScope } from '../handlers/server-scope.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -30,7 +30,7 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
       errors: ['missing_scope'],
       whileDraining: true,
       async handle({ holder }) {
-        requireScope(holder, [OBSERVE, MANAGE]);
+        requireServerScope(holder, [OBSERVE, MANAGE], 'manage kernel nodes');
         return ok(await nodes.list());
       },
     }),
@@ -40,9 +40,9 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
       description: `The invitation works once, for 15 minutes, until the server restarts. A node runs the code of all workspaces: invite only machines that you trust. ${NEEDS}`,
       ...COMMON,
       errors: ['missing_scope', 'nodes_disabled'],
-      checkAccess: ({ holder }) => requireScope(holder, [MANAGE]),
+      checkAccess: ({ holder }) => requireServerScope(holder, [MANAGE], 'manage kernel nodes'),
       async handle({ holder }) {
-        requireScope(holder, [MANAGE]);
+        requireServerScope(holder, [MANAGE], 'manage kernel nodes');
         const invitation = await nodes.invite();
         if (invitation === undefined)
           throw new AppError(
@@ -58,9 +58,9 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
       description: `A draining node keeps its kernels and gets no new ones. ${NEEDS}`,
       ...COMMON,
       errors: ['missing_scope', 'not_found'],
-      checkAccess: ({ holder }) => requireScope(holder, [MANAGE]),
+      checkAccess: ({ holder }) => requireServerScope(holder, [MANAGE], 'manage kernel nodes'),
       async handle({ holder, params, body }) {
-        requireScope(holder, [MANAGE]);
+        requireServerScope(holder, [MANAGE], 'manage kernel nodes');
         const node = await nodes.drain(params.node, body.draining);
         if (node === undefined) throw unknownNode();
         return ok(node);
@@ -72,9 +72,9 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
       description: `Its kernels end at once, and it can join again only with a new invitation. ${NEEDS}`,
       ...COMMON,
       errors: ['missing_scope', 'not_found'],
-      checkAccess: ({ holder }) => requireScope(holder, [MANAGE]),
+      checkAccess: ({ holder }) => requireServerScope(holder, [MANAGE], 'manage kernel nodes'),
       async handle({ holder, params }) {
-        requireScope(holder, [MANAGE]);
+        requireServerScope(holder, [MANAGE], 'manage kernel nodes');
         if (!(await nodes.remove(params.node))) throw unknownNode();
         return noContent();
       },
@@ -84,12 +84,4 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
 
 function unknownNode(): AppError {
   return new AppError('not_found', 'There is no kernel node with this name.');
-}
-
-/** Throws `missing_scope` unless the token has one of the scopes and is bound to no workspace. */
-function requireScope({ scopes, isBound }: TokenHolder, allowed: readonly string[]): void {
-  if (!allowed.some((scope) => (scopes as readonly string[]).includes(scope)))
-    throw new AppError('missing_scope', `The access token lacks the scope ${allowed.join(' or ')}.`);
-  if (isBound)
-    throw new AppError('missing_scope', 'A token that is bound to a workspace may not manage kernel nodes.');
 }

@@ -95,6 +95,11 @@ export const SERVER_OPERATIONS = declareOperations({
   removeNode: {
     responses: { 204: { description: 'The node was removed.' } },
   },
+  confirmClock: {
+    body: EmptyBodySchema,
+    optionalBody: true,
+    responses: { 204: { description: 'The clock is trusted.' } },
+  },
   getOpenApi: {
     responses: {
       200: {

@@ -1,0 +1,33 @@
+import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { requireServerScope } from '../handlers/server-scope.ts';
+import { noContent } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+
+/** The deletion of old records, which the whole server shares. */
+export interface RetentionControl {
+  /** Trusts the clock of this machine with deletions. Resolves once that is on disk. */
+  confirmClock(): Promise<void>;
+}
+
+/** What operators decide about the deletion of old records. */
+export function retentionRoutes(retention: RetentionControl): readonly Route[] {
+  return [
+    defineRoute({
+      ...OPERATIONS.confirmClock,
+      summary: 'Confirm that the clock of the server is right, so that old records are deleted',
+      description:
+        'While the clock is more than 48 hours past the newest record and the last deletion of old records, nothing is deleted, ' +
+        'and `GET /readyz` has a warning. This operation ends that, and old records are deleted within an hour. It needs a token ' +
+        'with the scope `server:manage` that is not bound to a workspace.',
+      tags: ['Operations'],
+      access: 'token',
+      errors: ['missing_scope'],
+      checkAccess: ({ holder }) => requireServerScope(holder, ['server:manage'], 'confirm the clock'),
+      async handle({ holder }) {
+        requireServerScope(holder, ['server:manage'], 'confirm the clock');
+        await retention.confirmClock();
+        return noContent();
+      },
+    }),
+  ];
+}

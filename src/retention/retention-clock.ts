@@ -1,0 +1,127 @@
+/**
+ * Whether the clock of this machine can be trusted with deletions. A clock that is ahead makes everything seem too old: one start
+ * with it would delete all that the settings limit. So nothing is deleted while the clock is more than two days past the last
+ * sweep and the newest record, until an operator confirms the clock or the server has run for two days with it.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { firstIdAt } from '#src/core/ids.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { auditRecords } from '#storage/records/audit.ts';
+import { type RetentionClockRecord, retentionClock } from '#storage/records/retention.ts';
+import { runIndex } from '#storage/records/runs.ts';
+import type { Store } from '#storage/store.ts';
+
+const HOUR_MS = 3_600_000;
+/** A clock may be this far past the last sweep and the newest record, and has to run this long when it is further ahead. */
+const MAX_AHEAD_MS = 48 * HOUR_MS;
+/** Checks are an hour apart. A longer pause, such as a stop of the server, is not time that it has run. */
+const MAX_RUN_MS = 2 * HOUR_MS;
+
+/** The records that have the time of their creation in their id. */
+const DATED = [
+  { kind: runIndex, id: 'run' },
+  { kind: auditRecords, id: 'audit' },
+] as const;
+
+export interface RetentionClockOptions {
+  readonly store: Store;
+  /** Called when the clock is held for wrong, with the time since the last sweep in milliseconds; undefined when there was none. */
+  readonly onHeld: (aheadMs: number | undefined) => void;
+  /** When this process started, in milliseconds since 1970. Later records have the time of the same clock, and prove nothing. */
+  readonly startedAtMs?: number;
+}
+
+/** Every worker may check and confirm: the decisions are made in shared turns. */
+export class RetentionClock {
+  readonly #store: Store;
+  readonly #onHeld: RetentionClockOptions['onHeld'];
+  readonly #startedAtMs: number;
+
+  constructor({ store, onHeld, startedAtMs = performance.timeOrigin }: RetentionClockOptions) {
+    this.#store = store;
+    this.#onHeld = onHeld;
+    this.#startedAtMs = startedAtMs;
+  }
+
+  /** Whether the last check found that the clock is ahead, and nobody has confirmed it since. */
+  get isHeld(): boolean {
+    return typeof this.#read()?.heldSince === 'number';
+  }
+
+  /** Resolves with whether things may be deleted by the clock, which says `now`, once that decision is on disk. */
+  async check(now: number): Promise<boolean> {
+    const before = this.#read();
+    const needsRecords = !isTrusted(before, now) && !isStillHeld(before, now);
+    const age = needsRecords ? await this.#ageOfRecords(now) : 'unknown';
+    let mayDelete = false;
+    this.#store.decide(() => {
+      const state = this.#read();
+      const next = nextState(state, now, age);
+      this.#store.write((tx) => tx.put(retentionClock, next, SYSTEM));
+      mayDelete = next.heldSince === null;
+      if (!mayDelete && typeof state?.heldSince !== 'number')
+        this.#onHeld(next.trustedAt === null ? undefined : now - next.trustedAt);
+    });
+    await this.#store.durable();
+    return mayDelete;
+  }
+
+  /** Trusts the clock, which says `now`. Resolves once that is on disk. */
+  async confirm(now: number): Promise<void> {
+    this.#store.decide(() => this.#store.write((tx) => tx.put(retentionClock, trusted(now), SYSTEM)));
+    await this.#store.durable();
+  }
+
+  #read(): RetentionClockRecord | undefined {
+    return unlessDamaged(() => this.#store.get(retentionClock, SYSTEM));
+  }
+
+  /** Resolves with whether the newest of all records that are older than this process is recent. Reads two keys of each workspace. */
+  async #ageOfRecords(now: number): Promise<Age> {
+    let age: Age = 'none';
+    const until = Math.min(now, this.#startedAtMs);
+    for (let partition = this.#store.nextPartition(undefined); partition !== undefined; ) {
+      for (const { kind, id } of DATED) {
+        const page = { after: firstIdAt(id, now - MAX_AHEAD_MS), until: firstIdAt(id, until), limit: 1 };
+        if ([...this.#store.list<unknown>(kind, partition, [], page)].length > 0) return 'recent';
+        if ([...this.#store.listKeys(kind, partition, [], 1)].length > 0) age = 'old';
+      }
+      await nextTurn();
+      partition = this.#store.nextPartition(partition);
+    }
+    return age;
+  }
+}
+
+/** The age of the newest record; `none` when there are no records. */
+type Age = 'recent' | 'old' | 'none' | 'unknown';
+
+function nextState(state: RetentionClockRecord | undefined, now: number, age: Age): RetentionClockRecord {
+  if (isTrusted(state, now)) return trusted(now);
+  if (isStillHeld(state, now)) {
+    const passedMs = now - state.checkedAt;
+    const ranMs = passedMs > MAX_AHEAD_MS ? 0 : state.ranMs + Math.min(Math.max(passedMs, 0), MAX_RUN_MS);
+    return ranMs >= MAX_AHEAD_MS ? trusted(now) : { ...state, checkedAt: now, ranMs };
+  }
+  if (age === 'recent' || age === 'none') return trusted(now);
+  return { trustedAt: state?.trustedAt ?? null, heldSince: now, checkedAt: now, ranMs: 0 };
+}
+
+function trusted(now: number): RetentionClockRecord {
+  return { trustedAt: now, heldSince: null, checkedAt: now, ranMs: 0 };
+}
+
+/** Returns whether the clock is near the last sweep. A clock that was put right is, too. */
+function isTrusted(state: RetentionClockRecord | undefined, now: number): boolean {
+  if (state === undefined || state.trustedAt === null || isStillHeld(state, now)) return false;
+  return now - state.trustedAt <= MAX_AHEAD_MS;
+}
+
+/** Returns whether the clock was held for wrong and has not been put back since. */
+function isStillHeld(
+  state: RetentionClockRecord | undefined,
+  now: number,
+): state is RetentionClockRecord & { readonly heldSince: number } {
+  return state !== undefined && state.heldSince !== null && now >= state.heldSince;
+}
