@@ -20,6 +20,7 @@ import {
   type ExecutionRequest as ExecutionOrder,
   executionOf,
   newCodes,
+  type RequestedCell,
   refuseStale,
   refuseStructuralErrors,
   requestedCells,
@@ -51,6 +52,11 @@ export interface ExecutionContext {
   readonly signal?: AbortSignal;
   /** With a key the code is run once, even if the server dies: its kernel gets it only when the run is on disk. */
   readonly idempotencyKey?: string | undefined;
+  /**
+   * Whether the run carries out the codes of its request and leaves the notebook as it is: the cells were edited while the run
+   * waited. The kernel gets the present codes afterwards, without a run.
+   */
+  readonly leavesNotebook?: boolean;
 }
 
 /** A request for a run. */
@@ -199,7 +205,8 @@ export class Executions {
     const { metadata, ...input } = request;
     runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
-    if (edits) live.override(changes, userId);
+    const isDetached = context.leavesNotebook === true;
+    if (edits && !isDetached) live.override(changes, userId);
     const { lastEventId } = live.stream;
     const { runId, json } = runs.begin(
       workspaceId,
@@ -215,6 +222,7 @@ export class Executions {
       runId,
       trace: parent && runs.reader.traceOf(workspaceId, runId),
       cellIds,
+      ownCodes: isDetached ? codesIn(changes) : undefined,
       configured: changes.flatMap(({ cellId, config }) => (config === undefined ? [] : cellId)),
       cacheMode: request.cacheMode ?? 'default',
       skipsBroken: request.structuralErrors === 'skip',
@@ -234,4 +242,9 @@ export class Executions {
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
     this.#options.work.cancel({ workspaceId, id: sessionId }, runId);
   }
+}
+
+/** Returns the codes that a request brings, by the ids of their cells. */
+function codesIn(cells: readonly RequestedCell[]): ReadonlyMap<string, string> {
+  return new Map(cells.flatMap(({ cellId, code }) => (code === undefined ? [] : [[cellId, code] as const])));
 }

@@ -306,6 +306,17 @@ export class LiveNotebook {
     this.follower?.settled(corrected);
   }
 
+  /** Notes that the kernel runs these cells with other codes than they have. It gets their present codes with the next edits. */
+  kernelRuns(codes: ReadonlyMap<string, string>): void {
+    for (const [cellId, code] of codes) {
+      const cell = this.view.get(cellId);
+      if (cell === undefined || cell.code === code) continue;
+      this.view.codeRuns(cell, code);
+      this.#edits.add([{ type: 'set-code', cellId, code: cell.code }]);
+      this.hasEdits = true;
+    }
+  }
+
   /** Returns the edits that the kernel has not got yet, once; undefined when there are none. */
   takeEdits(): CellEdits | undefined {
     this.hasEdits = false;

@@ -159,6 +159,11 @@ export class NotebookView {
     cell.stale = true;
   }
 
+  /** Notes that the kernel runs a cell with this code, and gets the present one later. */
+  codeRuns(cell: ViewCell, code: string): void {
+    cell.kernelCode = code;
+  }
+
   /**
    * Notes that the kernel has got the present code of a cell: errors that it has reported of earlier code no longer count. Returns
    * the cell if it had such errors.

@@ -204,11 +204,12 @@ export class NotebookPages {
     const { workspaceId, id } = session;
     return {
       submit: (userId, cells) =>
-        executions.submit({ workspaceId, userId: userId as Principal['userId'] }, id, {
-          type: 'cells',
-          cells: [...cells],
-          structuralErrors: 'skip',
-        }),
+        executions.submit(
+          { workspaceId, userId: userId as Principal['userId'] },
+          id,
+          { type: 'cells', cells: [...cells], structuralErrors: 'skip' },
+          { leavesNotebook: true },
+        ),
       element: (by, command) =>
         work.call<void>(session, { kind: 'element', by, edits: false }, (_, resolve) =>
           elementWork({ command, live: liveNotebooks.of(session), store, resolve: () => resolve() }),

@@ -26,7 +26,7 @@ import {
   widgetMessage,
 } from './page-messages.ts';
 import { closeFrame, messageFrame, PageStream } from './page-stream.ts';
-import { PageWork, type PageWorkPorts } from './page-work.ts';
+import { type CodeOfCell, type CodesOfPage, PageWork, type PageWorkPorts } from './page-work.ts';
 import { Presence, type PresencePorts } from './presence.ts';
 
 const HEARTBEAT_MS = 10_000;
@@ -211,7 +211,13 @@ export class PageHub implements NotebookFollower {
    * Changes the document in the name of a page. Returns nothing: the changes that took effect are
    * in the notebook, and are being written to the disk.
    */
-  change({ pageId, userId }: PageCaller, changes: readonly DocumentChange[]): void {
+  change(caller: PageCaller, changes: readonly DocumentChange[]): void {
+    this.#change(caller, changes);
+    for (const codes of this.#work.takeCodesOfNewCells()) this.#write(codes);
+    this.#work.wake(); // a run may wait for a cell that was just created
+  }
+
+  #change({ pageId, userId }: PageCaller, changes: readonly DocumentChange[]): void {
     const page = this.#pages.get(pageId);
     const { view } = this.#live;
     const repeated = new Set<string>();
@@ -228,7 +234,6 @@ export class PageHub implements NotebookFollower {
     if (wanted.length > 0) {
       const effective = this.#live.edit(wanted, userId, page ?? null);
       if (page !== undefined) corrections.push(...this.#corrections(page, wanted, effective));
-      this.#work.wake(); // a run may wait for a cell that was just created
     }
     if (page !== undefined && corrections.length > 0) this.#correct(page, corrections);
   }
@@ -273,9 +278,31 @@ export class PageHub implements NotebookFollower {
     this.#send(page, transactionMessage(corrections));
   }
 
-  /** Runs cells, as a durable run, when it is their turn. */
-  run(caller: PageCaller, cells: readonly { readonly cellId: string; readonly code: string }[]): void {
-    this.#work.run(caller.userId, cells);
+  /**
+   * Runs cells, as a durable run, when it is their turn. The codes that the page sends with the request are changes that the page
+   * makes now: the request may come before the change itself, and neither comes back to the page.
+   */
+  run(caller: PageCaller, cells: readonly CodeOfCell[]): void {
+    this.#write({ caller, cells });
+    const { view } = this.#live;
+    this.#work.run({
+      caller,
+      cells: cells.map(({ cellId, code }) => ({ cellId, code: view.get(cellId)?.code ?? code })),
+    });
+  }
+
+  /** Changes codes of cells that the notebook has in the name of a page, which sends the same change once more a moment later. */
+  #write({ caller, cells }: CodesOfPage): void {
+    const { view } = this.#live;
+    const changes = cells.flatMap(({ cellId, code }): DocumentChange[] =>
+      [undefined, code].includes(view.get(cellId)?.code) ? [] : [{ type: 'set-code', cellId, code }],
+    );
+    if (changes.length === 0) return;
+    this.#change(caller, changes);
+    const page = this.#pages.get(caller.pageId);
+    for (const change of changes)
+      if (change.type === 'set-code' && view.get(change.cellId)?.code === change.code)
+        page?.echoes.corrected(change.cellId, change.code);
   }
 
   /** Gives the kernel a command of a UI element when it is its turn. */

@@ -6,7 +6,10 @@ import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 
 /** The ways in which the session of a notebook works for its pages. */
 export interface PageWorkPorts {
-  /** Submits a durable run. Throws or rejects with the refusals of a session. */
+  /**
+   * Submits a durable run. A cell with a code runs with this code, and the notebook keeps the one that it has. Throws or rejects
+   * with the refusals of a session.
+   */
   readonly submit: (
     userId: string,
     cells: readonly { readonly cellId: string; readonly code?: string }[],
@@ -32,10 +35,26 @@ export interface PageWorkEvents {
   readonly idle: () => void;
 }
 
+/** A cell and its code. */
+export interface CodeOfCell {
+  readonly cellId: string;
+  readonly code: string;
+}
+
+/** A page, its user, and codes of cells. */
+export interface CodesOfPage {
+  readonly caller: { readonly pageId: string; readonly userId: string };
+  readonly cells: readonly CodeOfCell[];
+}
+
 interface RunJob {
   readonly kind: 'run';
   readonly userId: string;
-  readonly cells: readonly { readonly cellId: string; readonly code: string }[];
+  /** The cells with the codes that they had when the run was requested. */
+  readonly cells: readonly CodeOfCell[];
+  /** The cells that the notebook did not have then. */
+  readonly lacking: Set<string>;
+  readonly pageId: string;
   readonly chars: number;
   /** Until when the job waits for cells that the notebook does not have yet. */
   readonly lacksUntilMs: number;
@@ -86,9 +105,14 @@ export class PageWork {
     return this.#jobs.length === 0 && !this.#isWorking;
   }
 
-  run(userId: string, cells: RunJob['cells']): void {
+  /** Runs cells with these codes when it is their turn. */
+  run({ caller: { pageId, userId }, cells }: CodesOfPage): void {
     const chars = cells.reduce((sum, { cellId, code }) => sum + cellId.length + code.length, 0);
-    this.#add({ kind: 'run', userId, cells, chars, lacksUntilMs: performance.now() + MAX_LACKING_MS });
+    const lacking = new Set(
+      cells.flatMap(({ cellId }) => (this.#live.view.get(cellId) === undefined ? cellId : [])),
+    );
+    const lacksUntilMs = performance.now() + MAX_LACKING_MS;
+    this.#add({ kind: 'run', userId, pageId, cells, lacking, chars, lacksUntilMs });
     this.#events.shown(
       cells.map(({ cellId }) => cellId),
       'queued',
@@ -117,6 +141,21 @@ export class PageWork {
     this.#waitingChars = 0;
     this.#present = undefined;
     this.#ports.interrupt();
+  }
+
+  /**
+   * Returns the codes that waiting runs have brought for cells that the notebook has only now, once: the page reports such a cell
+   * after it asked for the run.
+   */
+  takeCodesOfNewCells(): CodesOfPage[] {
+    return this.#jobs.flatMap((job) => {
+      if (job.kind !== 'run' || job.lacking.size === 0) return [];
+      const cells = job.cells.filter(
+        ({ cellId }) => job.lacking.has(cellId) && this.#live.view.get(cellId) !== undefined,
+      );
+      for (const { cellId } of cells) job.lacking.delete(cellId);
+      return cells.length === 0 ? [] : { caller: { pageId: job.pageId, userId: job.userId }, cells };
+    });
   }
 
   /** Called when the session may accept work again. */

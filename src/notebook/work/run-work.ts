@@ -19,6 +19,8 @@ export interface RunWorkOptions {
   /** The trace of the run. */
   readonly trace: TraceContext | undefined;
   readonly cellIds: readonly string[];
+  /** The codes that these cells run with in place of their present ones; undefined when there are none. */
+  readonly ownCodes?: ReadonlyMap<string, string> | undefined;
   /** Cells whose settings came with the request; the kernel gets them before anything runs. */
   readonly configured: readonly string[];
   readonly cacheMode: CacheMode;
@@ -51,22 +53,28 @@ const LOST_OUTPUT: RunOutput = {
  */
 export function runWork(options: RunWorkOptions): WorkPlan {
   const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint, log } = options;
-  const { waitsForCommit } = options;
+  const { waitsForCommit, ownCodes } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = waitsForCommit || configured.length > 0;
-  const codes = codesOf(cellIds, live.view);
+  const present = codesOf(cellIds, live.view);
+  const codes = {
+    ...present,
+    codes: present.codes.map((code, at) => ownCodes?.get(present.cellIds[at] ?? '') ?? code),
+  };
   const configs = Object.fromEntries(
     configured.flatMap((id) => live.view.get(id) ?? []).map(({ id, options }) => [id, configOf(options)]),
   );
   const configure = (kernel: Kernel) => kernel.configure(configs);
   const execute = (kernel: Kernel) => {
     recorder.isPreparing = false;
-    return kernel.execute({
+    const seq = kernel.execute({
       ...codes,
       fresh: cacheMode !== 'default',
       traceparent: trace && traceparentOf(trace),
     });
+    if (ownCodes !== undefined) live.kernelRuns(ownCodes); // only now: the kernel must get the present codes after this command
+    return seq;
   };
   const savePrinted = (cellIds: readonly string[]) => {
     if (store.isFull) return;

@@ -61,6 +61,69 @@ test('a page shows the cells, runs them as durable runs, and a slider runs the c
   await eventually('both pages learn that the session is closed', () => page.isClosed && later.isClosed);
 });
 
+const codesSentTo = (page: NotebookPageClient) =>
+  page.messages
+    .filter(({ op }) => op === 'notebook-document-transaction')
+    .flatMap(({ transaction }) => Object(transaction).changes)
+    .flatMap(({ type, cellId, code }) => (type === 'set-code' ? [`${cellId}: ${code}`] : []));
+
+test('the codes that a page sends with a run are its own changes: saved at once, shown to others, and never sent back to it', async () => {
+  const notebook = await openNotebook(server, { a: 'a = 1', b: 'b = 1' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await using other = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await page.follow();
+  await other.follow();
+  await page.do('kernel/run', { cellIds: ['a'], codes: ['a = 2'] });
+  assert.equal(await codeOf(notebook.id, 'a'), 'a = 2');
+  await other.next(({ op }) => op === 'notebook-document-transaction');
+  // marimo's page sends the same change 400 ms later, when somebody else may have changed the cell again
+  await other.do('document/transaction', { changes: [{ type: 'set-code', cellId: 'a', code: 'a = 3' }] });
+  await page.do('document/transaction', { changes: [{ type: 'set-code', cellId: 'a', code: 'a = 2' }] });
+  assert.equal(await codeOf(notebook.id, 'a'), 'a = 3');
+  // a run of a new cell comes before the page reports the cell
+  await page.do('kernel/run', { cellIds: ['c'], codes: ['print("c is new")'] });
+  const create = {
+    type: 'create-cell',
+    cellId: 'c',
+    code: '',
+    name: '_',
+    config: {},
+    before: null,
+    after: 'b',
+  };
+  await page.do('document/transaction', { changes: [create] });
+  assert.equal(await codeOf(notebook.id, 'c'), 'print("c is new")');
+  await page.next(({ cell_id, console }) => cell_id === 'c' && printed(console) === 'c is new\n');
+  await eventually('the session is ready', async () => (await notebook.record()).status === 'ready');
+  assert.deepEqual([...new Set(codesSentTo(page))], ['a: a = 3']);
+  assert.equal(codesSentTo(other)[0], 'a: a = 2');
+  assert.equal(codesSentTo(other).at(-1), 'c: print("c is new")');
+  await notebook.close();
+});
+
+test('a waiting run carries out the code with which it was requested, and text that is typed meanwhile stays and is stale', async () => {
+  const notebook = await openNotebook(server, {
+    wait: "import os, time\nwhile not os.path.exists('go-on-typing'): time.sleep(0.01)",
+    a: 'a = 1',
+  });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await page.follow();
+  await page.do('kernel/run', { cellIds: ['wait'], codes: [(await codeOf(notebook.id, 'wait')) ?? ''] });
+  await page.next(({ cell_id, status }) => cell_id === 'wait' && status === 'running');
+  await page.do('kernel/run', { cellIds: ['a'], codes: ['print("asked for")'] });
+  const typed = [{ type: 'set-code', cellId: 'a', code: 'print("half typ' }];
+  await page.do('document/transaction', { changes: typed });
+  writeFileSync(join(server.filesDir, 'go-on-typing'), '');
+  await page.next(({ cell_id, console }) => cell_id === 'a' && printed(console) === 'asked for\n');
+  await eventually('the session is ready', async () => (await notebook.record()).status === 'ready');
+  assert.equal(await codeOf(notebook.id, 'a'), 'print("half typ');
+  assert.deepEqual(codesSentTo(page), []);
+  await page.do('document/transaction', { changes: [{ ...typed[0], code: 'print("typed")' }] });
+  await page.do('kernel/run', { cellIds: ['a'], codes: ['print("typed")'] });
+  await page.next(({ cell_id, console }) => cell_id === 'a' && printed(console) === 'typed\n');
+  await notebook.close();
+});
+
 test('edits of a page are saved at once, even while a cell runs, reach other pages, and are in the kernel before the next run', async () => {
   const notebook = await openNotebook(server, {
     wait: "import os, time\nwhile not os.path.exists('go-on'): time.sleep(0.01)",
