@@ -188,6 +188,28 @@ test('the response to a writing statement is read and discarded', async (t) => {
   );
 });
 
+test('settings of a profile change neither the form of values nor whether a write is kept', async (t) => {
+  const { connection, requests } = await clickhouse(t);
+  const session = await probeFixture(t).open(connection);
+  await ask(session, 'SELECT 1');
+  await ask(session, 'INSERT INTO t VALUES (1)', { readOnly: false });
+  const form = {
+    output_format_json_quote_64bit_integers: '1',
+    output_format_json_quote_decimals: '1',
+    output_format_json_quote_denormals: '1',
+    output_format_json_quote_64bit_floats: '0',
+    output_format_json_named_tuples_as_objects: '1',
+    output_format_decimal_trailing_zeros: '0',
+    date_time_output_format: 'simple',
+  };
+  const sent = requests.map(({ path }) =>
+    Object.fromEntries(
+      [...new URL(path, 'http://x').searchParams].filter(([name]) => /output_format|async/.test(name)),
+    ),
+  );
+  assert.deepEqual(sent, [form, { ...form, wait_for_async_insert: '1' }]);
+});
+
 test('a query that ends by itself is not killed', async (t) => {
   const { connection, requests } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);

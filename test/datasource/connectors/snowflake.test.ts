@@ -203,7 +203,7 @@ test('a cancelled query is cancelled in the server', async (t) => {
   );
 });
 
-test('one text is one statement, and agents cannot chain statements with any account setting', async (t) => {
+test('one text is one statement, in the same form with any account setting, and agents cannot chain statements', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, 'SELECT 1 ->> DROP TABLE a'), {
@@ -212,7 +212,7 @@ test('one text is one statement, and agents cannot chain statements with any acc
   await ask(session, 'SELECT CURRENT_SCHEMA()');
   assert.deepEqual(
     requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).parameters),
-    [{ MULTI_STATEMENT_COUNT: '1' }],
+    [{ MULTI_STATEMENT_COUNT: '1', BINARY_OUTPUT_FORMAT: 'HEX', ROWS_PER_RESULTSET: '0' }],
   );
 });
 

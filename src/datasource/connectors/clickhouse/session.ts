@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import {
   type ClickHouseClient,
   ClickHouseLogLevel,
+  type ClickHouseSettings,
   createClient,
   drainStream,
   parseError,
@@ -51,15 +52,27 @@ export async function openClickhouse({
       // Without this the driver would write hosts and requests to the console.
       log: { level: ClickHouseLogLevel.OFF },
       request_timeout: MAX_TIMER_MS,
-      clickhouse_settings: {
-        output_format_json_quote_64bit_integers: 1,
-        output_format_json_quote_decimals: 1,
-        output_format_json_quote_denormals: 1,
-        cancel_http_readonly_queries_on_client_close: 1,
-      },
+      clickhouse_settings: PINNED,
     }),
   );
 }
+
+/**
+ * The settings that change the form of values. A server or the profile of a user may have other defaults for them. A user who may
+ * change no setting may still send one with the value that it already has.
+ */
+const PINNED: ClickHouseSettings = {
+  output_format_json_quote_64bit_integers: 1,
+  output_format_json_quote_decimals: 1,
+  output_format_json_quote_denormals: 1,
+  output_format_json_quote_64bit_floats: 0,
+  output_format_json_named_tuples_as_objects: 1,
+  output_format_decimal_trailing_zeros: 0,
+  date_time_output_format: 'simple',
+  cancel_http_readonly_queries_on_client_close: 1,
+};
+/** Otherwise an insert may succeed before the server has written it. */
+const KEEPS_WRITES: ClickHouseSettings = { wait_for_async_insert: 1 };
 
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -94,7 +107,7 @@ async function* rowsOf(
       query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
       // 2 forbids writing but allows other settings to be set. The setting itself can then no
       // longer be changed.
-      ...(readOnly && { clickhouse_settings: { readonly: '2' } }),
+      clickhouse_settings: readOnly ? { readonly: '2' } : hasRows ? {} : KEEPS_WRITES,
       ...AS_IT_IS,
     });
     const error = await errorIn(answer);

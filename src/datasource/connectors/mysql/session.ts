@@ -25,9 +25,18 @@ export interface MysqlOptions extends ServerAccount {
   readonly route: EgressRoute;
 }
 
-/** The character set and the SQL mode that the driver sets when it connects. */
-const SET_AS_CONNECTED =
-  "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci, sql_mode = CONCAT(@@sql_mode, ',IGNORE_SPACE')";
+/**
+ * The settings that change the form of values or whether a write is kept; a server may have other defaults for them, or set
+ * them in `init_connect`. Without autocommit, every write would be undone when the connection is reset. The driver itself
+ * sets the character set and IGNORE_SPACE when it connects.
+ */
+const PINNED = [
+  'NAMES utf8mb4 COLLATE utf8mb4_unicode_ci',
+  "sql_mode = REPLACE(CONCAT(@@sql_mode, ',IGNORE_SPACE'), 'PAD_CHAR_TO_FULL_LENGTH', '')",
+  'autocommit = 1',
+  "completion_type = 'NO_CHAIN'", // otherwise the ROLLBACK after a read-only statement begins a transaction or disconnects
+];
+const SET_PINNED = `SET ${PINNED.join(', ')}`;
 
 /** Opens a session. Rejects with errors of the driver and of sockets. */
 export async function openMysql(options: MysqlOptions): Promise<Session> {
@@ -40,6 +49,7 @@ export async function openMysql(options: MysqlOptions): Promise<Session> {
     }),
     lacksTls,
   );
+  await run(connection, SET_PINNED);
   return {
     lost,
     probe: () => run(connection, 'SELECT 1'),
@@ -49,7 +59,7 @@ export async function openMysql(options: MysqlOptions): Promise<Session> {
       await new Promise<void>((done, fail) => connection.reset((error) => (error ? fail(error) : done())));
       // The reset keeps the database of the last USE, and undoes the driver's settings of the connection.
       await run(connection, `USE ${driver.escapeId(options.database)}`);
-      await run(connection, SET_AS_CONNECTED);
+      await run(connection, SET_PINNED);
     },
     close: () => new Promise((done) => connection.end(() => done())),
   };

@@ -20,6 +20,20 @@ export interface PostgresOptions extends PostgresAddress {
   readonly canDiscard: boolean;
 }
 
+/**
+ * The settings that change the form of values. A server, a database or a role may have other defaults, which the vendor's drivers
+ * understand and the parsers here do not. Settings that change values themselves, such as the time zone, stay as they are.
+ */
+const PINNED = { datestyle: 'ISO' };
+const PINNED_POSTGRES = {
+  bytea_output: 'hex',
+  extra_float_digits: '3', // every digit, also before PostgreSQL 12
+  intervalstyle: 'postgres',
+  standard_conforming_strings: 'on', // the search for placeholders reads string literals like this
+};
+/** Redshift has none of the others, and allows at most 2 here. */
+const PINNED_REDSHIFT = { extra_float_digits: '2' };
+
 /** Opens a session. Rejects with errors of the driver and of sockets. */
 export async function openPostgres(options: PostgresOptions): Promise<Session> {
   const { route, tls, ca, schema, canDiscard } = options;
@@ -28,8 +42,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Session> {
     (attempt) => connected(options, attempt),
     lacksTls,
   );
+  const pinned = { ...PINNED, ...(canDiscard ? PINNED_POSTGRES : PINNED_REDSHIFT) };
+  const settings = Object.entries(pinned).map(([name, value]) => `SET ${name} TO ${value}`);
   const prepare = () =>
-    client.query(`SET search_path TO ${escapeIdentifier(schema)}, public; SET datestyle TO ISO`);
+    client.query([`SET search_path TO ${escapeIdentifier(schema)}, public`, ...settings].join('; '));
   await prepare();
   return {
     lost: tap.gone,

@@ -71,6 +71,11 @@ export function classifySnowflake(error: unknown): FailureCategory | undefined {
  * as one statement.
  */
 const isChain = (sql: string) => sql.includes('->>');
+/**
+ * The parameters that change the form of values or of the result, for which an account or a user may have other defaults. The
+ * API does not allow setting AUTOCOMMIT.
+ */
+const PINNED = { MULTI_STATEMENT_COUNT: '1', BINARY_OUTPUT_FORMAT: 'HEX', ROWS_PER_RESULTSET: '0' };
 const SUBMITTED = 202;
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 2000;
@@ -91,7 +96,7 @@ async function* rowsOf(
     schema,
     role,
     bindings,
-    parameters: { MULTI_STATEMENT_COUNT: '1' }, // the account can have another default
+    parameters: PINNED,
   });
   // Asynchronous: the answer comes at once, with the handle that a cancel needs.
   const submitted = await call(
