@@ -56,11 +56,17 @@ const server = await startServer(test, {
 });
 const packages = join(server.dataDir, 'packages');
 
-/** Imports a notebook of one cell that needs these packages, and opens it. */
-async function open({ client }: Pick<TestServer, 'client'>, dependencies: readonly string[], code: string) {
+/** Imports a notebook of one cell that needs these packages, and opens it. `settings`: more lines of its script metadata. */
+async function open(
+  { client }: Pick<TestServer, 'client'>,
+  dependencies: readonly string[],
+  code: string,
+  settings: readonly string[] = [],
+) {
   const lines = [
     '# /// script',
     `# dependencies = ${JSON.stringify(dependencies)}`,
+    ...settings.map((line) => `# ${line}`),
     '# ///',
     'import marimo',
     '',
@@ -80,8 +86,13 @@ async function open({ client }: Pick<TestServer, 'client'>, dependencies: readon
 }
 
 /** Opens a notebook that needs these packages and runs it. Returns its printed text. */
-async function run(on: TestServer, dependencies: readonly string[], code: string): Promise<string> {
-  const { notebook, environmentId } = await open(on, dependencies, code);
+async function run(
+  on: TestServer,
+  dependencies: readonly string[],
+  code: string,
+  settings: readonly string[] = [],
+): Promise<string> {
+  const { notebook, environmentId } = await open(on, dependencies, code, settings);
   const session = await on.client.notebookSessions.waitUntilReady(notebook.id);
   const opened = new OpenNotebook(on.client, notebook, environmentId, session);
   const ran = await opened.run([]);
@@ -92,8 +103,12 @@ async function run(on: TestServer, dependencies: readonly string[], code: string
 }
 
 /** Opens a notebook that needs these packages. Returns why it cannot have a kernel. */
-async function refusal(on: TestServer, dependencies: readonly string[]): Promise<string> {
-  const { notebook } = await open(on, dependencies, '1');
+async function refusal(
+  on: TestServer,
+  dependencies: readonly string[],
+  settings: readonly string[] = [],
+): Promise<string> {
+  const { notebook } = await open(on, dependencies, '1', settings);
   const session = await on.client.notebookSessions.waitUntilReady(notebook.id);
   assert.equal(session.status, 'failed');
   await on.client.notebookSessions.close(notebook.id);
@@ -231,6 +246,81 @@ test('a text that is not a requirement, or names an address, is refused with the
     [],
   );
 });
+
+const SOURCE = '[tool.uv.sources]';
+
+for (const [source, reason] of [
+  ["greeting = { path = '../..' }", "greeting a source of its own (path = '../..')"],
+  ["Greeting = { path = 'own', editable = true }", "Greeting a source of its own (path = 'own')"],
+  [
+    "greeting = { git = 'https://example.com/greeting' }",
+    "greeting a source of its own (git = 'https://example.com/greeting')",
+  ],
+  [
+    "greeting = { url = 'https://example.com/greeting-1.0.tar.gz' }",
+    "greeting a source of its own (url = 'https://example.com/greeting-1.0.tar.gz')",
+  ],
+  ['greeting = { workspace = true }', 'greeting a source of its own (workspace = True)'],
+  ["greeting = { index = 'private' }", "greeting a source of its own (index = 'private')"],
+  [
+    'greeting = [{ path = "a", marker = "os_name == \'nt\'" }, { path = "b", marker = "os_name == \'posix\'" }]',
+    "greeting a source of its own (path = 'b')",
+  ],
+] as const) {
+  test(`a package of another source is not taken from the index: ${source}`, async () => {
+    const before = setsIn(packages).length;
+    const refused = await refusal(server, ['greeting'], [SOURCE, source]);
+    assert(refused.includes(`[tool.uv.sources] of the notebook gives ${reason}`), refused);
+    assert.equal(setsIn(packages).length, before);
+  });
+}
+
+for (const setting of [
+  "extra-index-url = ['https://example.com/simple']",
+  "index-url = 'https://example.com/simple'",
+  "index = [{ name = 'private', url = 'https://example.com/simple' }]",
+  "find-links = ['https://example.com/wheels']",
+  'no-index = true',
+  "no-binary-package = ['greeting']",
+  "torch-backend = 'cpu'",
+  "resolution = 'newest'",
+  "a-later-setting = 'x'",
+]) {
+  const [name = ''] = setting.split(' ');
+  test(`a setting of uv that cannot be obeyed is refused by name: ${name}`, async () => {
+    const refused = await refusal(server, ['greeting'], ['[tool.uv]', setting]);
+    assert(
+      refused.includes(name === 'find-links' ? name : name.replace(/.*index-url|^index$/, 'index')),
+      refused,
+    );
+  });
+}
+
+const GREETING = 'import greeting\nprint(greeting.text)';
+for (const [what, dependencies, settings, text] of [
+  ['a constraint', ['needing', 'punctuation'], ["constraint-dependencies = ['punctuation<2']"], 'good day!'],
+  ['a constraint on the version', ['greeting'], ["constraint-dependencies = ['greeting<2']"], 'hello'],
+  ['an override', ['needing'], ["override-dependencies = ['greeting==1.0']"], 'hello'],
+  ['the lowest resolution', ['greeting>=1'], ["resolution = 'lowest'"], 'hello'],
+  ['a setting without effect here', ['greeting<2'], ["link-mode = 'copy'", 'native-tls = true'], 'hello'],
+  ['a source of a package that is not required', ['greeting<2'], ['sources.other = { path = "x" }'], 'hello'],
+  [
+    "a source that is this server's own index",
+    ['greeting<2'],
+    [`index = [{ name = 'own', url = '${index.url}' }]`, "sources.greeting = { index = 'own' }"],
+    'hello',
+  ],
+  [
+    'a source for another system',
+    ['greeting<2'],
+    ['sources.greeting = { path = "x", marker = "os_name == \'nt\'" }'],
+    'hello',
+  ],
+] as const) {
+  test(`a setting of uv in the script metadata is obeyed: ${what}`, async () => {
+    assert.equal(await run(server, dependencies, GREETING, ['[tool.uv]', ...settings]), `${text}\n`);
+  });
+}
 
 test('packages survive a restart, and incomplete sets do not', async (t) => {
   const own = await startPackageIndex(t, [{ name: 'kept', version: '1.0', code: 'print("kept")' }]);

@@ -39,6 +39,7 @@ from packaging.utils import canonicalize_name
 
 from children import bare_process, build_backend, source_archives
 from children.uv import Refused, Uv, WithoutWheels, write_lines
+from children.uv_settings import LISTS, read_settings
 from kernel import kernel_process
 
 LIMITS = {"DATA": 8 << 30, "CORE": 0, "FSIZE": 16 << 30, "NOFILE": 4096}
@@ -72,14 +73,15 @@ def run(order, confinement, link):
 
 
 def plan(question, _) -> dict:
-    """Returns the missing requirements in a normal form, and a key for exactly these on exactly this Python. The
-    notebook's requirement of a package wins over its workspace's.
+    """Returns the missing requirements in a normal form, followed by the options of uv that the notebook asks for, and a key for
+    exactly these on exactly this Python. The notebook's requirement of a package wins over its workspace's.
     """
     metadata = read_script(question["script"])
     have, notes, wanted, is_missing = find_installed(), [], {}, False
     if len(metadata["dependencies"]) > MAX_REQUIREMENTS:
         raise Refused(f"A notebook may require at most {MAX_REQUIREMENTS} packages.")
     own = [parse(text) for text in metadata["dependencies"]]
+    options = read_settings(metadata["table"], {canonicalize_name(one.name) for one in own}, question["index"])
     shared = {}
     for one in map(parse, question["workspace"]):
         name = canonicalize_name(one.name)
@@ -102,10 +104,16 @@ def plan(question, _) -> dict:
         wanted[f"{name}{str(requirement)[len(requirement.name):]}"] = True
         is_missing |= bool(requirement.extras) or not requirement.specifier.contains(have.get(name, "0.dev0"), prereleases=True)
         is_missing |= name not in have
+    for text in options:
+        name, _, constraint = text.partition("=")
+        if name in ("--constraint", "--overrides"):
+            given = parse(constraint)
+            version = have.get(canonicalize_name(given.name))
+            is_missing |= version is not None and not given.specifier.contains(version, prereleases=True)
     python = metadata["requires-python"]
     if python and not python.contains(".".join(map(str, sys.version_info[:3]))):
         notes.append(f"The notebook asks for Python {python}; this server runs {sys.version.split()[0]}.")
-    requirements = sorted(wanted) if is_missing else []
+    requirements = [*sorted(wanted), *options] if wanted and is_missing else []
     key = find_key(requirements, question["index"], have)
     return {"requirements": requirements, "key": key, "notes": notes, "workspace": workspace}
 
@@ -116,10 +124,10 @@ def find_key(requirements, index, have):
 
 
 def read_script(text) -> dict:
-    """Returns the requirements in the inline metadata of a script (PEP 723)."""
+    """Returns the requirements in the inline metadata of a script (PEP 723), and the whole table of these metadata."""
     found = SCRIPT.search(text + "\n")
     if found is None:
-        return {"dependencies": [], "requires-python": None}
+        return {"dependencies": [], "requires-python": None, "table": {}}
     lines = (line[2:] if line.startswith("# ") else line[1:] for line in found["content"].splitlines())
     try:
         metadata = tomllib.loads("\n".join(lines))
@@ -133,7 +141,7 @@ def read_script(text) -> dict:
     if not isinstance(python, str | None):
         raise Refused("requires-python of the notebook must be a text.")
     try:
-        return {"dependencies": dependencies, "requires-python": SpecifierSet(python) if python else None}
+        return {"dependencies": dependencies, "requires-python": SpecifierSet(python) if python else None, "table": metadata}
     except InvalidSpecifier:
         raise Refused(f"requires-python of the notebook is not a version specifier: {python!r}.") from None
 
@@ -200,15 +208,24 @@ def find_top_level(distribution) -> set[str]:
 def install(question, say) -> dict:
     folder, have = question["folder"], find_installed()
     wanted, limits, locked = (os.path.join(folder, name) for name in ("wanted.txt", "limits.txt", "locked.txt"))
-    write_lines(wanted, question["requirements"])
-    write_lines(limits, find_limits(have))
+    requirements = [one for one in question["requirements"] if not one.startswith("--")]
+    options = [tuple(one.split("=", 1)) for one in question["requirements"] if one.startswith("--")]
+    listed = {name: [value for given, value in options if given == name] for name in LISTS.values()}
+    write_lines(wanted, requirements)
+    write_lines(limits, [*find_limits(have), *listed.pop("--constraint")])
+    chosen = [f"{name}={value}" for name, value in options if name not in LISTS.values()]
+    for name, lines in listed.items():
+        if lines:
+            file = os.path.join(folder, f"{name.strip('-')}.txt")
+            write_lines(file, lines)
+            chosen += [name, file]
     uv = Uv(question)
     for pages in glob.glob(os.path.join(uv.cache, "simple-*")):  # otherwise a version that the index has just got would be missing
         shutil.rmtree(pages, ignore_errors=True)
-    say(op="install-progress", text=f"resolving {some_of(question['requirements'])}")
+    say(op="install-progress", text=f"resolving {some_of(requirements)}")
     # Not `pip compile`: with `pip install` the versions of this Python stay wherever they fit, even
     # those that no index has.
-    planned = uv.install("--dry-run", "--break-system-packages", "--requirement", wanted, "--constraint", limits)
+    planned = uv.install("--dry-run", "--break-system-packages", "--requirement", wanted, "--constraint", limits, *chosen)
     packages = [(found["name"], found["version"]) for found in PLANNED.finditer(planned)]
     write_lines(locked, [f"{name}=={version}" for name, version in packages])
     site = os.path.join(folder, "site")

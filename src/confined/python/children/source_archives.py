@@ -99,7 +99,7 @@ def choose(name, requirements, links, page_url):
     allowed = SpecifierSet()
     for text in requirements:
         with contextlib.suppress(InvalidRequirement, InvalidSpecifier):
-            requirement = Requirement(text)
+            requirement = Requirement(text.removeprefix("--constraint="))
             if canonicalize_name(requirement.name) == name:
                 allowed &= requirement.specifier
     archives = {}
