@@ -86,7 +86,7 @@ export function serverOf(
   const given = server ?? readServiceAccess(env).baseUrl;
   const baseUrl = given === undefined ? defaultUrl(env, config) : withoutLocalhost(given, config);
   checkUrl(baseUrl);
-  return baseUrl.replace(/\/+$/, '');
+  return baseUrl.replace(/(?<!\/)\/+$/, '');
 }
 
 /** Returns the address of this machine's server, or of the last sign-in when no server was started from this directory. */

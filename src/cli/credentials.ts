@@ -49,7 +49,7 @@ export function pathOfLogins(env: Env): string {
 }
 
 function withoutSlash(baseUrl: string): string {
-  return baseUrl.replace(/\/+$/, '');
+  return baseUrl.replace(/(?<!\/)\/+$/, '');
 }
 
 function readLogins(env: Env): Map<string, StoredLogin> {

@@ -71,7 +71,7 @@ export class McpBridge {
   }
 
   async #send(message: Message, line: string, signal: AbortSignal): Promise<void> {
-    const response = await fetch(`${this.#access.baseUrl.replace(/\/+$/, '')}/mcp`, {
+    const response = await fetch(`${this.#access.baseUrl.replace(/(?<!\/)\/+$/, '')}/mcp`, {
       method: 'POST',
       headers: this.#headersOf(message),
       body: line,

@@ -156,7 +156,7 @@ function createProgram(
     },
     baseUrl(command) {
       const { workspace } = command.optsWithGlobals<{ workspace?: string }>();
-      return resolveAccess({ env, cwd, workspaceId: workspace }).baseUrl.replace(/\/+$/, '');
+      return resolveAccess({ env, cwd, workspaceId: workspace }).baseUrl.replace(/(?<!\/)\/+$/, '');
     },
     links(command) {
       const { workspace } = command.optsWithGlobals<{ workspace?: string }>();

@@ -5,11 +5,14 @@
  * proportional to the length of any text.
  */
 
-/** ECMA-48: control sequences, control strings with their content, the other escape sequences. */
+/**
+ * ECMA-48: control sequences, control strings with their content, the other escape sequences. A control string ends where another one
+ * begins, in a terminal as well; otherwise each of many beginnings would be followed to the end of the text.
+ */
 const ESC = '\\x1b';
 const CONTROL_SEQUENCE = `(?:${ESC}\\[|\\x9b)[0-?]*[ -/]*[@-~]`;
 const CONTROL_STRING =
-  '(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x18\\x1a\\x1b\\x9c\\n]*(?:\\x07|\\x1b\\\\|\\x9c)';
+  '(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x18\\x1a\\x1b\\n\\x80-\\x9f]*(?:\\x07|\\x1b\\\\|\\x9c)';
 const ESCAPE_SEQUENCE = '\\x1b[ -/]*[0-~]';
 /**
  * Single controls except for tab and line feed, and the characters that change the direction of the text after them.
@@ -22,7 +25,7 @@ const UNSAFE_IN_JSON = /[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 /** At most sixteen numbers of three digits: a true colour for text and ground takes ten. */
 const COLOR = new RegExp(`^${ESC}\\[(?:\\d{0,3}[;:]){0,15}\\d{0,3}m$`);
 /** The beginning of a control sequence, or half a line end, which the next text may complete. */
-const UNFINISHED = new RegExp(`(?:${ESC}(?:\\[[0-9;:]{0,64})?|\\r+)$`);
+const UNFINISHED = new RegExp(`(?:${ESC}(?:\\[[0-9;:]{0,64})?|(?<!\\r)\\r+)$`);
 /** Longer than any of these sequences. */
 const UNFINISHED_LENGTH = 70;
 
@@ -80,7 +83,7 @@ export class FoldedText {
 }
 
 function folded(line: string): string {
-  const shown = line.replace(/\r+$/, '');
+  const shown = line.replace(/(?<!\r)\r+$/, '');
   return safeText(shown.slice(shown.lastIndexOf('\r') + 1), { colors: false });
 }
 

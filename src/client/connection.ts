@@ -83,7 +83,7 @@ export class Connection {
 
   /** Throws `TypeError` for an access token that cannot be one. */
   constructor({ baseUrl, accessToken, workspaceId, fetch: send = fetch, retries = 0 }: ClientOptions) {
-    this.baseUrl = baseUrl.replace(/\/+$/, '');
+    this.baseUrl = baseUrl.replace(/(?<!\/)\/+$/, '');
     const token = typeof accessToken === 'object' ? accessToken.reveal() : accessToken;
     if (token !== undefined && !canBeToken(token)) throw new TypeError(NO_TOKEN);
     this.#headers = present({

@@ -136,7 +136,7 @@ export const httpUrl: Kind<string> = {
     if (!URL.canParse(text)) return undefined;
     const url = new URL(text);
     const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-    return plain && /^https?:$/.test(url.protocol) ? url.href.replace(/\/+$/, '') : undefined;
+    return plain && /^https?:$/.test(url.protocol) ? url.href.replace(/(?<!\/)\/+$/, '') : undefined;
   },
 };
 

@@ -16,7 +16,7 @@ export function readServiceAccess(
 ): ServiceAccess {
   const token = env.SERVICE_ACCESS_TOKEN || undefined;
   return {
-    baseUrl: env.SERVICE_BASE_URL?.replace(/\/+$/, '') || undefined,
+    baseUrl: env.SERVICE_BASE_URL?.replace(/(?<!\/)\/+$/, '') || undefined,
     accessToken: token === undefined ? undefined : new Secret(token),
     workspaceId: env.SERVICE_WORKSPACE_ID || undefined,
     sessionId: env.SERVICE_SESSION_ID || undefined,

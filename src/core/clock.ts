@@ -39,5 +39,5 @@ export function isSameInstant(one: string, other: string): boolean {
 function instantOf(text: string): { readonly seconds: number; readonly fraction: string } | undefined {
   const [, date, time, digits = '', offset] = RFC_3339.exec(text) ?? [];
   const ms = Date.parse(`${date}T${time}${offset?.toUpperCase()}`);
-  return Number.isNaN(ms) ? undefined : { seconds: ms / 1000, fraction: digits.replace(/0+$/, '') };
+  return Number.isNaN(ms) ? undefined : { seconds: ms / 1000, fraction: digits.replace(/(?<!0)0+$/, '') };
 }

@@ -31,7 +31,7 @@ export function parseHost(text: string): Host {
     return address === undefined ? INVALID : { kind: 'address', address };
   }
   if (/[^\p{L}\p{N}\p{M}._-]/u.test(bare)) return INVALID;
-  const ascii = domainToASCII(bare.replace(/\.+$/, ''));
+  const ascii = domainToASCII(bare.replace(/(?<!\.)\.+$/, ''));
   const address = parseAddress(ascii);
   if (address !== undefined) return { kind: 'address', address };
   return NAME.test(ascii) ? { kind: 'name', name: ascii } : INVALID;

@@ -11,7 +11,7 @@ export function fileStem(title: string | null): string | undefined {
     .replace(/[<>:"/\\|?*]/g, '_')
     .replace(/\s+/g, ' ')
     .replace(/^[\s.]+/, '');
-  const stem = cut(plain).replace(/[\s.]+$/, '');
+  const stem = cut(plain).replace(/(?<![\s.])[\s.]+$/, '');
   if (/^_*$/.test(stem)) return undefined;
   return /^(con|prn|aux|nul|com\d|lpt\d)$/i.test(stem) ? `${stem}_` : stem;
 }

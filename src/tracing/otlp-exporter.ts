@@ -34,7 +34,7 @@ export class OtlpExporter implements SpanSink, AsyncDisposable {
 
   constructor(options: OtlpExporterOptions) {
     this.#options = options;
-    this.#url = `${options.url.replace(/\/+$/, '')}/v1/traces`;
+    this.#url = `${options.url.replace(/(?<!\/)\/+$/, '')}/v1/traces`;
   }
 
   add(span: SpanRecord): void {

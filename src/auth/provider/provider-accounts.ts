@@ -245,7 +245,8 @@ function unlessLastOwner(change: () => unknown): boolean {
 export function rolesOf(table: readonly string[], groups: ReadonlySet<string>): ReadonlyMap<string, Role> {
   const roles = new Map<string, Role>();
   for (const row of table) {
-    const [, group = '', workspaceId = '', word] = /^([^=]*?)\s*=\s*(.*):(\w+)$/.exec(row) ?? [];
+    const [, left = '', right = '', word] = /^([^=]*)=(.*):(\w+)$/.exec(row) ?? [];
+    const [group, workspaceId] = [left.trimEnd(), right.trimStart()];
     const role = word as Role;
     const known = roles.get(workspaceId);
     const isOf = group === EVERYBODY || groups.has(group);

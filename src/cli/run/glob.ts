@@ -25,7 +25,7 @@ function expressionOfName(name: string, index: number, names: readonly string[])
 
 function expressionOf(text: string): string {
   return text.replace(
-    /\[([!^]?)(\]?[^\]]*)\]|\{([^{}]*)\}|\*+|\?|[^*?[{]+|[[{]/gu,
+    /\[([!^]?)(\]?[^\]]{0,255})\]|\{([^{}]*)\}|\*+|\?|[^*?[{]+|[[{]/gu,
     (part, negation: string | undefined, set: string | undefined, choice: string | undefined) => {
       if (set !== undefined) return `[${negation === '' ? '' : '^/'}${set.replace(/[\\\]^&~[]/g, '\\$&')}]`;
       if (choice !== undefined) return `(?:${choice.split(',').map(expressionOf).join('|')})`;

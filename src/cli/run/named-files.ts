@@ -46,7 +46,7 @@ export async function sendAs(
   if (place !== undefined) {
     const isFileInFolder = place.endsWith('/') && existsSync(source) && !statSync(source).isDirectory();
     const target = isFileInFolder ? `${place}${source.slice(source.lastIndexOf(sep) + 1)}` : place;
-    return sendPath(client, source, target.replace(/\/+$/, ''), options);
+    return sendPath(client, source, target.replace(/(?<!\/)\/+$/, ''), options);
   }
   const below = relative(cwd, source);
   if (below === '..' || below.startsWith(`..${sep}`) || isAbsolute(below)) {

@@ -8,11 +8,11 @@ export const Host = exactText(
   {
     title: 'Host',
     description: 'Name or IP address of the server.',
-    pattern: '^(\\[[0-9A-Fa-f:.]+\\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*|[^\\x00-,/:-@\\[-\\^`{-\\x9f]+)$',
+    pattern: '^(\\[[0-9A-Fa-f:.]+\\]|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*|[^\\x00-,/:-@\\[-\\^`{-\\x9f]+)$',
     maxLength: 253,
     examples: ['db.example.com'],
   },
-  /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*|[\p{L}\p{N}\p{M}._-]+)$/u,
+  /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*|[\p{L}\p{N}\p{M}._-]+)$/u,
 );
 
 /** Returns the schema of a port. The database's usual port is the example. */

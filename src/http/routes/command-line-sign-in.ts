@@ -54,7 +54,7 @@ export function commandLineSignInRoutes({
       handle({ body, headers, remoteAddress }) {
         const begun = commandLines.begin({ machine: body.machine, address: remoteAddress });
         const base =
-          publicUrl?.replace(/\/+$/, '') ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
+          publicUrl?.replace(/(?<!\/)\/+$/, '') ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
         return json(201, { ...begun, url: `${base}/sign-in?command-line`, intervalS: INTERVAL_S });
       },
     }),

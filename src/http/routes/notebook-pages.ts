@@ -68,7 +68,7 @@ export const READABLE = { 'cross-origin-resource-policy': 'cross-origin' };
 
 /** Returns the function for the addresses of notebooks: below `publicUrl`, or else paths below the address of the server. */
 export function notebookUrls(publicUrl: string | undefined): NotebookUrl {
-  const base = publicUrl?.replace(/\/+$/, '') ?? '';
+  const base = publicUrl?.replace(/(?<!\/)\/+$/, '') ?? '';
   // The path is split only once, because each answer with a notebook contains the notebook's
   // address. Ids need no escaping.
   const [before = '', after = ''] = pathOf('getNotebookPage', { notebookId: 'ID' }).split('ID');

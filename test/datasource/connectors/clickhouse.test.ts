@@ -39,7 +39,9 @@ const ROW = [
 ];
 
 /** With a cost of the square of its length, a type of this length would take hours. */
-const LONG_TYPES = [')', 'Nullable(', 'LowCardinality', '0', '(', ' '].map((unit) => `${unit.repeat(1e6 / unit.length)}x`);
+const LONG_TYPES = [')', 'Nullable(', 'LowCardinality', '0', '(', ' '].map(
+  (unit) => `${unit.repeat(1e6 / unit.length)}x`,
+);
 const LONG_NAMES = LONG_TYPES.map(() => 'n'.repeat(20_000));
 
 const LINES = '["a"]\n["UInt8"]\n[1]\n';
