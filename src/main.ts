@@ -58,8 +58,12 @@ async function serveBelow(options: ServeOptions): Promise<void> {
   process.on('disconnect', () => process.exit(1));
   const { serveAsWorker } = await import('./process/serve-as-worker.ts');
   await serveAsWorker(options, {
-    send: (message) => void process.send?.(message, undefined, undefined, () => {}),
-    onMessage: (listener) => void process.on('message', (message) => listener(message as ToWorker)),
+    send: (message) => {
+      process.send?.(message, undefined, undefined, () => {});
+    },
+    onMessage: (listener) => {
+      process.on('message', (message) => listener(message as ToWorker));
+    },
   });
 }
 

@@ -10,6 +10,7 @@
  * available again. A worker writes its own record; the record of a dead worker is removed in the
  * next shared turn.
  */
+import { unawaited } from '#src/core/unawaited.ts';
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
@@ -83,7 +84,8 @@ export class WorkspacePermits {
     if (isWithin && this.#spare(workspaceId, account) > 0) return this.#reserve(workspaceId, account);
     return new Promise((resolve, reject) => {
       account.waiting.push({ resolve, reject, isAskedFor: false });
-      if (!account.isAsking) void this.#ask(workspaceId, account);
+      if (!account.isAsking)
+        unawaited(this.#ask(workspaceId, account), 'workspace-permits: the question for permits');
     });
   }
 

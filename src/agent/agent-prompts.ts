@@ -70,11 +70,9 @@ export class AgentPrompts {
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
     const { runs } = this.#options;
-    const reserving = runs.limits.reserve(
-      workspaceId,
-      caller.userId,
-      () => void this.#check(caller, sessionId),
-    );
+    const reserving = runs.limits.reserve(workspaceId, caller.userId, () => {
+      this.#check(caller, sessionId);
+    });
     using _permit = reserving instanceof Promise ? await reserving : reserving;
     return this.#submit(caller, sessionId, request, parent);
   }

@@ -1,6 +1,7 @@
 import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import { inSlices } from '#src/core/slices.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
@@ -105,7 +106,11 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     const durable = store.durable();
     // Loading reads a range, which does not see uncommitted records, so the conversation must be committed first.
     if (durable === undefined) this.rest(session);
-    else void durable.then(() => this.release(session)).catch(() => {}); // the store reports a failed commit
+    else
+      unawaited(
+        durable.then(() => this.release(session)).catch(() => {}),
+        'live-conversations: the release of a conversation',
+      ); // the store reports a failed commit
   }
 
   protected override load(session: ActorId, stream: SessionStream): LiveConversation {

@@ -1,5 +1,7 @@
 /** Counts the files of workspaces with a quota while their kernels live, because notebook code can write files at any time. */
+
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { FileQuota } from '#src/files/file-quota.ts';
 
 const INTERVAL_MS = 10_000;
@@ -18,7 +20,10 @@ export class FileQuotaWatch implements Disposable {
 
   constructor(options: FileQuotaWatchOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.sweep().catch(options.onFault), INTERVAL_MS).unref();
+    this.#timer = setInterval(
+      () => unawaited(this.sweep().catch(options.onFault), 'file-quota-watch: the sweep'),
+      INTERVAL_MS,
+    ).unref();
   }
 
   /** Counts, one after the other, the workspaces whose count is due. */

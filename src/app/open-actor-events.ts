@@ -2,6 +2,7 @@
  * Opens the event streams of actors. A stream is kept in the home of its workspace, and every other worker reports to
  * that home the changes of its own actors of the workspace, as long as the stream has followers.
  */
+
 import { ActorEvents, type ActorStream } from '#src/actors/actor-events.ts';
 import type { ActorInterest } from '#src/actors/actor-interest.ts';
 import { mergeCounts } from '#src/actors/actor-list.ts';
@@ -10,6 +11,7 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Cluster, WorkersChange } from '#src/cluster/cluster.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { askWorkers } from '#src/operators/ask-workers.ts';
 import type { ActorCount } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
@@ -72,7 +74,7 @@ function elsewhereBy(cluster: Cluster) {
     follow(interests: readonly ActorInterest[]): void {
       const { worker, incarnation = '' } = cluster;
       const following: Following = { worker, incarnation, interests };
-      void cluster.askOthers('follow-actors', following);
+      unawaited(cluster.askOthers('follow-actors', following), 'open-actor-events: the question for events');
     },
     // Questions on one connection arrive in order, so a worker that has answered this question is
     // already reporting.
@@ -97,9 +99,10 @@ function adapt(
   for (const workspaceId of workspaces) {
     for (const worker of joined) {
       // Actors that came into its memory in the meantime may not have been reported.
-      void cluster.ask(worker, 'count-actors', workspaceId).then((counts) => {
+      const restarted = cluster.ask(worker, 'count-actors', workspaceId).then((counts) => {
         if ((counts as readonly ActorCount[] | undefined)?.length) events.restart(workspaceId);
       });
+      unawaited(restarted, 'open-actor-events: the count of a new worker');
     }
   }
 }

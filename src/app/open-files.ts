@@ -3,6 +3,7 @@ import type { Cluster } from '#src/cluster/cluster.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { CountedFiles } from '#src/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
@@ -47,7 +48,7 @@ export function openFiles(
     onCounted(workspaceId, counted) {
       if (cluster.size === 1) return;
       const told: Counted = { workspaceId, ...counted };
-      void cluster.askOthers('files-counted', told);
+      unawaited(cluster.askOthers('files-counted', told), 'open-files: the count for other workers');
     },
   });
   cluster.onAsked('files-counted', (payload) => {

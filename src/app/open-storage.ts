@@ -5,6 +5,7 @@ import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
@@ -190,6 +191,9 @@ function conversionReporter(log: Log): (progress: MigrationProgress) => void {
       { ...progress, percent: percentOf(progress) },
       'the store is being converted to the format of this release',
     );
-    void notifyServiceManager({ STATUS: describeProgress(progress), EXTEND_TIMEOUT_USEC: MAX_SILENCE_US });
+    unawaited(
+      notifyServiceManager({ STATUS: describeProgress(progress), EXTEND_TIMEOUT_USEC: MAX_SILENCE_US }),
+      'open-storage: the notice to the service manager',
+    );
   };
 }

@@ -2,6 +2,7 @@
  * The slowest parts of a start, which begin before the rest of the server is loaded: the claim on the data directory and the Python
  * process from which every kernel is forked. Every module that this file imports delays that process.
  */
+
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CONFIG_FILE } from '#src/config/file.ts';
@@ -14,6 +15,7 @@ import { PlainHost } from '#src/confined/host/plain-host.ts';
 import type { HostName, StarterOf, StartZygote } from '#src/confined/host/zygote-process.ts';
 import { limitsOf } from '#src/confined/limits.ts';
 import type { Log } from '#src/core/log.ts';
+import { onUnawaitedFault, UNAWAITED_FAULT } from '#src/core/unawaited.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import {
@@ -63,6 +65,10 @@ export async function openPrerequisites(
   const directory =
     shared === undefined ? await claimDirectory(config) : DataDirectory.inherited(config.dataDir);
   const metrics = new ServerMetrics();
+  const faults = onUnawaitedFault((err, place) => {
+    metrics.unawaitedFaults.of(place).add();
+    log.error({ err, place }, UNAWAITED_FAULT);
+  });
   const runDir = shared?.socketFolder ?? directory.runPath;
   const keepsChecks = shared === undefined && config.kernelNodes === 'none';
   const makeHost = hostMaker({ config, log, directory, runDir, metrics, keepsChecks });
@@ -87,6 +93,7 @@ export async function openPrerequisites(
       await host[Symbol.asyncDispose]();
       await remote?.[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
+      faults[Symbol.dispose]();
     },
   };
 }

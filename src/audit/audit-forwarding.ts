@@ -3,10 +3,12 @@
  * is stored, so nothing is lost across a restart or while the receiver is down, as long as the audit keeps it. Memory holds one
  * batch. An entry may arrive twice after a crash; its id identifies it. In a server of several workers one worker forwards.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { auditCursors } from '#storage/records/audit.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
@@ -37,7 +39,10 @@ export class AuditForwarding implements AsyncDisposable {
 
   constructor(options: AuditForwardingOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.sweep(), options.everyMs ?? EVERY_MS).unref();
+    this.#timer = setInterval(
+      () => unawaited(this.sweep(), 'audit-forwarding: the sweep'),
+      options.everyMs ?? EVERY_MS,
+    ).unref();
   }
 
   /** Returns warnings for operators; empty while the receiver takes entries. */

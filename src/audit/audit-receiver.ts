@@ -77,7 +77,9 @@ class StreamReceiver implements AuditReceiver {
       socket.once('close', () => reject(new Error('The receiver has closed the connection.')));
     });
     failed.catch(() => undefined);
-    const written = new Promise<void>((resolve) => void socket.write(frames.join(''), () => resolve()));
+    const written = new Promise<void>((resolve) => {
+      socket.write(frames.join(''), () => resolve());
+    });
     const limit = new AbortController();
     try {
       const late = pause(SEND_LIMIT_MS, undefined, { signal: limit.signal, ref: false }).then(() => {

@@ -2,10 +2,12 @@
  * The limits of each workspace: those of the settings, unless the operator has set others for it. They are read from the store for
  * each decision, so a change applies at once in every worker.
  */
+
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { NewWorkspaceLimits, WorkspaceLimits as Shown } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { accessTokenRecords, memberRecords, workspaceExists } from '#storage/records/identity.ts';
@@ -86,7 +88,10 @@ export class WorkspaceLimits {
     );
     const record = { values, updatedAt: identity.timestamp(), updatedBy: holder.userId };
     identity.store.write((tx) => tx.put(workspaceLimitRecords, record, workspaceId));
-    void this.#settle(workspaceId).catch(() => undefined); // the reply waits for the same commit
+    unawaited(
+      this.#settle(workspaceId).catch(() => undefined),
+      'workspace-limits: the settling of limits',
+    ); // the reply waits for the same commit
     identity.announce('limits-changed', workspaceId);
     return this.#shown(workspaceId as WorkspaceId);
   }

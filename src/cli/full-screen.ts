@@ -62,7 +62,9 @@ export function processScreen(term: string | undefined): ScreenDevice | undefine
   const { stdout } = process;
   if (stdout.isTTY !== true || term === 'dumb') return undefined;
   return {
-    write: (text) => void stdout.write(text),
+    write: (text) => {
+      stdout.write(text);
+    },
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
     watch(listener, leave) {
       const onHangUp = () => process.exit(129);

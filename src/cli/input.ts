@@ -60,7 +60,11 @@ export function processInput(): ProcessInput {
     ...(process.stdin.isTTY === true && { onKey }),
     onQuit(listener) {
       process.on('SIGQUIT', listener);
-      return { [Symbol.dispose]: () => void process.off('SIGQUIT', listener) };
+      return {
+        [Symbol.dispose]: () => {
+          process.off('SIGQUIT', listener);
+        },
+      };
     },
     onInterrupt(listener) {
       process.on('SIGINT', listener).on('SIGTERM', listener).on('SIGHUP', hangUp);

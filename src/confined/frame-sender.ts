@@ -1,7 +1,9 @@
 /**
  * Sends frames to one child of the kernel host in their order, even if some take a while to make.
  */
+
 import type { Socket } from 'node:net';
+import { unawaited } from '#src/core/unawaited.ts';
 
 /** The parts of one frame. */
 export type FrameParts = readonly Uint8Array[];
@@ -27,7 +29,8 @@ export class FrameSender {
    */
   send(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
     if (this.#unsent.length === 0 && !(frame instanceof Promise)) this.#write(frame, sent);
-    else if (this.#unsent.push({ frame, sent }) === 1) void this.#writeUnsent();
+    else if (this.#unsent.push({ frame, sent }) === 1)
+      unawaited(this.#writeUnsent(), 'frame-sender: the frames of a kernel');
   }
 
   /** Frames are made of plain data, so making one does not fail. */
@@ -35,7 +38,7 @@ export class FrameSender {
     for (let next = this.#unsent[0]; next !== undefined; next = this.#unsent[0]) {
       const { frame, sent } = next;
       this.#write(frame instanceof Promise ? await frame : frame, sent);
-      void this.#unsent.shift();
+      this.#unsent.shift();
     }
   }
 

@@ -1,3 +1,5 @@
+import { unawaited } from './unawaited.ts';
+
 /** Calls a function soon after it is requested, but at most once in each gap. */
 export class Pace implements Disposable {
   readonly #act: () => void | Promise<void>;
@@ -28,13 +30,13 @@ export class Pace implements Disposable {
     this.#actedAtMs = Number.NEGATIVE_INFINITY;
     if (this.#isActing) return;
     this.#stopWaiting();
-    void this.#run();
+    unawaited(this.#run(), 'pace: a paced action');
   }
 
   #wait(ms: number): void {
     // Further requests in this turn belong to the same call.
-    if (ms <= 0) this.#immediate = setImmediate(() => void this.#run());
-    else this.#timeout = setTimeout(() => void this.#run(), ms).unref();
+    if (ms <= 0) this.#immediate = setImmediate(() => unawaited(this.#run(), 'pace: a paced action'));
+    else this.#timeout = setTimeout(() => unawaited(this.#run(), 'pace: a paced action'), ms).unref();
   }
 
   async #run(): Promise<void> {

@@ -1,7 +1,9 @@
 /** Pages of a folder, in the order of the names. A page reads all names of the folder and keeps few of them. */
+
 import { lstat, opendir, unlink } from 'node:fs/promises';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { FileEntry, FileListOptions } from '#src/wire/files.ts';
 import type { Page } from '#src/wire/shape.ts';
 import { fileFailure } from './file-failure.ts';
@@ -31,7 +33,11 @@ export async function listFiles(
   try {
     await using folder = await files.folder(workspaceId, names);
     const first = await firstNames(folder, limit + 1, signal, (name) => {
-      if (isLeftOver(files, name)) void unlink(folder.at(name)).catch(() => {});
+      if (isLeftOver(files, name))
+        unawaited(
+          unlink(folder.at(name)).catch(() => {}),
+          'file-list: the removal of a left-over file',
+        );
       return isFileName(name) && name > passed && name.startsWith(start);
     });
     const statuses = await Promise.all(

@@ -2,11 +2,13 @@
  * Makes backups of the running server at an interval, adds increments to the latest one, and
  * deletes all but the newest ones.
  */
+
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { Store } from '#storage/store.ts';
 import { type BackupOptions, backUp, draftOf, isDraft } from './backup.ts';
 import { INCREMENTS } from './chain.ts';
@@ -61,8 +63,11 @@ export class BackupSchedule implements AsyncDisposable {
   constructor(options: BackupScheduleOptions) {
     this.#options = options;
     const everyMs = Math.min(LOOK_EVERY_MS, options.everyMs, options.increments?.everyMs ?? LOOK_EVERY_MS);
-    this.#timer = setInterval(() => void this.look(), everyMs).unref();
-    void this.look();
+    this.#timer = setInterval(
+      () => unawaited(this.look(), 'backup-schedule: the look for a due backup'),
+      everyMs,
+    ).unref();
+    unawaited(this.look(), 'backup-schedule: the look for a due backup');
   }
 
   /**

@@ -1,4 +1,5 @@
 /** Reports the progress of work on a notebook to a client, from the events of its session. */
+import { unawaited } from '#src/core/unawaited.ts';
 import type { McpCall } from './mcp-call.ts';
 
 /** How often a call without other news reports that it is still running: clients take a silent server for a dead one. */
@@ -14,7 +15,11 @@ export async function withProgress<T>(call: McpCall, work: () => Promise<T>): Pr
     TICK_MS,
   );
   const over = new AbortController();
-  if (call.notebookId !== '') void follow(call, over.signal).catch(() => {}); // without events the ticks continue
+  if (call.notebookId !== '')
+    unawaited(
+      follow(call, over.signal).catch(() => {}),
+      'progress: the events of a call',
+    ); // without events the ticks continue
   try {
     return await work();
   } finally {

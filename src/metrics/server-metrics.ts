@@ -72,6 +72,13 @@ export class ServerMetrics {
     { name: 'troupe_spans_dropped', help: 'Spans of traces that were discarded instead of being sent.' },
     'reason',
   );
+  readonly unawaitedFaults = this.registry.counters(
+    {
+      name: 'troupe_unawaited_faults',
+      help: 'Failures, by their place, of work that no request waits for. Each is a fault of the server and is in its log.',
+    },
+    'place',
+  );
   readonly queries = this.registry.histograms(
     {
       name: 'troupe_datasource_query_duration_seconds',

@@ -1,4 +1,5 @@
 /** A node that is connected: its orders, reports and condition. It is lost when its connection ends or stays silent. */
+
 import type { Socket } from 'node:net';
 import type { ChildListener, KernelPlace } from '#src/confined/host/zygote-process.ts';
 import {
@@ -10,6 +11,7 @@ import {
   orNull,
   ShapeError,
 } from '#src/confined/json-shape.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { Candidate } from './placement.ts';
 import {
   decodeRelease,
@@ -135,10 +137,11 @@ export class JoinedNode {
       resolve = settle;
     });
     const patience = setTimeout(() => resolve([]), USE_MS).unref();
-    void promise.then(() => {
+    const forgotten = promise.then(() => {
       clearTimeout(patience);
       this.#use = undefined;
     });
+    unawaited(forgotten, 'joined-node: the use of kernels');
     this.#use = { promise, resolve };
     sendLine(this.#socket, { op: 'use' });
     return promise;
@@ -170,7 +173,10 @@ export class JoinedNode {
         this.#use?.resolve(asList(message.kernels, decodeUse, 'kernels'));
         return;
       case 'renew':
-        void this.#renew(asText(message.request, 'request'));
+        unawaited(
+          this.#renew(asText(message.request, 'request')),
+          'joined-node: the renewal of a certificate',
+        );
         return;
       default:
         this.#report(message);

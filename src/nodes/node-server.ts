@@ -1,9 +1,11 @@
 /** The TLS server for nodes: every connection begins with one line that says what it is for. */
+
 import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import type { KernelLog } from '#src/confined/host/zygote-process.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { Credentials } from './certificates.ts';
 import { type Fields, readFirstLine, sendLine, tune } from './protocol.ts';
 
@@ -43,7 +45,7 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
       minVersion: 'TLSv1.3',
       handshakeTimeout: HANDSHAKE_MS,
     },
-    (socket) => void welcome(socket),
+    (socket) => unawaited(welcome(socket), 'node-server: the welcome of a node'),
   );
   server.on('tlsClientError', (error) =>
     log.warn({ reason: error.message }, 'a connection of a kernel node failed'),

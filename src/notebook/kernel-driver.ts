@@ -1,4 +1,5 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out the chart's commands, reports facts. */
+
 import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
@@ -6,6 +7,7 @@ import type { CellEdits, Kernel, KernelLaunch, KernelSink } from '#src/confined/
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { ConcludedWork } from './work/work-slot.ts';
@@ -123,7 +125,10 @@ export function kernelDriver(ports: KernelDriverPorts) {
     };
 
     const answer = ({ id, method, fields }: KernelCall): void => {
-      void rpcHandler.call(method, fields).then((json) => kernel.answerCall(id, json));
+      unawaited(
+        rpcHandler.call(method, fields).then((json) => kernel.answerCall(id, json)),
+        'kernel-driver: the answer to a call of a kernel',
+      );
     };
 
     const kernel = logging(() =>

@@ -85,6 +85,8 @@ export function openOperators(options: OperationsOptions, stack: AsyncDisposable
       kernels: kernelsOfAll(kernels, host.limits.memoryBytes, options.cluster),
     },
     resyncAll: () => events.resyncAll(),
-    begin: () => void stack.use(observeServer({ ...options, kernels })),
+    begin: () => {
+      stack.use(observeServer({ ...options, kernels }));
+    },
   };
 }

@@ -2,7 +2,9 @@
  * The load of the server as an event stream. It is measured once for all followers, each
  * measurement is encoded once, and nothing is measured without followers.
  */
+
 import type { Log } from '#src/core/log.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/wire/server.ts';
@@ -43,7 +45,7 @@ export class ServerEvents implements Disposable {
     });
     if (this.#watch === undefined) {
       this.#watch = new AbortController();
-      void this.#measure(this.#watch.signal);
+      unawaited(this.#measure(this.#watch.signal), 'server-events: the measurement of the load');
     }
     return subscription;
   }
@@ -71,7 +73,10 @@ export class ServerEvents implements Disposable {
       if (gone.aborted) return;
       this.#reportFailure(error);
     }
-    this.#timer = setTimeout(() => void this.#measure(gone), this.#everyMs).unref();
+    this.#timer = setTimeout(
+      () => unawaited(this.#measure(gone), 'server-events: the measurement of the load'),
+      this.#everyMs,
+    ).unref();
   }
 
   #reportFailure(error: unknown): void {

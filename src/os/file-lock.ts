@@ -27,7 +27,9 @@ export async function loadSharedFileLock(): Promise<SharedFileLock | undefined> 
   return {
     share: (descriptor) => flock(descriptor, SHARED | AT_ONCE) === 0,
     own: (descriptor) => flock(descriptor, EXCLUSIVE | AT_ONCE) === 0,
-    release: (descriptor) => void flock(descriptor, RELEASE),
+    release: (descriptor) => {
+      flock(descriptor, RELEASE);
+    },
   };
 }
 

@@ -156,8 +156,12 @@ async function load() {
     socket,
     setOption,
     addressAt,
-    replace: (source: number, target: number) => void check('dup3', call.dup3(source, target, O_CLOEXEC)),
-    listen: (descriptor: number, backlog: number) => void check('listen', call.listen(descriptor, backlog)),
+    replace: (source: number, target: number) => {
+      check('dup3', call.dup3(source, target, O_CLOEXEC));
+    },
+    listen: (descriptor: number, backlog: number) => {
+      check('listen', call.listen(descriptor, backlog));
+    },
     isListening(descriptor: number): boolean {
       const value = Int32Array.of(0);
       const isKnown =

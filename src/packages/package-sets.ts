@@ -7,6 +7,7 @@
  * The workers of one server share the folder. Each makes sets in folders of its own, so two may make the same set; then
  * the second is thrown away. A set that another worker uses is never removed.
  */
+
 import { randomUUID } from 'node:crypto';
 import {
   existsSync,
@@ -23,6 +24,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { Log } from '#src/core/log.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { installWithin, type Room, sizeOf } from './folder-size.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { Installation, PackageInstaller, PackagePlan, PackageWishes } from './package-installer.ts';
@@ -100,7 +102,10 @@ export class PackageSets implements Disposable {
     mkdirSync(this.#cache(), { recursive: true, mode: 0o700 });
     for (const name of readdirSync(this.#workshop())) {
       if (name.startsWith(UNFINISHED) && options.others?.lives(makerOf(name)) !== true)
-        void rm(join(this.#workshop(), name), { recursive: true, force: true });
+        unawaited(
+          rm(join(this.#workshop(), name), { recursive: true, force: true }),
+          'package-sets: the removal of a half-made package set',
+        );
     }
   }
 

@@ -1,6 +1,7 @@
 import { isRecord } from '#src/confined/json-shape.ts';
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { AppError } from '#src/core/errors.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { charsOfValue } from '#src/notebook/held-chars.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 
@@ -160,7 +161,7 @@ export class PageWork {
 
   /** Called when the session may accept work again. */
   wake(): void {
-    void this.#work();
+    unawaited(this.#work(), 'page-work: the work of a page');
   }
 
   close(): void {
@@ -173,7 +174,7 @@ export class PageWork {
     this.#requireRoom(job.chars);
     this.#jobs.push(job);
     this.#waitingChars += job.chars;
-    setImmediate(() => void this.#work());
+    setImmediate(() => unawaited(this.#work(), 'page-work: the work of a page'));
   }
 
   /** Throws `quota_exceeded` when there is no room for one more job of so many characters. */

@@ -4,6 +4,7 @@ import { awaitRequiredConfinement, openPrerequisites } from '#src/app/prerequisi
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
@@ -53,7 +54,10 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   const { confinement } = await app.kernelsReady;
   sayWhereKernelsRun(config, confinement);
   log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');
-  void notifyServiceManager({ READY: 1, STATUS: `Serving on ${app.url}.` });
+  unawaited(
+    notifyServiceManager({ READY: 1, STATUS: `Serving on ${app.url}.` }),
+    'serve-alone: the notice to the service manager',
+  );
 }
 
 /** Logs that this process ends because a commit failed. */
@@ -79,7 +83,10 @@ export function onSignals(
   const onSignal = (signal: NodeJS.Signals): void => {
     if (isStopping) end(signal === 'SIGINT' ? 130 : 143);
     isStopping = true;
-    void notifyServiceManager({ STOPPING: 1, STATUS: 'Ending what runs.' });
+    unawaited(
+      notifyServiceManager({ STOPPING: 1, STATUS: 'Ending what runs.' }),
+      'serve-alone: the notice to the service manager',
+    );
     stop(signal).then(
       (isStored) => end(isStored ? 0 : 1),
       (error: unknown) => {

@@ -1,8 +1,10 @@
 /** A kernel node: this machine runs kernels for a server on another one. */
+
 import { hostname } from 'node:os';
 import { hostMaker } from '#src/app/prerequisites.ts';
 import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
+import { onUnawaitedFault, UNAWAITED_FAULT, unawaited } from '#src/core/unawaited.ts';
 import { enrol } from '#src/nodes/host/enrol.ts';
 import { memoryOfMachine } from '#src/nodes/host/memory.ts';
 import { type NodeEnd, NodeHost } from '#src/nodes/host/node-host.ts';
@@ -40,6 +42,7 @@ export async function serveAsNode(
 ): Promise<number> {
   const directory = await DataDirectory.claim(config.nodeDir, () => undefined);
   const stop = new AbortController();
+  using _faults = onUnawaitedFault((err, place) => log.error({ err, place }, UNAWAITED_FAULT));
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   try {
     const state = new StateFolder({ folder: directory.root, write: writePrivateFile });
@@ -150,7 +153,10 @@ function makeNode(
   const sampler = new KernelSampler(() =>
     pids.map((pid) => ({ workspaceId: '', sessionId: '', pid, node: null })),
   );
-  void notifyServiceManager({ READY: 1, STATUS: `Kernel node of ${membership.host}.` });
+  unawaited(
+    notifyServiceManager({ READY: 1, STATUS: `Kernel node of ${membership.host}.` }),
+    'serve-as-node: the notice to the service manager',
+  );
   return new NodeHost({
     membership,
     makeHost: (preload, parts) => makeHost(preload && config.preload, parts),

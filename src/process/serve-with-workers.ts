@@ -3,6 +3,7 @@
  * claim on the data directory, the kernel hosts, the signals. It opens the store only before the
  * workers do, and serves no request.
  */
+
 import { controlOfNodes } from '#src/app/control-of-nodes.ts';
 import { localModelOf } from '#src/app/open-local-model.ts';
 import { awaitRequiredConfinement, claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
@@ -13,6 +14,7 @@ import type { Config } from '#src/config.ts';
 import { SocketDirectory } from '#src/confined/host/socket-directory.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
 import type { Log } from '#src/core/log.ts';
+import { onUnawaitedFault, UNAWAITED_FAULT, unawaited } from '#src/core/unawaited.ts';
 import { type BoundSocket, bindListener } from '#src/os/listening-socket.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
@@ -28,6 +30,7 @@ import { onSignals, type ServeOptions } from './serve-alone.ts';
 export async function serveWithWorkers(options: ServeOptions, program: string): Promise<void> {
   const { config, log, secrets, fail } = options;
   const startedAt = performance.now();
+  onUnawaitedFault((err, place) => log.error({ err, place }, UNAWAITED_FAULT));
   const directory = await claimDirectory(config);
   const claim = requireInheritable(directory);
   const bound = await bindSocket(config);
@@ -57,11 +60,15 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     socketFolder: sockets.path,
     log,
     took: (worker, message) => {
-      if (message.op === 'question') void reply(worker, message);
+      if (message.op === 'question')
+        unawaited(reply(worker, message), 'serve-with-workers: the answer to a worker');
       else hosts.take(worker, message);
     },
     ended: (worker) => {
-      void writersWake.then((wake) => wake());
+      unawaited(
+        writersWake.then((wake) => wake()),
+        'serve-with-workers: the wake of writers',
+      );
       hosts.forget(worker);
     },
     onHopeless: (problem) => {
@@ -107,13 +114,18 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     await log.written();
     return isStored;
   });
-  process.on('SIGHUP', () => void primary.replaceAll());
+  process.on('SIGHUP', () =>
+    unawaited(primary.replaceAll(), 'serve-with-workers: the replacement of workers'),
+  );
   announce({ url, host: config.host, bootstrapped });
   const { confinement } = await kernelsReady;
   sayWhereKernelsRun(config, confinement);
   const ms = Math.round(performance.now() - startedAt);
   log.info({ url, workers: config.workers, ms }, 'ready');
-  void notifyServiceManager({ READY: 1, STATUS: `Serving on ${url}.` });
+  unawaited(
+    notifyServiceManager({ READY: 1, STATUS: `Serving on ${url}.` }),
+    'serve-with-workers: the notice to the service manager',
+  );
 }
 
 /** Listens for kernel nodes, if the settings want them. The code for that is loaded only then. */

@@ -1,9 +1,11 @@
 /** Deletes data older than the settings allow: once an hour, workspace by workspace, a small commit in each turn. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Config } from '#src/config.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 import type { RetentionClock } from './retention-clock.ts';
@@ -53,7 +55,7 @@ export class Retention implements Disposable {
    */
   start(): void {
     if (this.#isClosed || this.#isEmpty) return;
-    const sweep = () => void this.sweep().catch(this.#options.onFault);
+    const sweep = () => unawaited(this.sweep().catch(this.#options.onFault), 'retention: the sweep');
     clearInterval(this.#timer);
     this.#timer = setInterval(sweep, INTERVAL_MS).unref();
     sweep();

@@ -15,9 +15,11 @@
  * reserve between two looks. When it has little, a worker looks before every commit and leaves room for the commits of
  * the others.
  */
+
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '#src/core/operator-error.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { descriptorOf } from '#src/os/descriptors.ts';
 import { loadPreallocate, type Preallocate } from '#src/os/preallocate.ts';
 import { isDiskFull } from '../commit-failure.ts';
@@ -204,7 +206,8 @@ export class StoreRoom implements CommitRoom, Disposable {
     const surelyBytes =
       this.#preallocate === undefined ? Math.max(0, freeBytes - MARGIN_BYTES) : reservedBytes;
     this.#surelyBytes = this.#isTight ? surelyBytes : surelyBytes / this.#workers;
-    if (reservedBytes < reserveBytes * TOP_UP_BELOW && freeBytes > 0) void this.#topUp(0);
+    if (reservedBytes < reserveBytes * TOP_UP_BELOW && freeBytes > 0)
+      unawaited(this.#topUp(0), 'store-room: the reservation of space');
     const before = this.#state;
     const level = this.#levelOf(freeBytes, reservedBytes, stalled);
     this.#state = { level, freeBytes, reservedBytes, stalled };

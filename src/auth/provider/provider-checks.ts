@@ -2,6 +2,7 @@
  * Asks the identity provider regularly about everybody who has signed in with it, so that people who have left it, or a group, lose
  * their access here within a minute. One worker of a server does this.
  */
+import { unawaited } from '#src/core/unawaited.ts';
 import type { Identity } from '../identity.ts';
 import { type IdentityProvider, PersonGone, ProviderFailure } from './identity-provider.ts';
 import type { ProviderAccounts } from './provider-accounts.ts';
@@ -34,7 +35,10 @@ export class ProviderChecks implements Disposable {
 
   constructor(options: ProviderChecksOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.check(), Math.min(options.everyMs / 3, 10_000));
+    this.#timer = setInterval(
+      () => unawaited(this.check(), 'provider-checks: the check'),
+      Math.min(options.everyMs / 3, 10_000),
+    );
     this.#timer.unref();
   }
 

@@ -3,9 +3,11 @@
  * socket, so a connection is trusted only after it has sent the secret of the cluster. Until then it gets no memory, little time,
  * and one of few places. A process that is not a worker of the same primary is refused at once, where the system identifies it.
  */
+
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { unawaited } from '#src/core/unawaited.ts';
 import { loadPeerProcess, type PeerProcess, parentOf } from '#src/os/peer-process.ts';
 import { OutgoingFeeds } from './feeds.ts';
 import type { ForwardedHandler, ForwardedHead, IncomingEvents } from './forwarding.ts';
@@ -134,7 +136,8 @@ export class PeerServer implements Disposable {
     else if (type === FRAME.abort) {
       exchanges.get(number)?.aborted();
       exchanges.delete(number);
-    } else if (type === FRAME.ask) void this.#answer(frames, number, bytes);
+    } else if (type === FRAME.ask)
+      unawaited(this.#answer(frames, number, bytes), 'peer-server: the answer to a question');
   }
 
   #begin({ frames, exchanges, feeds }: Peer, exchange: number, bytes: Buffer): void {

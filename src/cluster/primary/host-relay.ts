@@ -2,6 +2,7 @@
  * Connects all workers to one kernel host. It passes on the workers' orders, passes each report to
  * the worker that owns the child, and kills the children of a worker that has ended.
  */
+
 import {
   type ChildListener,
   type HostHello,
@@ -10,6 +11,7 @@ import {
   type Zygote,
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 
 const SIGKILL = 9;
@@ -62,7 +64,10 @@ export class HostRelay {
     });
     const run = { number: ++this.#runs, zygote, hello };
     this.#run = run;
-    void zygote.ended.then(() => this.#onEnded(run));
+    unawaited(
+      zygote.ended.then(() => this.#onEnded(run)),
+      'host-relay: the end of a kernel host',
+    );
     this.#tellAll({ op: 'host-up', host: this.#name, run: run.number, hello });
     return { zygote, hello };
   };

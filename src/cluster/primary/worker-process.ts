@@ -1,6 +1,8 @@
 /** One worker from the primary's view: a process, its state, and the table that it has. */
+
 import type { Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { ToPrimary, ToWorker } from '../messages.ts';
 import { WorkerWatch } from './watchdog.ts';
 
@@ -63,9 +65,10 @@ export class WorkerProcess {
       return;
     }
     process.once('exit', (code: number | null, signal: string | null) => {
-      void this.#lastWords().then(() =>
+      const finished = this.#lastWords().then(() =>
         finish(code, signal === null ? `exit code ${code}` : `signal ${signal}`),
       );
+      unawaited(finished, 'worker-process: the end of a worker');
     });
   }
 

@@ -5,6 +5,7 @@
  */
 
 import { join } from 'node:path';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { Details, PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
 import type { ClusterChannel } from './channel.ts';
@@ -144,7 +145,7 @@ export class PrimaryLink implements ClusterChannel {
     else if (message.op === 'admit') this.#admit?.(message.port);
     else if (message.op === 'finish') this.#finish?.();
     else if (message.op === 'release') {
-      void this.#giveUp(message.count);
+      unawaited(this.#giveUp(message.count), 'primary-link: the release of slots');
     } else if (message.op === 'drain') {
       this.#drain = message.signal;
       this.#onDrain?.(message.signal);

@@ -3,8 +3,10 @@
  * and, through it, all kernels. When the process ends unexpectedly, its kernels are reported lost, and it is started again: at
  * once the first time, then with growing pauses of up to five seconds. Disposing kills every kernel and waits for the end.
  */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { unawaited } from '#src/core/unawaited.ts';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
 import type { ConvertRequest, ConvertResult } from '../children/convert.ts';
 import { convertInChild } from '../children/convert.ts';
@@ -276,12 +278,16 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     this.#marimo = { version: hello.marimo, directory: hello.marimoDir };
     this.#confinement =
       confinement === 'off' ? 'off: notebook code may do whatever this server may' : hello.confinement;
-    void zygote.ended.then(() => this.#onLost(performance.now() - upSince));
+    unawaited(
+      zygote.ended.then(() => this.#onLost(performance.now() - upSince)),
+      'kernel-host: the loss of the kernel host',
+    );
     if (this.#state === 'restarting') log.info({ failures: this.#failures }, 'the kernel host is back');
     this.#enter('up');
     this.#serveWaiters(zygote);
     if (this.#options.proves) {
-      if (zygote.onProof === undefined) void this.#prove(zygote, hello);
+      if (zygote.onProof === undefined)
+        unawaited(this.#prove(zygote, hello), 'kernel-host: the proof that kernels start');
       else zygote.onProof((outcome) => this.#proved(outcome));
     }
     return hello;

@@ -2,6 +2,7 @@
  * A kernel host that has only marimo loaded, for kernels whose packages replace libraries that the
  * main host has loaded. It starts on first use, and ends when it has had no kernel for a while.
  */
+import { unawaited } from '#src/core/unawaited.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import type { KernelHost } from './kernel-host.ts';
 
@@ -39,7 +40,11 @@ export class PlainHost implements AsyncDisposable {
       ready: (info) => sink.ready(info),
       messages: (batch) => sink.messages(batch),
       exited: (exit) => {
-        if (--this.#kernels === 0) this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
+        if (--this.#kernels === 0)
+          this.#idle = setTimeout(
+            () => unawaited(this.#end(), 'plain-host: the end of the plain kernel host'),
+            IDLE_MS,
+          ).unref();
         sink.exited(exit);
       },
     });

@@ -8,6 +8,7 @@
 
 import type { QueryOrigin } from '#src/audit/query-audit.ts';
 import { AppError } from '#src/core/errors.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { RowBatch } from '../rows.ts';
@@ -185,7 +186,10 @@ export class KernelQueryHandler implements Disposable {
     if (result === undefined) return;
     this.#results.delete(name);
     result.abort.abort();
-    void result.batches.return(undefined).catch(() => undefined); // the statement was aborted, so its result does not matter
+    unawaited(
+      result.batches.return(undefined).catch(() => undefined),
+      'kernel-query-handler: the end of an aborted statement',
+    ); // the statement was aborted, so its result does not matter
   }
 }
 

@@ -2,7 +2,9 @@
  * Open connections to databases, kept for the next statement. They belong to one revision of a datasource: when it is
  * replaced or deleted, idle connections are closed at once and the others when their statement ends.
  */
+
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure } from '../failure.ts';
@@ -85,10 +87,11 @@ export class SessionPool implements AsyncDisposable {
       const session = await this.#open(workspaceId, record);
       // A database closes idle connections at any time, for instance when it restarts. If it closes
       // one in use, the statement on it fails.
-      void session.lost?.then(() => {
+      const discarded = session.lost?.then(() => {
         this.#lost.add(session);
         if (pool.idle.some((kept) => kept.session === session)) this.#discard(key, pool, session);
       });
+      unawaited(discarded, 'session-pool: the loss of a connection');
       return this.#lease(key, pool, session);
     } catch (error) {
       this.#leave(key, pool);
@@ -99,7 +102,11 @@ export class SessionPool implements AsyncDisposable {
   /** Closes the connections of every revision of a datasource. */
   drop(workspaceId: WorkspaceId, slug: string): void {
     for (const [key, pool] of this.#pools) {
-      if (key.startsWith(keyOf(workspaceId, slug))) void Promise.all(this.#empty(key, pool));
+      if (key.startsWith(keyOf(workspaceId, slug)))
+        unawaited(
+          Promise.all(this.#empty(key, pool)),
+          'session-pool: the end of the connections of a datasource',
+        );
     }
   }
 
@@ -117,7 +124,7 @@ export class SessionPool implements AsyncDisposable {
         released = true;
         if (reusable && session.isSingleUse !== true && !pool.isVoid && !this.#lost.has(session))
           this.#keep(key, pool, session);
-        else void closed(session);
+        else unawaited(closed(session), 'session-pool: the end of a connection');
         this.#leave(key, pool);
       },
     };
@@ -147,7 +154,7 @@ export class SessionPool implements AsyncDisposable {
     const at = pool.idle.findIndex((kept) => kept.session === session);
     if (at !== -1) for (const { timer } of pool.idle.splice(at, 1)) clearTimeout(timer);
     this.#forget(key, pool);
-    void closed(session);
+    unawaited(closed(session), 'session-pool: the end of a connection');
   }
 
   #leave(key: string, pool: RevisionPool): void {

@@ -16,11 +16,13 @@
  *
  * Only this file changes the phase and registers the abort handler of the response.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Home } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { IdempotentAttempt } from '../idempotency/idempotency.ts';
 import {
   type ForwardedEnd,
@@ -203,7 +205,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
         return;
       }
     }
-    if (takesBytes === true) void this.#handleContent(expectsBody);
+    if (takesBytes === true) unawaited(this.#handleContent(expectsBody), 'exchange: a request with content');
     else if (expectsBody) {
       this.#enter(RECEIVING);
       const { limitBytes } = this.#prepared;
@@ -271,7 +273,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
         return;
       }
     }
-    if (isStream && streamPermits !== undefined) void this.#takePermit(streamPermits, body);
+    if (isStream && streamPermits !== undefined)
+      unawaited(this.#takePermit(streamPermits, body), 'exchange: the permit of a stream');
     else if (request.idempotencyKey !== undefined && this.#claimsInSharedTurn) {
       this.#enter(HANDLING);
       this.#context.decide(() => this.#claimInSharedTurn(body));
@@ -569,7 +572,10 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     const mayCompress = !isShort && phase.name !== 'gone' && !this.#request.endsConnection;
     if (mayCompress && isCompressible(reply) && acceptsGzip(this.#acceptedEncodings)) {
       this.#enter(HANDLING);
-      void compress(reply).then((compressed) => this.#write(compressed));
+      unawaited(
+        compress(reply).then((compressed) => this.#write(compressed)),
+        'exchange: the compression of a reply',
+      );
     } else this.#write(reply);
   }
 

@@ -3,11 +3,13 @@
  * crash either both exist or neither. Keys whose first request is still running are known in memory; a key that several workers
  * may get also has a claim in the store, which is valid as long as its worker lives.
  */
+
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
@@ -50,7 +52,14 @@ export class IdempotencyStore implements Idempotency, Disposable {
     this.#now = now;
     this.#cluster = cluster;
     // A sweep fails only when a commit does, which ends the server.
-    this.#timer = setInterval(() => void this.sweep().catch(() => {}), SWEEP_INTERVAL_MS).unref();
+    this.#timer = setInterval(
+      () =>
+        unawaited(
+          this.sweep().catch(() => {}),
+          'idempotency-store: the sweep',
+        ),
+      SWEEP_INTERVAL_MS,
+    ).unref();
   }
 
   /** Claims the key for a request. Throws `idempotency_key_reused` or `idempotency_in_progress`. */

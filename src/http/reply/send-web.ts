@@ -1,4 +1,5 @@
 /** Sends a response of the web platform, piece by piece as its body comes and as fast as the client takes it. */
+import { unawaited } from '#src/core/unawaited.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import type { WebReply } from './reply.ts';
 import type { BeginBody } from './send-file.ts';
@@ -43,7 +44,7 @@ export async function sendWeb(
   let wake = () => {};
   const leave = () => {
     wake();
-    void reader.cancel();
+    unawaited(reader.cancel(), 'send-web: the end of an aborted stream');
   };
   request.signal.addEventListener('abort', leave, { once: true });
   if (request.signal.aborted) {

@@ -101,7 +101,9 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       audited: true,
       sameOrigin: true,
       errors: ['datasource_changed'],
-      checkAccess: ({ principal, params }) => void datasources.readable(principal, params.slug),
+      checkAccess: ({ principal, params }) => {
+        datasources.readable(principal, params.slug);
+      },
       handle: async (request) =>
         probeReply(await datasources.test(auditContextOf(request), request.params.slug)),
     }),

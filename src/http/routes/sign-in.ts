@@ -82,9 +82,9 @@ export function signInRoutes({
     // turn.
     prepare(request: EndingRequest) {
       if (provider === undefined || !sessions.isOfPerson(request.holder)) return undefined;
-      return provider
-        .signOutUrl(request.holder.userId, `${baseOf(request.headers)}/sign-in`)
-        .then((url) => void addresses.set(request, url));
+      return provider.signOutUrl(request.holder.userId, `${baseOf(request.headers)}/sign-in`).then((url) => {
+        addresses.set(request, url);
+      });
     },
     handle(request: EndingRequest) {
       const { holder, headers, remoteAddress, requestId } = request;

@@ -2,6 +2,7 @@
  * One life of a node: a kernel host, and the connection to the server for which it forks kernels. It ends with either of the two,
  * or when the server has been silent for the lease, and all its kernels end with it.
  */
+
 import { readFile } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
@@ -16,6 +17,7 @@ import {
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
 import { asList, asNumber, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
 import {
   type Fields,
@@ -110,7 +112,10 @@ export class NodeHost {
         this.#zygote = run.zygote;
         this.#hello = run.hello;
         this.#every(RENEW_MS, () => this.#renewLeases());
-        void run.zygote.ended.then(() => this.#end({ kind: 'gone', reason: 'the kernel host has ended' }));
+        unawaited(
+          run.zygote.ended.then(() => this.#end({ kind: 'gone', reason: 'the kernel host has ended' })),
+          'node-host: the end of the kernel host',
+        );
         return run;
       },
     });
@@ -121,7 +126,10 @@ export class NodeHost {
     const env = { ...given.env, TROUPE_LEASE_S: String(LEASE_MS / 1000) };
     const run = await ZygoteProcess.start({ ...given, env, rests: false });
     this.#leased.add(run.zygote);
-    void run.zygote.ended.then(() => this.#leased.delete(run.zygote));
+    unawaited(
+      run.zygote.ended.then(() => this.#leased.delete(run.zygote)),
+      'node-host: the end of a lease',
+    );
     return run;
   }
 
@@ -146,11 +154,12 @@ export class NodeHost {
     this.#plainHosts.add(host);
     await host.start();
     if (zygote === undefined) throw new Error('The plain kernel host did not start.');
-    void zygote.ended.then(() => {
+    const forgotten = zygote.ended.then(() => {
       this.#plain = undefined;
       this.#plainHosts.delete(host);
-      void host[Symbol.asyncDispose]();
+      return host[Symbol.asyncDispose]();
     });
+    unawaited(forgotten, 'node-host: the end of the plain kernel host');
     return zygote;
   }
 
@@ -215,7 +224,9 @@ export class NodeHost {
       { node: this.#options.membership.name, confinement: hello.confinement },
       'this node has joined the server',
     );
-    this.#every(FILES_EVERY_MS, () => void this.#checkFiles());
+    this.#every(FILES_EVERY_MS, () =>
+      unawaited(this.#checkFiles(), 'node-host: the check of the shared files'),
+    );
     this.#renewCertificate();
     this.#every(CERTIFICATE_EVERY_MS, () => this.#renewCertificate());
     readLines(
@@ -261,13 +272,13 @@ export class NodeHost {
         this.#say({ op: 'pong', ...this.#condition() });
         return;
       case 'fork':
-        void this.#fork(message);
+        unawaited(this.#fork(message), 'node-host: the start of a kernel');
         return;
       case 'signal':
         this.#signal(asText(message.id, 'id'), asNumber(message.signal, 'signal'));
         return;
       case 'use':
-        void this.#tellUse();
+        unawaited(this.#tellUse(), 'node-host: the use of kernels');
         return;
       case 'certificate':
         this.#useCertificate(asText(message.certificate, 'certificate'));
@@ -404,10 +415,11 @@ export class NodeHost {
   #renewCertificate(): void {
     if (!needsRenewal(this.#certificate)) return;
     const { name, key } = this.#options.membership;
-    void import('../certificates.ts').then(async ({ requestCertificate }) => {
+    const asked = import('../certificates.ts').then(async ({ requestCertificate }) => {
       const { request } = await requestCertificate(name, key);
       this.#say({ op: 'renew', request });
     });
+    unawaited(asked, 'node-host: the renewal of the certificate');
   }
 
   #say(message: Fields): void {
