@@ -66,6 +66,8 @@ export type ChildEnd =
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** The child broke the protocol and was killed. */
   | { readonly kind: 'broken'; readonly reason: string }
+  /** The child did not read what it was sent, and was killed. */
+  | { readonly kind: 'deaf' }
   /**
    * An error was thrown while a frame was handled, which is a bug of the server. The child was
    * killed.
@@ -132,6 +134,7 @@ export class ConfinedChild implements Disposable {
       {
         received: (values) => this.#receive(values),
         broken: (reason) => this.#end({ kind: 'broken', reason }),
+        deaf: () => this.#end({ kind: 'deaf' }),
         failed: (error) => this.#end({ kind: 'failed', error }),
         closed: () => this.#onSocketClosed(),
       },
@@ -141,6 +144,11 @@ export class ConfinedChild implements Disposable {
     this.#start(request).catch((error: unknown) => {
       this.#end({ kind: 'unavailable', reason: error instanceof Error ? error.message : String(error) });
     });
+  }
+
+  /** Hands over nothing more from the child, or continues (kernel-socket.ts). */
+  hold(isHeld: boolean): void {
+    this.#socket.hold(isHeld);
   }
 
   /** Reads nothing more from the child until `resume`. */

@@ -32,6 +32,8 @@ export interface SocketEvents {
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
+  /** The other side did not read what it was sent, and is cut off. `closed` follows. */
+  deaf(): void;
   /**
    * Another error was thrown while a frame was handled, which is a bug of the server. The
    * connection is closed in this case too.
@@ -75,8 +77,9 @@ export class KernelSocket {
   readonly #decoder: FrameDecoder;
   #socket: Socket | null = null;
   /** Sends frames to the child, once it is connected. */
-  readonly sender = new FrameSender();
+  readonly sender = new FrameSender(() => this.#onOverrun());
   #paused = false;
+  #held = false;
   /** Frames that were read and are not handled yet. */
   #frames: Generator<Frame, void> | undefined;
   /** Parses the large frame whose parsing has begun. */
@@ -107,7 +110,7 @@ export class KernelSocket {
     socket.on('error', () => {}); // 'close' follows and is handled
     socket.once('close', () => this.#onClose());
     if (bytes.length > 0) this.#read(bytes);
-    if (!this.#paused && !this.#resting) socket.resume();
+    if (!this.#paused && !this.#held && !this.#resting) socket.resume();
   }
 
   pause(): void {
@@ -117,7 +120,18 @@ export class KernelSocket {
 
   resume(): void {
     this.#paused = false;
-    if (!this.#resting) this.#socket?.resume();
+    if (!this.#held && !this.#resting) this.#socket?.resume();
+  }
+
+  /**
+   * Hands over no more values than those of the present group, or continues. In contrast to a pause, frames that were already read wait, too.
+   * Ignored once the connection has closed, because nothing can be waited for then.
+   */
+  hold(isHeld: boolean): void {
+    if (this.#held === isHeld || this.#hasClosed) return;
+    this.#held = isHeld;
+    if (isHeld) this.#socket?.pause();
+    else if (!this.#resting) this.#rest(0);
   }
 
   /** The number of pieces that were read so far. */
@@ -125,9 +139,9 @@ export class KernelSocket {
     return this.#progress;
   }
 
-  /** Whether frames that were read are still to be handled. */
+  /** Whether frames that were read are still to be handled, and nothing holds them. */
   get isWorking(): boolean {
-    return this.#frames !== undefined || this.#resting;
+    return (this.#frames !== undefined && !this.#held) || this.#resting;
   }
 
   /** Signals the connected process. Returns false when there is none, or the signal cannot reach it. */
@@ -152,7 +166,7 @@ export class KernelSocket {
   #work(): void {
     const startedAt = performance.now();
     let ms = 0;
-    while (this.#frames !== undefined && ms < TURN_MS && !this.#destroyed) {
+    while (this.#frames !== undefined && ms < TURN_MS && !this.#held && !this.#destroyed) {
       this.#takeSlice(this.#frames);
       const sliceMs = performance.now() - startedAt - ms;
       ms += sliceMs;
@@ -161,7 +175,7 @@ export class KernelSocket {
         sliceMs > TURN_MS ? Math.ceil(this.#sliceFrames / 4) : Math.min(this.#sliceFrames * 2, SLICE_LIMIT);
     }
     this.#spentMs += ms;
-    if (this.#destroyed || (this.#frames === undefined && this.#spentMs < TURN_MS)) return;
+    if (this.#destroyed || this.#held || (this.#frames === undefined && this.#spentMs < TURN_MS)) return;
     this.#rest(ms);
   }
 
@@ -236,14 +250,21 @@ export class KernelSocket {
       if (!this.#destroyed) this.#work();
       if (this.#resting) return;
       if (this.#hasClosed) this.#events.closed();
-      else if (!this.#paused) this.#socket?.resume();
+      else if (!this.#paused && !this.#held) this.#socket?.resume();
     };
     if (ms > LONG_MS) setTimeout(goOn, ms);
     else setImmediate(goOn);
   }
 
+  #onOverrun(): void {
+    if (this.#destroyed) return;
+    this.destroy();
+    this.#events.deaf();
+  }
+
   /** Reports the end only after all frames were handled. */
   #onClose(): void {
+    this.hold(false);
     this.#hasClosed = true;
     if (!this.#resting) this.#events.closed();
   }

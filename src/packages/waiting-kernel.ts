@@ -59,6 +59,10 @@ export class WaitingKernel implements Kernel {
     return this.#kernel?.inFlight ?? null;
   }
 
+  get queuedBytes(): number {
+    return this.#kernel?.queuedBytes ?? 0;
+  }
+
   execute(request: Parameters<Kernel['execute']>[0]): number {
     return this.#started().execute(request);
   }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeFrame, encodeLongFrame } from '#src/confined/frame-decoder.ts';
+import { MAX_QUEUED_BYTES } from '#src/confined/frame-sender.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
 import {
   type FrameReading,
@@ -14,6 +15,7 @@ import {
   KernelSocket,
   type SocketEvents,
 } from '#src/confined/kernel-socket.ts';
+import { eventually } from '#test/support/processes.ts';
 
 const READY = { op: 'bridge-ready' };
 
@@ -39,6 +41,7 @@ async function listen(
       if (values.some(refuse)) throw new ShapeError('nonsense');
     },
     broken: (reason) => events.push(`broken: ${reason}`),
+    deaf: () => events.push('deaf'),
     failed: (error) => events.push(`failed: ${error}`),
     closed: () => {
       events.push('closed');
@@ -128,7 +131,7 @@ test('frames that take long to parse are handed over one by one', async (t) => {
 
 /** A socket with a child that has connected, and everything that the child reads. */
 async function connectChild(t: TestContext) {
-  const { socket, path } = await listen(t);
+  const { socket, path, events, closed } = await listen(t);
   const child = connect(path);
   const received: Buffer[] = [];
   child.on('data', (chunk) => received.push(chunk));
@@ -141,7 +144,7 @@ async function connectChild(t: TestContext) {
     while (Buffer.concat(received).length < all.length) await once(child, 'data');
     assert.ok(Buffer.concat(received).equals(all));
   };
-  return { socket, child, readAll };
+  return { socket, child, events, closed, readAll };
 }
 
 test('frames sent while a long frame is being made follow it', async (t) => {
@@ -195,4 +198,54 @@ test('the wait for a child that does not read is bounded, and its unsent frames 
   await readAll(large, last);
   for (let turn = 0; turn < 5; turn++) await nextTurn();
   assert.equal(reports, 1);
+});
+
+test('a held socket hands over nothing more, and then the rest in order', async (t) => {
+  const reading = { ...JSON_FRAMES, mayTakeLong: (value: unknown) => value === 2 };
+  const { path, socket, events, closed } = await listen(t, holdAtTwo, reading);
+  function holdAtTwo(value: unknown): boolean {
+    if (value === 2) socket.hold(true);
+    return false;
+  }
+  const received = () => events.flatMap((event) => (Array.isArray(event) ? event : []));
+  const child = connect(path);
+  child.write(Buffer.concat([0, 1, 2, 3, 4].map((n) => encodeFrame(0, n))));
+  await eventually('the value that holds the socket', () => received().length >= 3);
+  child.end(encodeFrame(0, 5));
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+  assert.deepEqual(received(), [0, 1, 2]);
+  assert.equal(socket.isWorking, false);
+  socket.hold(false);
+  await closed;
+  assert.deepEqual(received(), [0, 1, 2, 3, 4, 5]);
+});
+
+test('a child that does not read is cut off when it is sent more than the limit, and costs no memory then', async (t) => {
+  const { socket, child, events, closed } = await connectChild(t);
+  child.pause();
+  const large = Buffer.alloc(2 ** 20);
+  let most = 0;
+  for (let count = 0; count < 300; count++) {
+    socket.sender.send([large]);
+    most = Math.max(most, socket.sender.queuedBytes);
+  }
+  assert.ok(most > MAX_QUEUED_BYTES && most <= MAX_QUEUED_BYTES + large.length);
+  await closed;
+  assert.deepEqual(events.slice(-2), ['deaf', 'closed']);
+  assert.equal(socket.sender.queuedBytes, 0);
+});
+
+test('frames behind a long one that is being made count as queued until the child has taken them', async (t) => {
+  const { socket, readAll } = await connectChild(t);
+  const { sender } = socket;
+  let drained = 0;
+  sender.onDrained = () => drained++;
+  const long = encodeLongFrame(1, { text: 'x'.repeat(1_000_000) });
+  const behind = encodeFrame(1, 'y'.repeat(1000));
+  sender.send(long);
+  sender.send([behind]);
+  assert.deepEqual([sender.queuedBytes, sender.isIdle], [behind.length, false]);
+  await readAll(...(await long), behind);
+  await eventually('the sender has nothing left', () => drained > 0);
+  assert.deepEqual([sender.queuedBytes, sender.isIdle], [0, true]);
 });

@@ -122,6 +122,8 @@ function failureOf(end: Exclude<QuestionEnd, { kind: 'answered' }>): ConvertResu
       return failed(`The converter ended without an answer${causeOf(end.process)}.`);
     case 'broken':
       return failed(`The converter sent ${end.reason}.`);
+    case 'deaf':
+      return failed('The converter did not read what it was sent.');
     case 'failed':
       return failed('The converter sent something that the server could not take.');
     case 'lost':

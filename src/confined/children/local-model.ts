@@ -190,6 +190,8 @@ function describeEnd(end: ChildEnd): string {
       return `it ended with ${end.process?.signal == null ? `exit code ${end.process?.code ?? 'unknown'}` : `signal ${end.process.signal}`}`;
     case 'lost':
       return 'the kernel host ended';
+    case 'deaf':
+      return 'it did not read what it was sent';
     case 'failed':
       return 'it sent something that the server could not take';
     case 'broken':

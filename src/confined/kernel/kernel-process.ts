@@ -13,11 +13,13 @@ import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type ChildEnd, type ChildEvents, type ChildPort, ConfinedChild } from '../confined-child.ts';
 import { classifyExit, type EndFacts, type ProcessEnd } from '../exit-classification.ts';
 import type { OomWatch } from '../host/oom-watch.ts';
-import { JSON_FRAMES } from '../kernel-socket.ts';
+import { isRecord } from '../json-shape.ts';
+import { type FrameReading, JSON_FRAMES } from '../kernel-socket.ts';
 import type { ChildRequest } from '../launch-order.ts';
 import type { KernelLimits } from '../limits.ts';
+import { CallWindow } from './call-window.ts';
 import { CommandSlot } from './command-slot.ts';
-import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
+import type { CompletionRequest, Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import {
   callFrame,
   completionFrame,
@@ -52,6 +54,8 @@ type Milestone = 'startedAt' | 'admittedAt' | 'readyAt' | 'openedAt';
 type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
 
 const STOP_MS = 1500;
+/** How many pages may wait to be announced to a kernel that does not read. */
+const MAX_WAITING_PAGES = 256;
 
 export class KernelProcess implements Kernel {
   readonly id: string;
@@ -60,6 +64,12 @@ export class KernelProcess implements Kernel {
   readonly #port: KernelPort;
   readonly #child: ConfinedChild;
   readonly #commands: CommandSlot;
+  readonly #calls: CallWindow;
+  /** The sizes of the questions of notebook code, by their values. */
+  readonly #questionBytes = new WeakMap<object, number>();
+  /** The completions and the pages that wait until the kernel has taken the frames before them. */
+  #waitingCompletion: CompletionRequest | undefined;
+  #waitingPages: number[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #times: Record<Milestone, number> = {
     startedAt: performance.now(),
@@ -92,12 +102,19 @@ export class KernelProcess implements Kernel {
       ended: (end) => this.#onEnded(end),
     };
     const prepareLarge = sink.prepare?.bind(sink);
-    const reading = { ...JSON_FRAMES, mayTakeLong, ...(prepareLarge === undefined ? {} : { prepareLarge }) };
+    const reading = {
+      ...this.#measured(JSON_FRAMES),
+      mayTakeLong,
+      ...(prepareLarge === undefined ? {} : { prepareLarge }),
+    };
     this.#child = new ConfinedChild(port, () => this.#request(), events, reading);
-    this.#commands = new CommandSlot({
-      sender: this.#child.sender,
-      signal: () => this.#child.signal('SIGINT'),
-    });
+    const { sender } = this.#child;
+    this.#commands = new CommandSlot({ sender, signal: () => this.#child.signal('SIGINT') });
+    this.#calls = new CallWindow({ sender, hold: (isHeld) => this.#child.hold(isHeld) });
+    sender.onDrained = () => {
+      this.#calls.settle();
+      this.#sendWaiting();
+    };
     this.#after(port.launchTimeoutMs, () => {
       if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
     });
@@ -114,6 +131,10 @@ export class KernelProcess implements Kernel {
 
   get inFlight(): number | null {
     return this.#commands.inFlight;
+  }
+
+  get queuedBytes(): number {
+    return this.#state === 'gone' ? 0 : this.#child.sender.queuedBytes + this.#calls.questionBytes;
   }
 
   execute(request: Parameters<Kernel['execute']>[0]): number {
@@ -140,20 +161,27 @@ export class KernelProcess implements Kernel {
     return this.#command(command.type, elementCommand(command));
   }
 
-  complete(request: Parameters<Kernel['complete']>[0]): void {
-    if (this.#state === 'up') this.#child.sender.send(completionFrame(request));
+  complete(request: CompletionRequest): void {
+    if (this.#state !== 'up') return;
+    this.#waitingCompletion = request;
+    this.#sendWaiting();
   }
 
   follow(page: number | null): void {
-    if (this.#state === 'up') this.#child.sender.send([followFrame(page ?? 0)]);
+    if (this.#state !== 'up') return;
+    // When the last page has left, no page needs its state any more.
+    this.#waitingPages = page === null ? [0] : [...this.#waitingPages.slice(1 - MAX_WAITING_PAGES), page];
+    this.#sendWaiting();
   }
 
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
-    this.#child.sender.send(callFrame(id, json));
+    this.#calls.answer(id, callFrame(id, json));
   }
 
   interrupt(): boolean {
-    return this.#state === 'up' && this.#commands.interrupt();
+    if (this.#state !== 'up' || !this.#commands.interrupt()) return false;
+    this.#calls.widen(true);
+    return true;
   }
 
   kill(): void {
@@ -191,6 +219,36 @@ export class KernelProcess implements Kernel {
     return this.#commands.give(type, fields);
   }
 
+  /** Sends what pages ask for, as long as the kernel takes it. */
+  #sendWaiting(): void {
+    const { sender } = this.#child;
+    while (sender.isIdle && this.#waitingPages.length > 0) {
+      const [page = 0] = this.#waitingPages.splice(0, 1);
+      sender.send([followFrame(page)]);
+    }
+    const completion = this.#waitingCompletion;
+    if (!sender.isIdle || completion === undefined) return;
+    this.#waitingCompletion = undefined;
+    sender.send(completionFrame(completion));
+  }
+
+  /** Returns a way of reading frames that notes the sizes of questions. */
+  #measured({ parse, parseLarge, ...reading }: FrameReading): FrameReading {
+    const noted = (value: unknown, bytes: number): unknown => {
+      if (isRecord(value) && value.op === 'kernel-call') this.#questionBytes.set(value, bytes);
+      return value;
+    };
+    return {
+      ...reading,
+      parse: (body) => noted(parse(body), body.length),
+      ...(parseLarge !== undefined && {
+        *parseLarge(body) {
+          return noted(yield* parseLarge(body), body.length);
+        },
+      }),
+    };
+  }
+
   #request(): ChildRequest {
     this.#state = 'forking';
     this.#port.oomWatch.hasKilled(); // forgets kills that happened before this kernel
@@ -220,6 +278,9 @@ export class KernelProcess implements Kernel {
         this.#mark('openedAt');
         this.#opened = message;
       }
+      if (isOurs) this.#calls.widen(false);
+    } else if (message.op === 'kernel-call') {
+      this.#calls.begin(message.id, this.#questionBytes.get(message.fields) ?? 0);
     } else if (message.op === 'bridge-ready' && this.#state === 'forking') {
       this.#mark('readyAt');
       this.#state = 'opening';
@@ -259,6 +320,8 @@ export class KernelProcess implements Kernel {
 
   #onEnded(end: ChildEnd): void {
     if (end.kind === 'broken') this.#refuse('kernel_protocol_error', `The kernel sent ${end.reason}.`);
+    else if (end.kind === 'deaf')
+      this.#refuse('kernel_protocol_error', 'The kernel did not read what it was sent.');
     else if (end.kind === 'failed') this.#contain(end.error);
     else if (end.kind === 'unavailable')
       this.#refuse('kernel_start_failed', `The kernel did not start: ${end.reason}`);
@@ -278,6 +341,8 @@ export class KernelProcess implements Kernel {
     this.#state = 'gone';
     for (const timer of this.#timers) clearTimeout(timer);
     this.#child[Symbol.dispose]();
+    this.#waitingCompletion = undefined;
+    this.#waitingPages = [];
     this.#port.forget();
     const exit = classifyExit({
       wasReady,

@@ -179,6 +179,8 @@ export interface Kernel {
   readonly pid: number | null;
   /** The node on which the process is; null: on this machine, or not forked. */
   readonly node: string | null;
+  /** The bytes in memory that the kernel has not taken: frames, and its own questions that are not answered. */
+  readonly queuedBytes: number;
   /** Runs cells and their stale ancestors; `fresh` runs all their ancestors again. `codes` replaces the cells' code. */
   execute(request: {
     readonly cellIds: readonly string[];
@@ -195,7 +197,10 @@ export interface Kernel {
   edit(edits: CellEdits): number;
   /** Sets values of UI elements and runs the cells that depend on them, or calls a function of an element. */
   element(command: ElementCommand): number;
-  /** Asks for completions. The answer is the message `completion-result`, also while a command is in flight. */
+  /**
+   * Asks for completions. The answer is the message `completion-result`, also while a command is in flight. While the kernel does not read,
+   * only the latest request waits, because the kernel answers only the latest one.
+   */
   complete(request: CompletionRequest): void;
   /**
    * A page of this number, which is not 0, begins to follow the notebook: the kernel sends the state that only pages read, between

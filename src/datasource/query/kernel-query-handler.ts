@@ -7,6 +7,7 @@
  */
 
 import type { QueryOrigin } from '#src/audit/query-audit.ts';
+import { shortenText } from '#src/core/compact-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
@@ -51,6 +52,10 @@ type Fields = Readonly<Record<string, unknown>>;
 type JsonParts = readonly (string | Uint8Array)[];
 
 const MAX_OPEN_RESULTS = 32;
+/** The longest message of an error: it may repeat words of the kernel or of a database. */
+const MAX_MESSAGE_CHARS = 4096;
+/** How much of a datasource's slug an error repeats. No slug is as long. */
+const MAX_NAMED_CHARS = 200;
 /** The exception of PEP 249 for a category of failure; `OperationalError` for all others. */
 const PYTHON_ERRORS: Readonly<Record<string, string>> = {
   query: 'ProgrammingError',
@@ -199,11 +204,11 @@ async function encodedNext(batches: AsyncGenerator<RowBatch>): Promise<EncodedBa
 }
 
 function unusableDatasource(slug: string): string {
-  return `The notebook cannot use the datasource ${JSON.stringify(slug)}. Add it to the notebook's datasources, and check that it is shared with you.`;
+  return `The notebook cannot use the datasource ${JSON.stringify(shortenText(slug, MAX_NAMED_CHARS))}. Add it to the notebook's datasources, and check that it is shared with you.`;
 }
 
 function failed(kind: string, message: string): JsonParts {
-  return [JSON.stringify({ error: { kind, message } })];
+  return [JSON.stringify({ error: { kind, message: shortenText(message, MAX_MESSAGE_CHARS) } })];
 }
 
 function describe(error: unknown): JsonParts {

@@ -100,7 +100,7 @@ export class KernelRelay implements Disposable {
     if (rest.length > 0) this.#server.write(rest);
     kernel.pipe(this.#server);
     this.#server.pipe(kernel);
-    const [watch, sender] = [new InterruptWatch(), new FrameSender()];
+    const [watch, sender] = [new InterruptWatch(), new FrameSender(() => this[Symbol.dispose]())];
     sender.socket = kernel;
     this.#server.on('data', (bytes) => {
       for (let found = watch.push(bytes); found > 0; found--) sender.send([NOTHING], this.#options.announced);
