@@ -41,9 +41,9 @@ from children import bare_process, build_backend, source_archives
 from children.uv import Refused, Uv, WithoutWheels, write_lines
 from children.uv_settings import LISTS, read_settings
 from kernel import kernel_process
+from script_block import find_block
 
 LIMITS = {"DATA": 8 << 30, "CORE": 0, "FSIZE": 16 << 30, "NOFILE": 4096}
-SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 # uv's line for a distribution that it would install
 PLANNED = re.compile(r"(?m)^ \+ (?P<name>\S+?)==(?P<version>\S+)")
 MAX_REQUIREMENTS = 500
@@ -125,10 +125,10 @@ def find_key(requirements, index, have):
 
 def read_script(text) -> dict:
     """Returns the requirements in the inline metadata of a script (PEP 723), and the whole table of these metadata."""
-    found = SCRIPT.search(text + "\n")
+    found = find_block(text)
     if found is None:
         return {"dependencies": [], "requires-python": None, "table": {}}
-    lines = (line[2:] if line.startswith("# ") else line[1:] for line in found["content"].splitlines())
+    lines = (line[2:] if line.startswith("# ") else line[1:] for line in found.lines)
     try:
         metadata = tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:

@@ -12,9 +12,10 @@ import tomllib
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from script_block import find_block
+
 LINE = re.compile(r"^[ \t]*[!%]{1,2}[ \t]*(?P<command>\S[^\n]*)$", re.MULTILINE)
 CONTINUED = re.compile(r"\\\r?\n")
-SCRIPT = re.compile(r"(?m)^# /// script[ \t]*\n(?P<body>(?:^#(?: .*)?\n)+?)^# ///[ \t]*$")
 # A shell ends the command at these characters, or takes the next word for a file.
 ENDS = re.compile(r"[;|&]+")
 REDIRECTION = re.compile(r"[0-9&]?>{1,2}(?P<file>\S*)|<(?P<input>\S*)")
@@ -136,9 +137,9 @@ def with_dependencies(header, requirements) -> str:
     723). A package that is already listed is not changed."""
     from marimo._environments import script_metadata
 
-    found = SCRIPT.search(f"{header}\n") if header else None
+    found = find_block(header, " \t") if header else None
     try:
-        project = tomllib.loads("".join(line[2:] for line in found["body"].splitlines(keepends=True))) if found else {}
+        project = tomllib.loads("\n".join(line[2:] for line in found.lines)) if found else {}
     except tomllib.TOMLDecodeError:
         return header  # opening the notebook reports where it is broken
     given = project.get("dependencies", [])
@@ -149,4 +150,4 @@ def with_dependencies(header, requirements) -> str:
     block = script_metadata.dumps({**project, "dependencies": [*given, *added]}).strip("\n")
     if found is None:
         return f"{block}\n{header}" if header else block
-    return f"{header[: found.start()]}{block}{header[found.end() :]}"
+    return f"{header[: found.start]}{block}{header[found.end :]}"

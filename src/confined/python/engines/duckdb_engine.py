@@ -36,7 +36,7 @@ READABLE_PRAGMAS = {
     "show_tables_expanded", "storage_info", "table_info", "user_agent", "version",
 }  # fmt: skip
 MAX_DESCRIPTORS = 256
-NO_TABLE = re.compile(r"Table with name (.+?) does not exist")
+NO_TABLE = re.compile(r"Table with name (.{1,1000}?) does not exist")  # the message has text of the statement
 SELECT, EXPLAIN, PRAGMA = duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA
 
 

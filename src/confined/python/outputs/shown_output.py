@@ -13,7 +13,7 @@ from marimo._messaging.errors import MultipleDefinitionError
 from kernel.unencodable import readable
 from outputs import output_table, output_text
 
-TAG = re.compile(r"<[^>]*>")
+TAG = re.compile(r"<[^<>]*>")  # without `<`, because each of many would be followed to the end
 MAX_MESSAGE_CHARS = 1 << 17
 
 
