@@ -108,7 +108,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: ['src/wire/paths.ts'], types: ['src/core'] },
   // Backups, their restoration and verification.
-  'src/maintenance': { values: ['src/core', 'storage'] },
+  'src/maintenance': { values: ['src/core', 'src/datasource', 'storage'] },
   // Checks a machine in the way in which the server would use it.
   'src/doctor': {
     values: ['src/core', 'src/confined', 'src/datasource', 'storage'],

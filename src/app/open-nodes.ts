@@ -8,6 +8,7 @@ import type { Config } from '#src/config.ts';
 import type { StarterOf } from '#src/confined/host/zygote-process.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
 import type { Log } from '#src/core/log.ts';
+import { openSealedAuthority } from '#src/maintenance/nodes-sealing.ts';
 import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
 import { KernelArrivals, withArrivals } from '#src/nodes/kernel-arrivals.ts';
 import { KernelNodes } from '#src/nodes/kernel-nodes.ts';
@@ -42,7 +43,7 @@ export async function openNodes(
 ): Promise<RemoteKernels & { readonly nodes: KernelNodes }> {
   const ray = raySettings(config); // a missing setting is named before anything listens
   const arrivals = role === 'with sessions' ? new KernelArrivals() : undefined;
-  const enrolled = await EnrolledNodes.open(folderOf(directory));
+  const enrolled = await EnrolledNodes.open(placeOf(directory, config.keyringFile));
   const nodes = new KernelNodes({
     host: config.nodesHost,
     port: config.nodesPort,
@@ -71,12 +72,12 @@ export async function openNodes(
 
 /** Listens for the kernels of a worker's sessions, whose orders go to the primary with `starterOf`. */
 export async function openArrivals(
-  { nodesHost: host, nodesPort: first, workers }: Config,
+  { nodesHost: host, nodesPort: first, workers, keyringFile }: Config,
   directory: DataDirectory,
   log: Log,
   starterOf: StarterOf,
 ): Promise<RemoteKernels> {
-  const { authority } = await EnrolledNodes.open(folderOf(directory));
+  const { authority } = await EnrolledNodes.open(placeOf(directory, keyringFile));
   const arrivals = new KernelArrivals();
   const server = await openNodeServer({
     host,
@@ -98,8 +99,13 @@ export async function openArrivals(
   };
 }
 
-function folderOf(directory: DataDirectory) {
-  return { folder: join(directory.root, 'nodes'), write: writePrivateFile };
+/** Returns where the files of the nodes are, and how the ones of a restored backup are opened. */
+function placeOf(directory: DataDirectory, keyringFile: string) {
+  return {
+    folder: join(directory.root, 'nodes'),
+    write: writePrivateFile,
+    unseal: (sealed: string, file: string) => openSealedAuthority(keyringFile, sealed, file),
+  };
 }
 
 /** Returns the settings of Ray; undefined when no cluster runs nodes. Throws one line when a setting is missing. */

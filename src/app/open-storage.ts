@@ -7,6 +7,7 @@ import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import { sealingOf } from '#src/maintenance/nodes-sealing.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
@@ -29,7 +30,13 @@ const READERS_EVERY_MS = 60_000;
 export interface StorageOptions {
   readonly config: Pick<
     Config,
-    'diskReserveMb' | 'diskWarnMb' | 'backupDir' | 'backupEveryH' | 'backupIncrementMin' | 'backupKeep'
+    | 'diskReserveMb'
+    | 'diskWarnMb'
+    | 'backupDir'
+    | 'backupEveryH'
+    | 'backupIncrementMin'
+    | 'backupKeep'
+    | 'keyringFile'
   >;
   readonly directory: DataDirectory;
   readonly log: Log;
@@ -110,6 +117,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       isResponsible: () => cluster.owns(SYSTEM),
       dataDir: directory.root,
       copyStore: (to, compact) => store.copyTo(to, compact),
+      sealing: sealingOf(config.keyringFile),
       log,
     });
     stack.use(schedule);

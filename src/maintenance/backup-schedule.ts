@@ -15,7 +15,9 @@ import { INCREMENTS } from './chain.ts';
 import { ChainWriter } from './increment.ts';
 import { markStore } from './lineage.ts';
 
-export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dataDir' | 'copyStore'>> {
+export interface BackupScheduleOptions
+  extends Required<Pick<BackupOptions, 'dataDir' | 'copyStore'>>,
+    Pick<BackupOptions, 'sealing'> {
   /** The directory of the backups. */
   readonly directory: string;
   readonly everyMs: number;
@@ -123,7 +125,7 @@ export class BackupSchedule implements AsyncDisposable {
 
   /** Makes a backup, and deletes those beyond the number to keep. */
   async #backUp(): Promise<void> {
-    const { directory, dataDir, copyStore, increments, log } = this.#options;
+    const { directory, dataDir, copyStore, sealing, increments, log } = this.#options;
     const startedAt = performance.now();
     const name = `troupe-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
     const mark = increments && { mark: await markStore(increments.store) };
@@ -131,6 +133,7 @@ export class BackupSchedule implements AsyncDisposable {
       dataDir,
       to: join(directory, name),
       copyStore,
+      sealing,
       ...mark,
     });
     this.#chain = undefined;
@@ -154,13 +157,13 @@ export class BackupSchedule implements AsyncDisposable {
    * with `replaced` when the store itself requires one.
    */
   async #addIncrementWhenDue(newest: string): Promise<'sufficient' | 'full' | 'replaced'> {
-    const { directory, dataDir, increments, log } = this.#options;
+    const { directory, dataDir, sealing, increments, log } = this.#options;
     const startedAt = performance.now();
     const nowMs = this.#nowMs();
     if (increments === undefined || nowMs - this.#lastIncrementAt < increments.everyMs) return 'sufficient';
     const { store } = increments;
     if (this.#chain?.name !== newest) {
-      const writer = ChainWriter.open({ directory: join(directory, newest), dataDir, store });
+      const writer = ChainWriter.open({ directory: join(directory, newest), dataDir, store, sealing });
       this.#chain = { name: newest, writer };
     }
     const { writer } = this.#chain;

@@ -1,7 +1,7 @@
 /**
  * Makes backups of a data directory, with or without a server that serves from it. LMDB itself
  * copies the store as of one moment, with every write that was acknowledged before. The files of
- * workspaces are copied after it. The keyring is never part of a backup, because both together
+ * workspaces are copied after it, and what is needed of kernel nodes. The keyring is never part of a backup, because both together
  * reveal the credentials.
  */
 import { existsSync } from 'node:fs';
@@ -17,6 +17,7 @@ import { keyChecks } from '#storage/records/datasources.ts';
 import { checksumOf, copyTree, flush } from './file-copy.ts';
 import { lineageOf } from './lineage.ts';
 import { MANIFEST_FILE, type Manifest } from './manifest.ts';
+import { copyNodes, type Sealing } from './nodes-copy.ts';
 
 export interface BackupOptions {
   readonly dataDir: string;
@@ -31,6 +32,8 @@ export interface BackupOptions {
    * the store for reading.
    */
   readonly copyStore?: (directory: string, compact: boolean) => Promise<void>;
+  /** Seals the authority of kernel nodes. Without it the authority is left out. */
+  readonly sealing?: Sealing | undefined;
   /** The mark that was written into the store, so that increments can be added to the backup. */
   readonly mark?: string;
 }
@@ -81,6 +84,7 @@ async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
   await copyStore(store, compact);
   await using copy = await openStoreReader(store);
   const tree = await copyTree(join(dataDir, 'workspaces'), join(draft, 'workspaces'));
+  const nodes = await copyNodes({ dataDir, to: draft, sealing: options.sealing });
   const file = join(store, 'data.mdb');
   await flush(file);
   const manifest: Manifest = {
@@ -91,6 +95,8 @@ async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
     store: { format: formatOf(copy, store) ?? 0, ...(await checksumOf(file)) },
     keyIds: keyIdsOf(copy),
     ...tree,
+    files: [...tree.files, ...nodes.files],
+    skipped: [...tree.skipped, ...nodes.skipped],
     ...(mark === undefined ? {} : { lineage: lineageOf(join(dataDir, 'store'), mark, transactionOf(file)) }),
   };
   await writeManifest(draft, manifest);

@@ -28,7 +28,7 @@ export interface IncrementManifest {
   readonly pages: { readonly bytes: number; readonly sha256: string; readonly pageBytes: number };
   /** The size of the store with these pages. */
   readonly storeBytes: number;
-  /** Only new and changed files, below `workspaces`. */
+  /** Only new and changed files, with their paths relative to `workspaces`. */
   readonly files: readonly CopiedFile[];
   readonly links: readonly CopiedLink[];
   readonly folders: readonly string[];

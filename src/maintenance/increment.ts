@@ -29,9 +29,11 @@ import { continues, type Lineage, lineageOf, markStore } from './lineage.ts';
 
 /** The head of each run of pages: the number of its first page (eight bytes) and their count (four bytes). */
 export const RUN_HEAD_BYTES = 12;
+
 /**
  * With more increments than this, or with more bytes than the backup itself, another backup is due.
- */
+ */ import { copyNodes, type Sealing } from './nodes-copy.ts';
+
 const MAX_INCREMENTS = 2_000;
 const MIN_ROOM_BYTES = 64 * 1024 * 1024;
 
@@ -40,6 +42,8 @@ export interface ChainWriterOptions {
   readonly directory: string;
   readonly dataDir: string;
   readonly store: Store;
+  /** Seals the authority of kernel nodes, as in `BackupOptions`. */
+  readonly sealing?: Sealing | undefined;
 }
 
 export interface AddedIncrement {
@@ -113,7 +117,11 @@ export class ChainWriter {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await mkdir(draft, { mode: 0o700 });
-      const tree = await copyTree(join(dataDir, 'workspaces'), join(draft, 'workspaces'), this.#files.files);
+      const known = this.#files.files;
+      const tree = await copyTree(join(dataDir, 'workspaces'), join(draft, 'workspaces'), known);
+      const nodes = await copyNodes({ dataDir, to: draft, sealing: this.#options.sealing, known });
+      tree.files.push(...nodes.files);
+      tree.skipped.push(...nodes.skipped);
       const changes = changesOf(this.#files, tree);
       if (!hasChanges(changes) && !(await this.#isStoreChanged())) return undefined;
       const mark = await markStore(store, this.#lineage.mark);

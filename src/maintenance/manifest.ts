@@ -17,7 +17,7 @@ export interface Manifest {
    * backup.
    */
   readonly keyIds: readonly string[];
-  /** The copied files, with their paths below `workspaces`. */
+  /** The copied files, with their paths relative to `workspaces`; those of kernel nodes are in `../nodes`. */
   readonly files: readonly CopiedFile[];
   readonly links: readonly CopiedLink[];
   readonly folders: readonly string[];

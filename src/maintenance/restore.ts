@@ -8,6 +8,7 @@ import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/disk/store-folder
 import { type Chain, differencesFromChain, fileStateOf, readChain } from './chain.ts';
 import { checksumOf, copyStill, flush, hasLinked } from './file-copy.ts';
 import { applyPages } from './increment.ts';
+import { NODES_FILES, NODES_FOLDER } from './nodes-copy.ts';
 
 export interface RestoreOptions {
   /** The backup. */
@@ -91,6 +92,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
   await give(draft);
   await flush(storePath);
   await rm(workspaces, { recursive: true, force: true });
+  await rm(join(root, NODES_FOLDER), { recursive: true, force: true }); // the authority of another store
   const made = new Set<string>();
   const makeParent = async (path: string): Promise<void> => {
     for (const folder of foldersOf(dirname(path))) {
@@ -153,6 +155,7 @@ function giverOf({ uid, gid }: Owner): (path: string) => Promise<void> {
  */
 function placeOf(path: string): string {
   const place = normalize(join('workspaces', path));
+  if (NODES_FILES.some((name) => place === join(NODES_FOLDER, name))) return place;
   if (place.startsWith('workspaces/') && !place.split('/').includes('..')) return place;
   throw new OperatorError(
     `The manifest names a file outside of the backup: ${path}.`,

@@ -4,7 +4,7 @@
  * workers. A removed node is no longer in the list, and its certificate is refused.
  */
 import { createHash, X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { asBoolean, asList, asRecord, asText } from '#src/confined/json-shape.ts';
 import type { Credentials } from './certificates.ts';
@@ -26,6 +26,8 @@ export interface EnrolledNodesOptions {
   readonly folder: string;
   /** Replaces a file atomically; only its owner can read it. */
   readonly write: (path: string, text: string) => void;
+  /** Opens the authority that a restored backup has sealed in a file. Throws one line when the keyring does not open it. */
+  readonly unseal?: (sealed: string, file: string) => string;
 }
 
 export class EnrolledNodes {
@@ -44,6 +46,11 @@ export class EnrolledNodes {
   /** Reads the files, or makes an authority. */
   static async open(options: EnrolledNodesOptions): Promise<EnrolledNodes> {
     const file = join(options.folder, 'authority.pem');
+    const sealed = join(options.folder, 'authority.sealed');
+    if (!existsSync(file) && options.unseal !== undefined && existsSync(sealed)) {
+      options.write(file, options.unseal(readFileSync(sealed, 'utf8'), sealed));
+      rmSync(sealed);
+    }
     if (!existsSync(file)) {
       const { makeAuthority } = await import('./certificates.ts');
       const made = await makeAuthority();

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
@@ -32,7 +33,10 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       process.umask(0o077);
       const { backUp } = await import('#src/maintenance/backup.ts');
       const to = resolve(cwd, directory);
-      const manifest = await backUp({ dataDir: dataDirOf(), to, compact: options.compact === true });
+      const { dataDir, keyringFile } = loadConfig(env, { cwd }).config;
+      const { sealingOf } = await import('#src/maintenance/nodes-sealing.ts');
+      const sealing = existsSync(keyringFile) ? sealingOf(keyringFile) : undefined;
+      const manifest = await backUp({ dataDir, to, sealing, compact: options.compact === true });
       if (wantsJson(command)) return printJson(terminal, { directory: to, ...manifest });
       const { store, files, keyIds, skipped } = manifest;
       terminal.out(`${to}: a store of ${store.bytes} bytes and ${files.length} files\n`);
