@@ -113,8 +113,8 @@ export class NotebookPages {
     const { sessions } = this.#options;
     this.#requireOpen(workspaceId, notebookId);
     const session = sessions.ensureAwake(workspaceId, notebookId);
-    const mayEdit = pageAccess === 'edit' && sessions.record(workspaceId, notebookId).mode === 'edit';
-    return (sink) => this.#hubOf(session).attach({ pageId, userId }, pageAccess, mayEdit, sink);
+    const { mode } = sessions.record(workspaceId, notebookId);
+    return (sink) => this.#hubOf(session).attach({ pageId, userId }, pageAccess, mode, sink);
   }
 
   /** Returns a function that begins a stream of the people and the agent in a notebook. Throws `not_found` and `session_closed`. */
@@ -207,7 +207,9 @@ export class NotebookPages {
         executions.submit(
           { workspaceId, userId: userId as Principal['userId'] },
           id,
-          { type: 'cells', cells: [...cells], structuralErrors: 'skip' },
+          cells === 'all'
+            ? { type: 'all', structuralErrors: 'skip' }
+            : { type: 'cells', cells: [...cells], structuralErrors: 'skip' },
           { leavesNotebook: true },
         ),
       element: (by, command) =>

@@ -11,11 +11,13 @@ import {
 } from '#src/notebook/live-notebook.ts';
 import { SCRATCH, type ViewCell } from '#src/notebook/view.ts';
 import type { NotebookPlace } from '#src/wire/presence.ts';
+import type { SessionMode } from '#src/wire/session.ts';
 import { EchoFilter } from './echo-filter.ts';
 import { layoutFile, layoutOf, type PageLayout } from './page-layout.ts';
 import {
   cellMessage,
   cellOpMessages,
+  notRunMessage,
   type PageMessage,
   pageChange,
   settledMessage,
@@ -156,14 +158,18 @@ export class PageHub implements NotebookFollower {
     return this.#live.document.serialization.app.options;
   }
 
-  /** Begins the stream of a page, with the state of the notebook. An empty notebook gets a cell when `mayEdit` says so. */
+  /**
+   * Begins the stream of a page, with the state of the notebook. The page of a person who may edit gives an empty notebook its first
+   * cell, and runs the cells of an app that nobody has run yet. `mode` is that of the session.
+   */
   attach(
     { pageId, userId }: PageCaller,
     access: PageAccess,
-    mayEdit: boolean,
+    mode: SessionMode,
     sink: EventSink,
   ): Subscription {
-    if (mayEdit && this.#live.view.cells.length === 0) this.#live.edit([FIRST_CELL], userId, null);
+    if (access === 'edit' && mode === 'edit' && this.#live.view.cells.length === 0)
+      this.#live.edit([FIRST_CELL], userId, null);
     const known = this.#pages.get(pageId);
     const earlier = known?.stream;
     const page: Page = known ?? {
@@ -198,8 +204,19 @@ export class PageHub implements NotebookFollower {
     for (const { id, code } of this.#live.view.cells)
       known === undefined ? page.echoes.corrected(id, code) : page.echoes.sent(id, code);
     this.#kernel?.follow(page.number);
+    if (mode === 'run' && this.#hasNotRun) {
+      if (access === 'edit') this.#work.runAll(userId);
+      else this.#send(page, notRunMessage(this.#live.view.cells));
+    }
     this.#presence.tell();
     return stream;
+  }
+
+  /** Whether no cell has run in this kernel, and none is about to. */
+  get #hasNotRun(): boolean {
+    const { view, work } = this.#live;
+    const isQuiet = this.#work.isIdle && work.current === undefined;
+    return isQuiet && view.cells.length > 0 && view.cells.every(({ ran }) => ran === null);
   }
 
   /** Begins a stream of the people and the agent in the notebook. */

@@ -96,6 +96,18 @@ export function cellMessage(cellId: string, members: Readonly<Record<string, unk
   return ['cell-op', { cell_id: cellId, ...nothing, timestamp: Date.now() / 1000, ...members }];
 }
 
+/**
+ * Returns the sentence for somebody who may not run an app that nobody has run yet. It stands in the place of the first cell's
+ * output, because marimo's page shows nothing else of an app, and the cell's own output replaces it.
+ */
+export function notRunMessage(cells: readonly ViewCell[]): PageMessage {
+  const shown = cells.find(({ options }) => !configOf(options).disabled) ?? cells[0];
+  const data =
+    '<p>This app has not run yet. It shows its outputs once somebody who may edit the notebook opens it.</p>';
+  const output = { channel: 'output', mimetype: 'text/html', data, timestamp: Date.now() / 1000 };
+  return cellMessage(shown?.id ?? '', { output, status: 'idle' });
+}
+
 export function variablesMessage(variables: VariableGraph): PageMessage {
   return [
     'variables',

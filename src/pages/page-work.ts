@@ -13,7 +13,7 @@ export interface PageWorkPorts {
    */
   readonly submit: (
     userId: string,
-    cells: readonly { readonly cellId: string; readonly code?: string }[],
+    cells: 'all' | readonly { readonly cellId: string; readonly code?: string }[],
   ) => unknown;
   /**
    * Gives the kernel a command of a UI element. Resolves when the command was carried out; rejects
@@ -61,6 +61,13 @@ interface RunJob {
   readonly lacksUntilMs: number;
 }
 
+/** Runs all cells of the notebook. */
+interface AllJob {
+  readonly kind: 'all';
+  readonly userId: string;
+  readonly chars: 0;
+}
+
 interface ElementJob {
   readonly kind: 'element';
   readonly userId: string;
@@ -68,7 +75,7 @@ interface ElementJob {
   readonly chars: number;
 }
 
-type Job = RunJob | ElementJob;
+type Job = RunJob | AllJob | ElementJob;
 
 /** When a page runs a new cell, it may report up to 400 ms later that the cell was created. */
 const MAX_LACKING_MS = 2000;
@@ -118,6 +125,11 @@ export class PageWork {
       cells.map(({ cellId }) => cellId),
       'queued',
     );
+  }
+
+  /** Runs all cells when it is their turn. */
+  runAll(userId: string): void {
+    this.#add({ kind: 'all', userId, chars: 0 });
   }
 
   /**
@@ -222,6 +234,10 @@ export class PageWork {
     try {
       if (job.kind === 'element') {
         await this.#ports.element(job.userId, job.command);
+        return true;
+      }
+      if (job.kind === 'all') {
+        await this.#ports.submit(job.userId, 'all');
         return true;
       }
       const { view } = this.#live;
