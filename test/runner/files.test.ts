@@ -48,6 +48,10 @@ test('the first lines of a file say what it does not share', (t) => {
   const [a, b] = testFiles(root);
   assert.deepEqual([a?.runsIn, a?.alone, a?.ownHost], ['process', true, false]);
   assert.deepEqual([b?.runsIn, b?.alone, b?.ownHost], ['lane', false, true]);
+  assert.equal(
+    testFiles(checkout(t, { 'a.test.ts': '// tier: whole, because it kills\n' }))[0]?.runsIn,
+    'process',
+  );
 });
 
 test('a mark that nobody reads is refused with the name of its file', (t) => {

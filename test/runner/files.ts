@@ -1,7 +1,8 @@
 /**
  * The test files, and which command runs each. A file says so on its first lines:
  *
- *     // tier: whole, because it kills servers          only `npm run whole` runs it; `quick` and `test` are the other tiers
+ *     // tier: whole, because it kills servers          only `npm run whole` runs it, in a process of its own
+ *     // tier: test, because it starts programs         only `npm test` runs it, not `npm run quick`
  *     // own process: it counts calls                   no lane runs it
  *     // own kernel host: it ends the host              each of its servers starts a kernel host
  *     // runs alone: it starts many processes           no other file runs at the same time
@@ -56,7 +57,7 @@ export function testFiles(root: string): TestFile[] {
     return {
       path,
       tier,
-      runsIn: own.includes('process') ? 'process' : 'lane',
+      runsIn: own.includes('process') || tier === 'whole' ? 'process' : 'lane',
       ownHost: own.includes('kernel host'),
       alone: ALONE.test(head),
     };
