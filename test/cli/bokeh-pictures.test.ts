@@ -15,7 +15,10 @@ const { python, absence } = pythonWithLibraries();
 const canShutIn =
   spawnSync('unshare', ['--user', '--map-root-user', '--mount', '--net', 'true']).status === 0;
 const skip = absence || withoutBrowser || (canShutIn ? false : 'this machine cannot confine a browser');
-const server = await startServer(test, { ...(absence ? {} : { TROUPE_PYTHON: python }) });
+const server = await startServer(test, {
+  TROUPE_LOG_LEVEL: 'debug',
+  ...(absence ? {} : { TROUPE_PYTHON: python }),
+});
 const shell = new Shell(test, server);
 const { client } = server;
 
@@ -69,6 +72,11 @@ mo.hstack([wide, mo.md("beside")])`;
   const slider = 'from bokeh.models import Slider\nSlider(start=0, end=9, value=3, title="Level")';
   const { err, files } = await report({ plot: PLOT, wide, slider }, 'report.html', 'report.pdf');
   assert.doesNotMatch(err, /has only the text/);
+  // Both files show one page, which is drawn once: the session could end while it is drawn again.
+  const exports = server.log.filter(
+    (line) => line.msg === 'request' && JSON.stringify(line).includes('/export'),
+  );
+  assert.equal(exports.length, 1);
   const [page = Buffer.of(), pdf = Buffer.of()] = files;
   const pictures = picturesIn(page);
   assert.deepEqual(

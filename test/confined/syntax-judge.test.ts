@@ -1,3 +1,4 @@
+// own kernel host: it inspects and ends the host
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';

@@ -30,20 +30,34 @@ export interface WrittenReport {
   readonly why?: string;
 }
 
-/** The report to write, and its source. */
-export interface ReportRequest {
+/** The static page of a run, and why outputs that need scripts could not be drawn. */
+export type ReportPage = StaticPage & Pick<CellPictures, 'fault'>;
+
+/** The run whose page is made. */
+export interface PageRequest {
   readonly client: Client;
   /** The address of the server. */
   readonly baseUrl: string;
+  /** The folders in which programs are searched. */
+  readonly searchPath: string | undefined;
+  /** Whether the page has outputs only. */
+  readonly hideCode?: boolean | undefined;
+  readonly notebook: Notebook;
+  readonly run: Run;
+  readonly signal: AbortSignal;
+}
+
+/** The report to write, and its source. */
+export interface ReportRequest {
+  readonly client: Client;
   readonly cwd: string;
   /** The folders in which programs are searched. */
   readonly searchPath: string | undefined;
   readonly report: string;
   readonly frontEnd: FrontEnd | undefined;
-  /** Whether a static page or a PDF has outputs only. */
-  readonly hideCode?: boolean | undefined;
   readonly notebook: Notebook;
-  readonly run: Run;
+  /** Returns the static page, which HTML and PDF share. */
+  readonly page: () => Promise<ReportPage>;
   readonly signal: AbortSignal;
 }
 
@@ -84,7 +98,7 @@ export async function writeReport(request: ReportRequest): Promise<WrittenReport
   const format = formatOf(report);
   const path = resolve(cwd, report);
   if (format === 'pdf' || (format === 'html' && frontEnd === 'none')) {
-    const { html, missing, fault } = await pageWithPictures(request);
+    const { html, missing, fault } = await request.page();
     const bytes =
       format === 'pdf' ? await printPdf(requireBrowser(request.searchPath), html, signal) : Buffer.from(html);
     writeFileSync(path, bytes);
@@ -99,7 +113,7 @@ export async function writeReport(request: ReportRequest): Promise<WrittenReport
 }
 
 /** Resolves with the static page, and the reason when outputs that need scripts could not be drawn. */
-async function pageWithPictures(request: ReportRequest): Promise<StaticPage & Pick<CellPictures, 'fault'>> {
+export async function pageWithPictures(request: PageRequest): Promise<ReportPage> {
   const { client, baseUrl, notebook, run, hideCode: hidesCode, searchPath, signal } = request;
   const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId, { signal })).bytes;
   const plain = await staticPage(notebook, run, { asset, hidesCode });

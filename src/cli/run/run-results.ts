@@ -3,7 +3,13 @@ import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import type { Terminal } from '../terminal.ts';
 import type { FetchedFile } from './file-transfer.ts';
-import { type FrontEnd, type WrittenReport, writeReport } from './report.ts';
+import {
+  type FrontEnd,
+  pageWithPictures,
+  type ReportPage,
+  type WrittenReport,
+  writeReport,
+} from './report.ts';
 import { bringBack, type RunFiles } from './run-files.ts';
 
 /** The files to write, and how. */
@@ -61,8 +67,14 @@ export async function writeResults(
     }
   };
   const reports: WrittenReport[] = [];
+  // One page serves all reports. To draw it takes long, and the session that has the scripts of bokeh ends by itself when it is not used.
+  let drawn: Promise<ReportPage> | undefined;
+  const page = () => {
+    drawn ??= pageWithPictures({ ...options, notebook, run, signal });
+    return drawn;
+  };
   for (const report of options.reports) {
-    const written = await attempt(() => writeReport({ ...options, report, notebook, run, signal }));
+    const written = await attempt(() => writeReport({ ...options, report, notebook, page, signal }));
     if (written === undefined) continue;
     shown.err(`wrote ${written.path} (${written.bytes} bytes)\n`);
     reports.push(written);
