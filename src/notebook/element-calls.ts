@@ -81,7 +81,7 @@ export class ElementCalls {
       const ended = work.call<ElementEnd>(
         session,
         { kind: 'element', by: caller.userId, edits: false, ...deadlineOf({ timeoutS }) },
-        (_, resolve) => elementWork({ command, live, store, resolve }),
+        (_, resolve) => elementWork({ command: () => command, live, store, resolve }),
       );
       live.setUiValues(values);
       return ended.then((end) => ({ sessionId, ...valuesResult(end) }));
@@ -115,7 +115,7 @@ export class ElementCalls {
           },
           (_, resolve) =>
             elementWork({
-              command,
+              command: () => command,
               live,
               store,
               resolve,

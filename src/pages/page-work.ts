@@ -1,9 +1,8 @@
-import { isRecord } from '#src/confined/json-shape.ts';
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { AppError } from '#src/core/errors.ts';
 import { unawaited } from '#src/core/unawaited.ts';
-import { charsOfValue } from '#src/notebook/held-chars.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { type WaitingCommand, waitingCommand } from './waiting-command.ts';
 
 /** The ways in which the session of a notebook works for its pages. */
 export interface PageWorkPorts {
@@ -16,10 +15,10 @@ export interface PageWorkPorts {
     cells: 'all' | readonly { readonly cellId: string; readonly code?: string }[],
   ) => unknown;
   /**
-   * Gives the kernel a command of a UI element. Resolves when the command was carried out; rejects
-   * with the refusals of a session.
+   * Gives the kernel a command of a UI element, which is made when the kernel takes it. Resolves when the command was carried out;
+   * rejects with the refusals of a session.
    */
-  readonly element: (userId: string, command: ElementCommand) => Promise<void>;
+  readonly element: (userId: string, command: () => ElementCommand) => Promise<void>;
   /** Returns a refusal in words, and logs an error that is not a refusal. */
   readonly describe: (error: unknown) => { readonly title: string; readonly description: string };
   /** Whether the session is closed. */
@@ -71,8 +70,8 @@ interface AllJob {
 interface ElementJob {
   readonly kind: 'element';
   readonly userId: string;
-  readonly command: ElementCommand;
-  readonly chars: number;
+  readonly waiting: WaitingCommand;
+  chars: number;
 }
 
 type Job = RunJob | AllJob | ElementJob;
@@ -139,13 +138,13 @@ export class PageWork {
   element(userId: string, command: ElementCommand): void {
     const last = this.#jobs.at(-1);
     const isSame = last?.kind === 'element' && last.userId === userId;
-    const joint = isSame ? replaced(last.command, command) : undefined;
-    if (isSame && joint !== undefined) {
-      const job = elementJob(userId, joint);
-      this.#requireRoom(job.chars - last.chars);
-      this.#jobs[this.#jobs.length - 1] = job;
-      this.#waitingChars += job.chars - last.chars;
-    } else this.#add(elementJob(userId, command));
+    const joining = isSame ? last.waiting.joining(command) : undefined;
+    if (isSame && joining !== undefined) {
+      this.#requireRoom(joining.chars);
+      joining.apply();
+      last.chars += joining.chars;
+      this.#waitingChars += joining.chars;
+    } else this.#add({ kind: 'element', userId, ...waitingCommand(command) });
   }
 
   /** Forgets waiting work, and interrupts the present work. */
@@ -233,7 +232,7 @@ export class PageWork {
   async #begin(job: Job): Promise<boolean> {
     try {
       if (job.kind === 'element') {
-        await this.#ports.element(job.userId, job.command);
+        await this.#ports.element(job.userId, () => job.waiting.command());
         return true;
       }
       if (job.kind === 'all') {
@@ -257,58 +256,4 @@ export class PageWork {
       return true;
     }
   }
-}
-
-function elementJob(userId: string, command: ElementCommand): ElementJob {
-  return { kind: 'element', userId, command, chars: charsOfValue(command) };
-}
-
-type UiValues = Extract<ElementCommand, { readonly type: 'update-ui-element' }>;
-
-/** Returns the command in place of two that follow each other; undefined when both are needed. */
-function replaced(earlier: ElementCommand, later: ElementCommand): ElementCommand | undefined {
-  if (earlier.type === 'update-ui-element' && later.type === 'update-ui-element')
-    return merged(earlier, later);
-  if (earlier.type === 'model' && later.type === 'model') return mergedUpdates(earlier, later);
-  return earlier.type === 'validate-sql' && later.type === 'validate-sql' ? later : undefined;
-}
-
-function merged(earlier: UiValues, later: UiValues): UiValues {
-  const values = new Map(earlier.objectIds.map((id, at) => [id, earlier.values[at]]));
-  for (const [at, id] of later.objectIds.entries()) values.set(id, later.values[at]);
-  return { type: 'update-ui-element', objectIds: [...values.keys()], values: [...values.values()] };
-}
-
-type ModelCommand = Extract<ElementCommand, { readonly type: 'model' }>;
-
-/** Returns one change of a widget's traits in place of two. Other messages to widgets are never merged: undefined. */
-function mergedUpdates(earlier: ModelCommand, later: ModelCommand): ModelCommand | undefined {
-  const [first, second] = [updateOf(earlier), updateOf(later)];
-  if (earlier.modelId !== later.modelId || first === undefined || second === undefined) return undefined;
-  const isKept = ([path]: Update['parts'][number]) => !(String(path[0]) in second.state);
-  const parts = [...first.parts.filter(isKept), ...second.parts];
-  return {
-    type: 'model',
-    modelId: later.modelId,
-    message: {
-      method: 'update',
-      state: { ...first.state, ...second.state },
-      bufferPaths: parts.map(([path]) => path),
-    },
-    buffers: parts.map(([, buffer]) => buffer),
-  };
-}
-
-interface Update {
-  readonly state: Readonly<Record<string, unknown>>;
-  /** Each binary value, with its place in the state. */
-  readonly parts: readonly (readonly [path: readonly unknown[], buffer: string])[];
-}
-
-/** Returns the new state of a widget in a message to it; undefined when it has another form. */
-function updateOf({ message, buffers }: ModelCommand): Update | undefined {
-  const { method, state, bufferPaths = [] } = message;
-  if (method !== 'update' || !isRecord(state) || !Array.isArray(bufferPaths)) return undefined;
-  if (bufferPaths.length !== buffers.length || !bufferPaths.every(Array.isArray)) return undefined;
-  return { state, parts: buffers.map((buffer, at) => [bufferPaths[at] ?? [], buffer]) };
 }

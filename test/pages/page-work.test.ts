@@ -23,7 +23,7 @@ function workOf() {
     submit: () => undefined,
     element: async (_, command) => {
       if (isBusy) throw new AppError('session_busy', 'The session is busy.');
-      given.push(command);
+      given.push(command());
     },
     describe: (error) => assert.fail(String(error)),
     isClosed: () => false,
@@ -91,6 +91,59 @@ test('waiting changes of one widget are merged with their binary values, and mes
     custom,
     change({ a: 4 }),
   ]);
+});
+
+/** Returns a value that counts how often it is written as JSON, which is how values are counted. */
+function countedValue(count: { times: number }): unknown {
+  return {
+    toJSON() {
+      count.times++;
+      return 'x'.repeat(100);
+    },
+  };
+}
+
+test('a value that joins waiting ones is counted alone, however many wait', () => {
+  const { work } = workOf();
+  const count = { times: 0 };
+  const many = Array.from({ length: 1000 }, (_, n) => [`a-${n}`, countedValue(count)] as const);
+  work.element('ann', values(...many));
+  assert.equal(count.times, 1000);
+  for (let n = 0; n < 50; n++) work.element('ann', values([`a-${n}`, n], [`b-${n}`, n]));
+  assert.equal(count.times, 1000);
+  work.close();
+});
+
+test('a change of a widget that joins a waiting one is counted alone, however many traits wait', () => {
+  const { work } = workOf();
+  const count = { times: 0 };
+  const change = (state: Readonly<Record<string, unknown>>): ElementCommand => ({
+    type: 'model',
+    modelId: 'm',
+    message: { method: 'update', state, bufferPaths: [] },
+    buffers: [],
+  });
+  work.element(
+    'ann',
+    change(Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`a${n}`, countedValue(count)]))),
+  );
+  assert.equal(count.times, 1000);
+  for (let n = 0; n < 50; n++) work.element('ann', change({ [`a${n}`]: n, [`b${n}`]: n }));
+  assert.equal(count.times, 1000);
+  work.close();
+});
+
+test('a waiting value that is replaced gives its room back', async () => {
+  const { work, given, idle, free } = workOf();
+  const large = (digit: string) => digit.repeat(20 * 2 ** 20);
+  work.element('ann', values(['a-0', large('1')]));
+  work.element('ann', values(['a-0', large('2')]));
+  assert.throws(() => work.element('ann', values(['b-0', large('3')])), { code: 'quota_exceeded' });
+  work.element('ann', values(['a-0', 4]));
+  work.element('ann', values(['b-0', large('5')]));
+  free();
+  await idle;
+  assert.deepEqual(given, [values(['a-0', 4], ['b-0', large('5')])]);
 });
 
 test('when a person checks a statement several times only the last check waits, and checks of two people both wait', async () => {

@@ -17,7 +17,8 @@ export interface ElementEnd extends WorkEnd {
 }
 
 export interface ElementWorkOptions {
-  readonly command: ElementCommand;
+  /** Makes the command when the kernel takes it. */
+  readonly command: () => ElementCommand;
   readonly live: LiveNotebook;
   readonly store: Store;
   /** Takes the messages that the kernel sends during this work. */
@@ -35,7 +36,7 @@ export function elementWork({ command, live, store, follow, resolve }: ElementWo
   const statusOf = (cellId: string) => RESULT_OF[live.view.get(cellId)?.ended ?? 'cancelled'];
   return {
     runId: null,
-    steps: [(kernel) => kernel.element(command)],
+    steps: [(kernel) => kernel.element(command())],
     follow(message) {
       follow?.(message);
       const hasRun = message.op === 'execution' && message.phase === 'running';
