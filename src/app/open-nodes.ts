@@ -50,6 +50,7 @@ export async function openNodes(
     enrolled,
     isSecret: await openSecret(config, enrolled.digest),
     check: writeCheck(directory),
+    placement: config.nodesPlacement,
     ...(arrivals && { arrivals }),
     log,
   });

@@ -30,12 +30,7 @@ export interface NodesCopyOptions {
 }
 
 /** Copies the files that are new or have changed. Resolves with the entries of all of them, and with those that were left out. */
-export async function copyNodes({
-  dataDir,
-  to,
-  sealing,
-  known,
-}: NodesCopyOptions): Promise<{
+export async function copyNodes({ dataDir, to, sealing, known }: NodesCopyOptions): Promise<{
   readonly files: readonly CopiedFile[];
   readonly skipped: readonly string[];
 }> {

@@ -98,6 +98,7 @@ export class JoinedNode {
       capacity: this.offer.capacity,
       freeMemoryBytes: this.condition.freeMemoryBytes,
       claimedBytes: children.filter(({ startedAt }) => now - startedAt < CLAIM_MS).length * CLAIM_BYTES,
+      loadPerCore: this.condition.load / Math.max(1, this.offer.cores),
       ofWorkspace:
         workspaceId === undefined ? 0 : children.filter((child) => child.workspaceId === workspaceId).length,
     };

@@ -12,7 +12,7 @@ import { JoinedNode } from './joined-node.ts';
 import type { KernelArrivals } from './kernel-arrivals.ts';
 import { isNodeSecret } from './node-secret.ts';
 import { type NodeServer, openNodeServer, refuse } from './node-server.ts';
-import { choose } from './placement.ts';
+import { choose, type Placement } from './placement.ts';
 import {
   BEAT_MS,
   compareReleases,
@@ -44,6 +44,8 @@ export interface KernelNodesOptions {
   readonly check: { readonly path: string; readonly text: string };
   /** Takes the connections of kernels whose sessions are in this process; absent: they belong to other processes. */
   readonly arrivals?: KernelArrivals;
+  /** How the node of a kernel is chosen. */
+  readonly placement: Placement;
   readonly log: KernelLog;
   /** How long an order waits for room. The default is a little less than the time that a kernel may take to start. */
   readonly waitMs?: number;
@@ -233,7 +235,10 @@ export class KernelNodes implements AsyncDisposable {
         (node) =>
           node.condition.filesProblem === null && this.#options.enrolled.get(node.name)?.isDraining === false,
       );
-      const chosen = choose(usable.map((node) => node.candidateFor(where.workspaceId)));
+      const chosen = choose(
+        usable.map((node) => node.candidateFor(where.workspaceId)),
+        this.#options.placement,
+      );
       if (chosen === undefined) break;
       clearTimeout(patience);
       this.#waiting.delete(id);

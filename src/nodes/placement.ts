@@ -8,6 +8,8 @@ export interface Candidate {
   readonly freeMemoryBytes: number;
   /** Memory that kernels which have just started will still take. */
   readonly claimedBytes: number;
+  /** The load average of one minute for each of its cores. */
+  readonly loadPerCore: number;
   /** How many of its kernels belong to the workspace of the new kernel. */
   readonly ofWorkspace: number;
 }
@@ -15,16 +17,28 @@ export interface Candidate {
 /** A node with less free memory gets no further kernel. */
 export const LEAST_FREE_BYTES = 256 * 2 ** 20;
 
-/**
- * Returns the candidate for a kernel: the one with most kernels of the same workspace, because SQLite files on a shared file
- * system must be used by one machine; among equals the one with most free memory. Undefined when none has room.
- */
-export function choose<C extends Candidate>(candidates: readonly C[]): C | undefined {
-  const free = (one: C) => one.freeMemoryBytes - one.claimedBytes;
+/** `spread`: by free memory and load. `workspace`: on the node with most kernels of the same workspace, as long as it has room. */
+export type Placement = 'spread' | 'workspace';
+
+/** Returns the candidate for a kernel; undefined when none has room. Among equals it is the first one. */
+export function choose<C extends Candidate>(candidates: readonly C[], placement: Placement): C | undefined {
+  const together = (one: C) => (placement === 'workspace' ? one.ofWorkspace : 0);
   return candidates
-    .filter((one) => one.kernels < one.capacity && free(one) >= LEAST_FREE_BYTES)
+    .filter((one) => one.kernels < one.capacity && freeOf(one) >= LEAST_FREE_BYTES)
     .reduce<C | undefined>((best, one) => {
-      if (best === undefined || one.ofWorkspace > best.ofWorkspace) return one;
-      return one.ofWorkspace === best.ofWorkspace && free(one) > free(best) ? one : best;
+      if (best === undefined || together(one) > together(best)) return one;
+      return together(one) === together(best) && shareOf(one) > shareOf(best) ? one : best;
     }, undefined);
+}
+
+function freeOf({ freeMemoryBytes, claimedBytes }: Candidate): number {
+  return freeMemoryBytes - claimedBytes;
+}
+
+/**
+ * Returns the memory that one more kernel would have beside the kernels of the node, less where the processors are busy. Kernels
+ * take little memory until they work, so free memory alone would fill one node before it used another.
+ */
+function shareOf(one: Candidate): number {
+  return freeOf(one) / (one.kernels + 1) / (1 + one.loadPerCore);
 }

@@ -23,9 +23,28 @@ export function announce({ url, host, bootstrapped }: Announced): void {
 }
 
 /** Prints how kernels of this machine are confined, or that kernels run on other machines. */
-export function sayWhereKernelsRun({ kernelNodes }: Pick<Config, 'kernelNodes'>, confinement: string): void {
-  if (kernelNodes === 'none') say(`  kernels are confined ${confinement}`);
-  else say('  kernels run on kernel nodes: `troupe nodes invite` prints the command that adds one');
+export function sayWhereKernelsRun(
+  {
+    kernelNodes,
+    kernelNetwork,
+    kernelConfinement,
+    nodesPlacement,
+  }: Pick<Config, 'kernelNodes' | 'kernelNetwork' | 'kernelConfinement' | 'nodesPlacement'>,
+  confinement: string,
+): void {
+  if (kernelNodes !== 'none') {
+    say('  kernels run on kernel nodes: `troupe nodes invite` prints the command that adds one');
+    if (nodesPlacement === 'spread')
+      say(
+        '  kernels of one workspace may run on several nodes, and SQLite files must not be written from two: see TROUPE_NODES_PLACEMENT',
+      );
+    return;
+  }
+  say(`  kernels are confined ${confinement}`);
+  if (kernelNetwork === 'host' && kernelConfinement !== 'off')
+    say(
+      '  notebook code reaches every address that this machine reaches, its own services included: TROUPE_KERNEL_NETWORK=none ends that',
+    );
 }
 
 export function say(line: string): void {

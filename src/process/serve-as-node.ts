@@ -1,5 +1,6 @@
 /** A kernel node: this machine runs kernels for a server on another one. */
 
+import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { hostMaker } from '#src/app/prerequisites.ts';
 import type { Config } from '#src/config.ts';
@@ -95,11 +96,15 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+/**
+ * Resolves with the membership of this machine. An invitation works once, and a unit or a script gives it again at each start: the one
+ * that made the present membership is not tried again, and another one that is refused leaves the membership as it is.
+ */
 async function findMembership(state: StateFolder, given: NodeArguments): Promise<Membership> {
   const { invitation: text, name } = given;
   if (given.secretFile !== undefined) return enrolWithSecret(given);
+  const known = state.read();
   if (text === undefined) {
-    const known = state.read();
     if (known !== undefined) return known;
     throw new Error(
       'This machine is no kernel node yet: give it an invitation, which `troupe nodes invite` prints on the server.',
@@ -108,9 +113,19 @@ async function findMembership(state: StateFolder, given: NodeArguments): Promise
   const invitation = parseInvitation(text);
   if (invitation === undefined)
     throw new Error('This is no invitation. It looks like HOST:PORT#CODE; `troupe nodes invite` prints one.');
-  const { membership, isTemporary } = await enrol(invitation, name ?? hostname());
-  if (!isTemporary) state.write(membership);
-  return membership;
+  const digest = createHash('sha256').update(text).digest('hex');
+  if (known?.invitation === digest) return known;
+  try {
+    const { membership, isTemporary } = await enrol(invitation, name ?? hostname());
+    if (!isTemporary) state.write({ ...membership, invitation: digest });
+    return { ...membership, invitation: digest };
+  } catch (error) {
+    if (known === undefined) throw error;
+    say(
+      `troupe: This invitation is of no use (${(error as Error).message}), so the earlier membership is used.`,
+    );
+    return known;
+  }
 }
 
 /** Gets a certificate for one connection. The secret is read again each time, because an operator may have replaced it. */

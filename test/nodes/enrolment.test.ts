@@ -19,7 +19,15 @@ async function listening(t: TestContext) {
   const file = join(folder, 'secret');
   const isSecret = openNodeSecret({ file, authority: enrolled.digest, write: writePrivateFile });
   const check = { path: '/nowhere', text: '' };
-  const nodes = new KernelNodes({ host: '127.0.0.1', port: 0, enrolled, isSecret, check, log });
+  const nodes = new KernelNodes({
+    placement: 'spread',
+    host: '127.0.0.1',
+    port: 0,
+    enrolled,
+    isSecret,
+    check,
+    log,
+  });
   await nodes.listen();
   t.after(() => nodes[Symbol.asyncDispose]());
   const address = { host: '127.0.0.1', port: nodes.port };

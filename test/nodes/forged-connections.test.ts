@@ -37,6 +37,7 @@ async function openNodes(t: TestContext, waitMs = 60_000) {
   const log: string[] = [];
   const note = (details: object, message: string) => void log.push(`${message} ${JSON.stringify(details)}`);
   const nodes = new KernelNodes({
+    placement: 'spread',
     host: '127.0.0.1',
     port: 0,
     enrolled,

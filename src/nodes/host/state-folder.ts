@@ -14,6 +14,8 @@ export interface Membership {
   readonly key: string;
   readonly certificate: string;
   readonly authority: string;
+  /** SHA-256 of the invitation by which it became a member, in hexadecimal. */
+  readonly invitation?: string;
 }
 
 export interface StateFolderOptions {
@@ -46,6 +48,7 @@ export class StateFolder {
       key: asText(fields.key, 'key'),
       certificate: asText(fields.certificate, 'certificate'),
       authority: asText(fields.authority, 'authority'),
+      ...(fields.invitation !== undefined && { invitation: asText(fields.invitation, 'invitation') }),
     };
   }
 
