@@ -95,16 +95,15 @@ export class DebianTree {
   /** Starts a program in a folder of the tree. The returned process is that program. */
   start(
     [command, ...args]: readonly [string, ...string[]],
-    { folder, path, env = {} }: Situation,
+    { folder, path, env = {}, user = USER }: Situation,
     options: SpawnOptions = {},
   ): ChildProcess {
-    const network = Object.entries(process.env).filter(([name]) => NETWORK.test(name));
     const entering = ['--mount', '--propagation', 'private', 'sh', '-c', ENTER, 'sh'];
-    return spawn('unshare', [...entering, this.folder, String(USER), folder, command, ...args], {
+    return spawn('unshare', [...entering, this.folder, String(user), folder, command, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       ...options,
       env: {
-        ...Object.fromEntries(network),
+        ...networkVariables(),
         PATH: [...path, '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'].join(delimiter),
         HOME: folder,
         LANG: 'C.UTF-8',
@@ -140,9 +139,13 @@ export interface Situation {
   /** Folders of programs, as paths in the tree, before those of Debian. */
   readonly path: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The id of the user. Default: `USER`. */
+  readonly user?: number;
 }
 
 export interface TreeOptions {
+  /** Packages of Debian that the tree has in addition to those that every tree has. */
+  readonly packages?: readonly string[];
   /** The folders of programs, as in `PATH`. */
   readonly path?: string;
   /** After this time debootstrap is stopped. */
@@ -162,6 +165,12 @@ const IN_ROOT: Situation = { folder: '/', path: [] };
 export function treesFolder(): string {
   const { TROUPE_TEST_CACHE: folder, XDG_CACHE_HOME: caches = join(homedir(), '.cache') } = process.env;
   return folder || join(caches, 'troupe-tests');
+}
+
+/** Returns the variables with which a program reaches the network and the registries. */
+function networkVariables(): Record<string, string> {
+  const entries = Object.entries(process.env).filter(([name]) => NETWORK.test(name));
+  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 /** Returns the folder of the tree that is kept between runs. */
@@ -194,13 +203,17 @@ async function makeWhole(folder: string, make: (unfinished: string) => Promise<v
 /** Runs debootstrap, whose mounts end with it. Rejects with `TreeUnavailable`. */
 async function debootstrap(
   folder: string,
-  { path = `${process.env.PATH}${delimiter}/usr/sbin`, limitS = 900 }: TreeOptions,
+  { path = `${process.env.PATH}${delimiter}/usr/sbin`, limitS = 900, packages = [] }: TreeOptions,
 ): Promise<void> {
   if (!path.split(delimiter).some((place) => existsSync(join(place, 'debootstrap'))))
     throw new TreeUnavailable('there is no debootstrap (Debian: apt install debootstrap).');
   const downloads = join(dirname(folder), 'debian-packages');
   mkdirSync(downloads, { recursive: true });
-  const options = ['--variant=minbase', `--include=${PACKAGES.join()}`, `--cache-dir=${downloads}`];
+  const options = [
+    '--variant=minbase',
+    `--include=${[...PACKAGES, ...packages].join()}`,
+    `--cache-dir=${downloads}`,
+  ];
   const limit = ['timeout', '--kill-after=5', String(limitS)];
   const isolation = process.getuid?.() === 0 ? ['unshare', '--mount', '--propagation', 'private'] : [];
   const [program, ...args] = [...isolation, ...limit, 'debootstrap', ...options, RELEASE, folder];
