@@ -286,10 +286,10 @@ async function openPlanes(
     owns,
     localModel: openLocalModel({ config, log, host, startElsewhere: prerequisites.startModel }, stack),
   });
-  const provider = identity.openProvider(config, vault, stack);
-  const pageTokens = new PageTokens(identity.authenticator, (keyId) =>
-    keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId),
-  );
+  const keys = (keyId?: string) =>
+    keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId);
+  const provider = identity.openProvider(config, vault, keys, stack);
+  const pageTokens = new PageTokens(identity.authenticator, keys);
   return { audit, datasources, environments, packages, notebooks, agents, provider, pageTokens };
 }
 

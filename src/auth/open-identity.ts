@@ -17,6 +17,7 @@ import { ExpiryAlarm } from './expiry-alarm.ts';
 import { Identity } from './identity.ts';
 import { Members } from './members.ts';
 import { OwnAccounts } from './own-account.ts';
+import type { PageKeys } from './page-tokens.ts';
 import { IdentityProvider, type ProviderSettings } from './provider/identity-provider.ts';
 import { ProviderAccounts, type SecretVault } from './provider/provider-accounts.ts';
 import { ProviderChecks } from './provider/provider-checks.ts';
@@ -55,6 +56,7 @@ export interface IdentityPlane {
   openProvider(
     settings: ProviderSettings,
     vault: SecretVault,
+    keys: (keyId?: string) => PageKeys,
     stack: Pick<AsyncDisposableStack, 'use'>,
   ): ProviderSignIn | undefined;
   readonly tickets: EventTickets;
@@ -102,7 +104,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     commandLines: new CommandLineSignIns({ identity, authenticator, tokens }),
     ownAccounts: new OwnAccounts(identity),
     sessions,
-    openProvider(settings, vault, stack) {
+    openProvider(settings, vault, keys, stack) {
       const provider = IdentityProvider.of(settings);
       if (provider === undefined) return undefined;
       const accounts = new ProviderAccounts({ identity, members, vault, settings });
@@ -118,7 +120,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
           onGone: (userId) => log.info({ userId }, 'a person is gone at the identity provider'),
         }),
       );
-      return new ProviderSignIn({ identity, provider, accounts, sessions });
+      return new ProviderSignIn({ identity, provider, accounts, sessions, keys });
     },
     tickets: new EventTickets(authenticator),
     bootstrapped,

@@ -7,7 +7,13 @@ export interface FairSemaphoreLimits {
   readonly widthOfKey: number;
   /** How many others with one key may wait. */
   readonly queueOfKey: number;
+  /** How many may wait in all; absent where the number of keys is bounded otherwise. */
+  readonly queue?: number;
+  /** What a caller is told when too much of its key waits. */
+  readonly refusal?: string;
 }
+
+const REFUSAL = 'The workspace has too many requests of this kind at once. Try again in a moment.';
 
 interface Lane {
   inside: number;
@@ -24,12 +30,13 @@ export class FairSemaphore {
   /** The keys that have work here. Those with waiting work are in the order in which they get the next places. */
   readonly #lanes = new Map<string, Lane>();
   #inside = 0;
+  #waiting = 0;
 
   constructor(limits: FairSemaphoreLimits) {
     this.#limits = limits;
   }
 
-  /** Runs the work when there is room and returns its result. Rejects with `unavailable` when too much of its key waits. */
+  /** Runs the work when there is room and returns its result. Rejects with `unavailable` when too much waits, of its key or in all. */
   async pass<T>(key: string, work: () => Promise<T>): Promise<T> {
     await this.#enter(key);
     try {
@@ -46,7 +53,7 @@ export class FairSemaphore {
   }
 
   #enter(key: string): Promise<void> | undefined {
-    const { queueOfKey } = this.#limits;
+    const { queueOfKey, queue = Number.POSITIVE_INFINITY, refusal = REFUSAL } = this.#limits;
     const lane = this.#lanes.get(key) ?? { inside: 0, waiting: [] };
     if (this.hasRoom(key)) {
       this.#lanes.set(key, lane);
@@ -54,12 +61,10 @@ export class FairSemaphore {
       this.#inside++;
       return undefined;
     }
-    if (lane.waiting.length >= queueOfKey)
-      throw new AppError(
-        'unavailable',
-        'The workspace has too many requests of this kind at once. Try again in a moment.',
-      );
+    if (lane.waiting.length >= queueOfKey || this.#waiting >= queue)
+      throw new AppError('unavailable', refusal);
     this.#lanes.set(key, lane);
+    this.#waiting++;
     return new Promise((resolve) => lane.waiting.push(resolve));
   }
 
@@ -82,6 +87,7 @@ export class FairSemaphore {
       this.#lanes.set(key, lane);
       lane.inside++;
       this.#inside++;
+      this.#waiting--;
       lane.waiting.shift()!();
       return;
     }

@@ -63,3 +63,28 @@ test('as much work of a key as the limit waits, more is refused, and other keys 
   await end('a3', works[2]!);
   assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3']);
 });
+
+test('work of one key leaves places and room in the queue for other keys, and the queue is limited in all', async () => {
+  const limits = { width: 2, widthOfKey: 1, queueOfKey: 2, queue: 3, refusal: 'Too many.' };
+  const semaphore = new FairSemaphore(limits);
+  const { begun, start, end } = workshop(semaphore);
+  const works = ['a1', 'a2', 'a3'].map((name) => start('a', name));
+  await assert.rejects(start('a', 'a4'), { code: 'unavailable', message: 'Too many.' });
+  const other = start('b', 'b1');
+  await Promise.resolve();
+  assert.deepEqual(begun, ['a1', 'b1']);
+  const waiting = start('c', 'c1');
+  await assert.rejects(start('d', 'd1'), { code: 'unavailable' });
+  await end('b1', other);
+  await Promise.resolve();
+  assert.deepEqual(begun, ['a1', 'b1', 'c1']);
+  const again = start('d', 'd1');
+  await end('a1', works[0]!);
+  await end('c1', waiting);
+  await Promise.resolve();
+  assert.deepEqual(begun.toSorted(), ['a1', 'a2', 'b1', 'c1', 'd1']);
+  await end('a2', works[1]!);
+  await end('d1', again);
+  await Promise.resolve();
+  await end('a3', works[2]!);
+});

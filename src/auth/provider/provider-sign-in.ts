@@ -1,51 +1,79 @@
 /** Signing in with the identity provider, from the first step in the browser to the session. */
 
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { UserId } from '#src/core/ids.ts';
-import { Semaphore } from '#src/core/semaphore.ts';
 import type { BegunSession, BrowserSessions } from '../browser-sessions.ts';
 import type { Identity } from '../identity.ts';
+import type { PageKeys } from '../page-tokens.ts';
 import type { IdentityProvider, SignInAttempt } from './identity-provider.ts';
 import type { ProviderAccounts } from './provider-accounts.ts';
+import { ATTEMPT_S, type KeptAttempt, SignInAttempts } from './sign-in-attempts.ts';
 
 export interface ProviderSignInOptions {
   readonly identity: Identity;
   readonly provider: IdentityProvider;
   readonly accounts: ProviderAccounts;
   readonly sessions: BrowserSessions;
+  /** The keys of the server, with which attempts are sealed. */
+  readonly keys: (keyId?: string) => PageKeys;
 }
 
-/** How many answers of the provider are checked at once, and how many wait: strangers can send them. */
-const WIDTH = 8;
-const QUEUE = 64;
+/**
+ * How many answers of the provider are checked at once, and how many wait: strangers can begin attempts and send answers. A client
+ * has at most half of the places, and clients that wait take turns.
+ */
+const PLACES = {
+  width: 8,
+  widthOfKey: 4,
+  queueOfKey: 32,
+  queue: 256,
+  refusal: 'Too many people are signing in at once. Try again in a moment.',
+};
 
 export class ProviderSignIn {
   readonly #options: ProviderSignInOptions;
-  readonly #semaphore = new Semaphore(WIDTH, QUEUE);
+  readonly #places = new FairSemaphore(PLACES);
+  readonly #attempts: SignInAttempts;
 
   constructor(options: ProviderSignInOptions) {
     this.#options = options;
+    this.#attempts = new SignInAttempts(options.keys);
   }
 
   get name(): string {
     return this.#options.provider.name;
   }
 
-  /** See `IdentityProvider.begin`. */
-  begin(redirectUri: string): Promise<{ readonly url: string; readonly attempt: SignInAttempt }> {
-    return this.#options.provider.begin(redirectUri);
+  /** How long an attempt to sign in may take, in seconds. */
+  readonly attemptS = ATTEMPT_S;
+
+  /**
+   * Resolves with the address of the provider's sign-in, and with the sealed attempt for the browser, which opens the page `to`
+   * afterwards. Rejects as `IdentityProvider.begin`.
+   */
+  async begin(redirectUri: string, to: string): Promise<{ readonly url: string; readonly kept: string }> {
+    const { url, attempt } = await this.#options.provider.begin(redirectUri);
+    return { url, kept: this.#attempts.seal({ ...attempt, to }) };
+  }
+
+  /** Returns the attempt that a browser has kept; undefined when this server has not made it, or its time is over. */
+  attemptIn(kept: string): KeptAttempt | undefined {
+    return this.#attempts.open(kept);
   }
 
   /**
    * Resolves with the session of the person whom the provider's answer proves, once it is on disk. `note` is called in the turn in
-   * which the session begins. Rejects with `ProviderFailure` and `AccountRefused`.
+   * which the session begins. `client` is the network of the browser, by which the places are shared. Rejects with `ProviderFailure`,
+   * `AccountRefused` and `unavailable`.
    */
   async complete(
     callback: URL,
     attempt: SignInAttempt,
+    client: string,
     note: (userId: UserId, session: BegunSession) => void,
   ): Promise<BegunSession> {
     const { identity, provider, accounts, sessions } = this.#options;
-    const person = await this.#semaphore.pass(() => provider.complete(callback, attempt));
+    const person = await this.#places.pass(client, () => provider.complete(callback, attempt));
     const begun = await new Promise<BegunSession | Error>((resolve) => {
       identity.store.decide(() => {
         try {

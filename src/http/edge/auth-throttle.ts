@@ -63,6 +63,6 @@ export class AuthThrottle {
 }
 
 /** Returns the IPv4 address, or the first 64 bits of an IPv6 address: one client usually owns all of the rest. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   return parseAddress(address)?.bytes.slice(0, 8).join('.') ?? '';
 }

@@ -1,13 +1,12 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { BrowserSessions } from '#src/auth/browser-sessions.ts';
-import type { SignInAttempt } from '#src/auth/provider/identity-provider.ts';
 import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { AuthThrottle } from '../edge/auth-throttle.ts';
+import { AuthThrottle, networkOf } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SESSION_COOKIE, setCookie } from '../edge/session-cookie.ts';
 import { type PageFiles, pageHandling } from '../page-files.ts';
@@ -115,9 +114,8 @@ export function signInRoutes({
       async handle({ headers, query }) {
         if (provider === undefined) throw notFound();
         try {
-          const { url, attempt } = await provider.begin(`${baseOf(headers)}/sign-in/callback`);
-          const kept = Buffer.from(JSON.stringify({ ...attempt, to: query.to })).toString('base64url');
-          return redirect(url, { 'set-cookie': cookie(headers, ATTEMPT_COOKIE, kept, ATTEMPT_S) });
+          const { url, kept } = await provider.begin(`${baseOf(headers)}/sign-in/callback`, query.to);
+          return redirect(url, { 'set-cookie': cookie(headers, ATTEMPT_COOKIE, kept, provider.attemptS) });
         } catch (error) {
           if (!(error instanceof Error) || error.name !== 'ProviderFailure') throw error;
           log.warn({ err: error }, 'the identity provider cannot be used');
@@ -136,19 +134,23 @@ export function signInRoutes({
         // have each name only once.
         const forget = { 'Set-Cookie': cookie(headers, ATTEMPT_COOKIE, '', 0) };
         const refuse = (reason: string) => redirect(`../sign-in?refused=${reason}`, forget);
-        const attempt = attemptIn(cookieIn(headers.cookie, nameOf(headers, ATTEMPT_COOKIE)) ?? '');
+        const attempt = provider.attemptIn(cookieIn(headers.cookie, nameOf(headers, ATTEMPT_COOKIE)) ?? '');
         if (attempt === undefined || query.state !== attempt.state) return refuse('expired');
         if (query.error === 'access_denied') return refuse('cancelled');
         const callback = new URL(`${baseOf(headers)}/sign-in/callback`);
         for (const [name, value] of Object.entries(query)) callback.searchParams.set(name, value);
         try {
-          const { secret } = await provider.complete(callback, attempt, (userId, { id }) =>
-            note(
-              'sign-in',
-              id,
-              { userId, tokenId: id, scopes: [], isBound: true },
-              { remoteAddress, requestId },
-            ),
+          const { secret } = await provider.complete(
+            callback,
+            attempt,
+            networkOf(remoteAddress),
+            (userId, { id }) =>
+              note(
+                'sign-in',
+                id,
+                { userId, tokenId: id, scopes: [], isBound: true },
+                { remoteAddress, requestId },
+              ),
           );
           const session = cookie(headers, SESSION_COOKIE, secret.reveal(), sessions.maxS);
           return redirect(destinationOf(attempt.to, baseOf(headers)), { 'set-cookie': session, ...forget });
@@ -220,27 +222,6 @@ type Headers = Readonly<Record<string, string>>;
 /** A request that ends sessions. */
 interface EndingRequest extends Pick<AnyRouteRequest, 'remoteAddress' | 'requestId' | 'headers'> {
   readonly holder: TokenHolder;
-}
-
-/** How long an attempt to sign in with the identity provider may take. */
-const ATTEMPT_S = 600;
-
-interface KeptAttempt extends SignInAttempt {
-  /** The page to open afterwards. */
-  readonly to: string;
-}
-
-/** Returns the attempt in a cookie; undefined when there is none, or the text has another form. */
-function attemptIn(kept: string): KeptAttempt | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(kept, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
-  const { state, nonce, verifier, to }: Partial<Record<keyof KeptAttempt, unknown>> = Object(value);
-  const isWhole = [state, nonce, verifier].every((part) => typeof part === 'string' && part.length >= 32);
-  return isWhole && typeof to === 'string' ? ({ state, nonce, verifier, to } as KeptAttempt) : undefined;
 }
 
 /**

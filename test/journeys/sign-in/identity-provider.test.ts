@@ -97,9 +97,9 @@ function refusalOf(response: Response): string {
   return response.headers.get('location') ?? '';
 }
 
-function changed(attempt: string, change: Record<string, string>): string {
-  const kept = JSON.parse(Buffer.from(attempt, 'base64url').toString());
-  return Buffer.from(JSON.stringify({ ...kept, ...change })).toString('base64url');
+/** Returns the sealed attempt with another character at a place. */
+function damaged(attempt: string, at: number): string {
+  return `${attempt.slice(0, at)}${attempt[at] === 'A' ? 'B' : 'A'}${attempt.slice(at + 1)}`;
 }
 
 test('a person signs in with PKCE, state and nonce, and has the role of their groups', async () => {
@@ -140,9 +140,9 @@ test('an answer with a wrong state, or without the cookie of the attempt, signs 
   const { url, attempt } = await begin(shared);
   const callback = new URL(await provider.logIn(url, ADA));
   assert.equal(refusalOf(await visit(shared, callback.href)), '../sign-in?refused=expired');
-  const other = changed(attempt, { state: 'x'.repeat(43) });
+  const other = await begin(shared);
   assert.equal(
-    refusalOf(await visit(shared, callback.href, attemptCookie(shared, other))),
+    refusalOf(await visit(shared, callback.href, attemptCookie(shared, other.attempt))),
     '../sign-in?refused=expired',
   );
   callback.searchParams.set('state', 'x'.repeat(43));
@@ -152,16 +152,37 @@ test('an answer with a wrong state, or without the cookie of the attempt, signs 
   );
 });
 
-test('an answer with a wrong nonce, a wrong PKCE verifier or another issuer signs nobody in', async () => {
+test('an answer with the cookie of an attempt that this server has not made is refused before the provider is asked', async () => {
   const { provider } = shared;
   provider.people.set(ADA, { groups: ['readers'] });
-  const changes: Record<string, string>[] = [{ nonce: 'n'.repeat(43) }, { verifier: 'v'.repeat(43) }];
-  for (const change of changes) {
-    const { url, attempt } = await begin(shared);
-    const callback = await provider.logIn(url, ADA);
-    const response = await visit(shared, callback, attemptCookie(shared, changed(attempt, change)));
-    assert.equal(refusalOf(response), '../sign-in?refused=failed', JSON.stringify(change));
+  const { url, attempt } = await begin(shared);
+  const callback = new URL(await provider.logIn(url, ADA));
+  const state = callback.searchParams.get('state') ?? '';
+  const [verifier, nonce] = ['v'.repeat(43), 'n'.repeat(43)];
+  const invented = Buffer.from(JSON.stringify({ state, nonce, verifier, to: '/' })).toString('base64url');
+  const asked = provider.requests.length;
+  const sealedAt = attempt.indexOf('.') + 1;
+  for (const kept of [
+    invented,
+    `${attempt.slice(0, sealedAt)}${invented}`,
+    `unknown${attempt.slice(sealedAt - 1)}`,
+    damaged(attempt, sealedAt),
+    damaged(attempt, attempt.length - 2),
+    'x'.repeat(15_000),
+  ]) {
+    const response = await visit(shared, callback.href, attemptCookie(shared, kept));
+    assert.equal(refusalOf(response), '../sign-in?refused=expired', kept.slice(0, 80));
   }
+  assert.equal(provider.requests.length, asked);
+  assert.notEqual(
+    sessionCookie(shared, await visit(shared, callback.href, attemptCookie(shared, attempt))),
+    '',
+  );
+});
+
+test('an answer of another issuer signs nobody in', async () => {
+  const { provider } = shared;
+  provider.people.set(ADA, { groups: ['readers'] });
   const { url, attempt } = await begin(shared);
   const callback = new URL(await provider.logIn(url, ADA));
   callback.searchParams.set('iss', 'https://evil.example');
