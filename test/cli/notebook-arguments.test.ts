@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { refuseUnreached } from '#src/cli/run/notebook-arguments.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';
@@ -92,7 +93,8 @@ test('versions of a notebook are listed with their authors, shown, and restored'
   assert.match(second, /"second"/);
 });
 
-test("papermill's parameters cell takes -p, even when the notebook is imported again for the run", async () => {
+/** Writes a Jupyter notebook with a cell that has the tag `parameters`, and one that uses it. */
+function writeMill(name: string, parameters: string, use: string): void {
   const cell = (source: string, tags: readonly string[]) => ({
     cell_type: 'code',
     source,
@@ -100,9 +102,52 @@ test("papermill's parameters cell takes -p, even when the notebook is imported a
     outputs: [],
     execution_count: null,
   });
-  const cells = [cell('month = 1\nregion = "eu"', ['parameters']), cell('print(month + 1, region)', [])];
+  const cells = [cell(parameters, ['parameters']), cell(use, [])];
   const notebook = { cells, metadata: {}, nbformat: 4, nbformat_minor: 5 };
-  writeFileSync(join(shell.cwd, 'mill.ipynb'), JSON.stringify(notebook));
+  writeFileSync(join(shell.cwd, name), JSON.stringify(notebook));
+}
+
+test("papermill's parameters cell takes -p, even when the notebook is imported again for the run", async () => {
+  writeMill('mill.ipynb', 'month = 1\nregion = "eu"', 'print(month + 1, region)');
   assert.match((await shell.troupe(['run', 'mill.ipynb'])).out, /^ *2 eu$/m);
   assert.match((await shell.troupe(['run', '--rm', 'mill.ipynb', '-p', 'month=3'])).out, /^ *4 eu$/m);
+});
+
+// The expected values are those that papermill 2.6 gives.
+for (const [parameters, use, given, printed] of [
+  ['%matplotlib inline\nmonth = 1', 'print(month + 1)', 'month=3', '4'],
+  ['%%time\nmonth = 1', 'print(month + 1)', 'month=3', '4'],
+  ['month, year = 1, 2025', 'print(month, year)', 'year=2026', '1 2026'],
+  ['month: int', 'print(month)', 'month=3', '3'],
+  ['import os\nif os.name:\n    month = 1', 'print(month)', 'month=3', '3'],
+] as const) {
+  test(`-p reaches the parameters cell ${JSON.stringify(parameters)}`, async () => {
+    writeMill('kind.ipynb', parameters, use);
+    const { out, err, exitCode } = await shell.troupe(['run', '--rm', 'kind.ipynb', '-p', given]);
+    assert.deepEqual([exitCode, new RegExp(`^ *${printed}$`, 'm').test(out)], [0, true], out + err);
+  });
+}
+
+test('an argument of -p that no cell takes is an error, and nothing runs', async () => {
+  writeMill('typo.ipynb', 'month = 1', 'print("ran")');
+  const typo = await shell.troupe(['run', 'typo.ipynb', '-p', 'mnth=3']);
+  assert.deepEqual([typo.exitCode, typo.out.includes('ran')], [2, false]);
+  assert.match(typo.err, /takes no argument mnth\. Its parameters cell sets month\./);
+  write('deaf.py', { show: 'print("ran")' });
+  const deaf = await shell.troupe(['run', 'deaf.py', '-p', 'month=3']);
+  assert.equal(deaf.exitCode, 2);
+  assert.match(deaf.err, /takes no argument month\. Its cells do not read arguments/);
+  assert.equal((await shell.troupe(['run', 'deaf.py', '--', '--month', '3'])).exitCode, 0);
+});
+
+test('code that reads the command line itself may take any argument of -p', () => {
+  for (const code of [
+    'mo.cli_args()',
+    'import sys\nsys.argv',
+    'from argparse import ArgumentParser',
+    'import typer',
+  ])
+    refuseUnreached(['--month=3'], ['x = 1', code]);
+  assert.throws(() => refuseUnreached(['--month=3'], ['x = 1']), { exitCode: 2 });
+  refuseUnreached([], ['x = 1']);
 });

@@ -13,6 +13,8 @@ import msgspec
 from marimo._snippets.snippets import read_snippets
 from support import Host
 
+from conversion import parameters_cell  # isort: skip  support puts the host on sys.path
+
 SAMPLE = {
     "version": "1",
     "app": {"options": {"width": "medium", "app_title": "T"}},
@@ -125,7 +127,8 @@ class Converting(unittest.TestCase):
         [code] = [code for code in codes if "# of the year" in code]
         self.assertTrue(
             code.endswith(
-                "_arguments = _marimo.cli_args()\nmonth = _arguments.get('month', month)\nregion = _arguments.get('region', region)"
+                "_arguments = _marimo.cli_args()\n"
+                + "\n".join(f"{name} = _arguments.get('{name}', {name})" for name in ("month", "region", "a", "b"))
             ),
             code,
         )
@@ -135,6 +138,23 @@ class Converting(unittest.TestCase):
         done, _ = host.convert("write", "ipynb", {"serialization": saved})
         back = [cell["code"] for cell in self.read("ipynb", done["content"])["serialization"]["cells"]]
         self.assertEqual(back, codes)
+
+    def test_the_names_of_a_parameters_cell_are_found_beside_commands_of_ipython(self):
+        for source, always, perhaps in (
+            ("%matplotlib inline\nmonth = 1", ["month"], []),
+            ("!ls \\\n  -l\nmonth = 1\nmonth?", ["month"], []),
+            ("%%capture out\nmonth = 1", ["month"], []),
+            ("files = !ls\nmonth = 1", ["files", "month"], []),
+            ("%%bash\nmonth=1", [], []),
+            ('text = """\n%x\n"""', ["text"], []),
+            ("m = (1 +\n% 3)", [], []),
+            ("m = (7\n% 3)", ["m"], []),
+            ("(a, [b]) = 1, (2,)\nx = y = 1", ["a", "b", "x", "y"], []),
+            ("month: int\nif True:\n    %time\n    n = 2", [], ["month", "n"]),
+            ("def f():\n    inner = 1\nclass C:\n    member = 2\n[i for i in ()]", [], []),
+        ):
+            with self.subTest(source):
+                self.assertEqual(parameters_cell.find_names(source), (always, perhaps))
 
     def test_py_keeps_code_and_options(self):
         back = self.read("py", self.write("py"))["serialization"]

@@ -141,6 +141,7 @@ export const run: CommandGroup = (
             cells: options.cells,
             cacheMode: options.cacheMode,
             arguments: argumentsOf(options.parameter, passedOn),
+            parameters: options.parameter,
             strict: options.strict === true,
             timeoutS: options.timeout,
             metadata: options.metadata,

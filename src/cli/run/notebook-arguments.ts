@@ -1,5 +1,6 @@
 /** Command-line arguments of notebooks: `-p month=3`, and everything after `--`. */
 import { InvalidArgumentError, Option } from 'commander';
+import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** Returns the repeatable option `-p`. Its value is the list of arguments so far. */
 export function parameterOption(): Option {
@@ -23,4 +24,36 @@ export function argumentsOf(
 ): readonly string[] | undefined {
   const all = [...parameters, ...passedOn];
   return all.length === 0 ? undefined : all;
+}
+
+/** The line that begins the server's addition to papermill's cell (src/confined/python/conversion/parameters_cell.py). */
+const ADDITION = '# arguments of the notebook, as `troupe run -p name=value` gives them';
+/** The name of an argument that the addition takes. */
+const TAKEN = /_arguments(?:\.get\(|\[)['"](\w+)['"]/g;
+/** marimo's function, Python's list, and the common libraries that read it. Code with one of these may take any argument. */
+const READER =
+  /\b(cli_args|argv|argparse|optparse|getopt|click|typer|fire|docopt|absl|tyro|simple_parsing|jsonargparse|hydra|cyclopts|cappa|defopt|plac)\b/;
+
+/**
+ * Throws when `-p` gives an argument that no cell takes: the report of month 3 would silently be that of month 1.
+ * `parameters`: the arguments of `-p`, as `--name=value`; `codes`: the code of the cells.
+ */
+export function refuseUnreached(parameters: readonly string[], codes: readonly string[]): void {
+  const taken = new Set<string>();
+  for (const code of codes) {
+    const [own = '', addition = ''] = code.split(ADDITION);
+    if (READER.test(own)) return;
+    for (const [, name = ''] of addition.matchAll(TAKEN)) taken.add(name);
+  }
+  const unreached = parameters.map((one) => one.replace(/^--|=.*$/gs, '')).filter((name) => !taken.has(name));
+  if (unreached.length === 0) return;
+  const names = [...taken];
+  const takes =
+    names.length === 0
+      ? 'Its cells do not read arguments (mo.cli_args()), and it has no cell with the tag parameters that sets names.'
+      : `Its parameters cell sets ${names.join(', ')}.`;
+  throw new CommandFailure(
+    `The notebook takes no argument ${unreached.join(', ')}. ${takes} To pass arguments on nevertheless, write them after --.`,
+    EXIT.usage,
+  );
 }

@@ -24,6 +24,7 @@ import {
   SessionTaken,
   whyUnusable,
 } from './live-session.ts';
+import { refuseUnreached } from './notebook-arguments.ts';
 import { checkDatasources, withDatasources } from './notebook-datasources.ts';
 import { importWarnings, type NotebookFile, readNotebookFile } from './notebook-file.ts';
 import { COPY_OF, pushFile, targetOfRun } from './notebook-sync.ts';
@@ -47,6 +48,8 @@ export interface RunNotebookOptions extends ResultOptions {
   readonly cacheMode: CacheMode;
   /** Command-line arguments of the notebook; undefined when none are given. */
   readonly arguments: readonly string[] | undefined;
+  /** Those among them that cells of the notebook must take. */
+  readonly parameters: readonly string[];
   /** Run nothing when cells have structural errors. */
   readonly strict: boolean;
   /** How many seconds the run may take; undefined for no deadline. */
@@ -134,13 +137,18 @@ async function runFound(
   const shown = options.quiet ? muted(terminal) : terminal;
   const notebook = await withChosenDatasources(options, found);
   const request = await orElse(
-    () =>
-      requestFor(notebook, options.cells, {
+    () => {
+      refuseUnreached(
+        options.parameters,
+        notebook.serialization.cells.map(({ code }) => code),
+      );
+      return requestFor(notebook, options.cells, {
         cacheMode: options.cacheMode,
         structuralErrors: options.strict ? 'refuse' : 'skip',
         ...(options.timeoutS === undefined ? {} : { timeoutS: options.timeoutS }),
         ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
-      }),
+      });
+    },
     // The notebook has never run, so nobody needs the imported copy.
     async () => (isNew && !isTemporary ? client.notebooks.delete(notebook.id) : undefined),
   );
