@@ -172,7 +172,7 @@ function createProgram(
 
 /** Returns the version and the commit of this installation, such as `1.0.0 (0123456789ab)`. */
 function versionText(): string {
-  const commit = commitOf(PACKAGE_ROOT)?.slice(0, COMMIT_CHARS);
+  const commit = commitOf(PACKAGE_ROOT)?.slice(0, COMMIT_CHARS); // cuts no character: it is hexadecimal
   return commit === undefined ? VERSION : `${VERSION} (${commit})`;
 }
 

@@ -9,9 +9,11 @@
  * process sends is untrusted. A child has ended when both its process and its socket have; after
  * the first of the two ends, the wait for the other is bounded.
  */
+
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
+import { cutText } from '#src/core/cut-text.ts';
 import type { PeerProcess } from '#src/os/peer-process.ts';
 import type { ProcessEnd } from './exit-classification.ts';
 import { encodeLongFrame } from './frame-decoder.ts';
@@ -243,7 +245,11 @@ export class ConfinedChild implements Disposable {
       this.#events.received(values);
       return;
     }
-    this.#words = asText(asRecord(values[failure], 'the message').words, 'words').slice(0, MAX_WORDS_CHARS);
+    this.#words = cutText(
+      asText(asRecord(values[failure], 'the message').words, 'words'),
+      0,
+      MAX_WORDS_CHARS,
+    );
     this.#port.log.warn(
       { id: this.#id, words: this.#words },
       'a process of the kernel host ended before it could work',

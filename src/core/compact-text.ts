@@ -2,6 +2,7 @@
  * Copies texts that are kept for long. A short text that was cut from a long one would otherwise
  * keep the long one in memory.
  */
+import { cutText } from './cut-text.ts';
 
 /**
  * Returns a copy of the text that is one piece and shares no memory with other texts. To V8 a slice is a view of the
@@ -12,12 +13,12 @@ export function compactText(text: string): string {
   return JSON.parse(JSON.stringify(text));
 }
 
-/** Returns the value of `text.slice(start, end)`, as a text that does not keep the whole in memory. */
-export function cutText(text: string, start: number, end = text.length): string {
-  return start === 0 && end >= text.length ? text : compactText(text.slice(start, end));
+/** Returns the value of `cutText(text, start, end)`, as a text that does not keep the whole in memory. */
+export function compactPart(text: string, start: number, end = text.length): string {
+  return start === 0 && end >= text.length ? text : compactText(cutText(text, start, end));
 }
 
 /** Returns the text, or its beginning and an ellipsis when it has more than `maxChars` characters. */
 export function shortenText(text: string, maxChars: number): string {
-  return text.length <= maxChars ? text : `${cutText(text, 0, maxChars)}…`;
+  return text.length <= maxChars ? text : `${compactPart(text, 0, maxChars)}…`;
 }

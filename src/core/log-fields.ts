@@ -2,6 +2,7 @@
  * Reduces values for the log. Errors and requests are reduced to known members, members with the name of a secret are
  * hidden at any depth, and credentials are removed from all text.
  */
+import { cutText } from './cut-text.ts';
 import { Secret } from './secret.ts';
 
 /** The members of one line of the log. */
@@ -22,7 +23,7 @@ export type Scrubber = (text: string) => string;
 export function scrubber(literals: readonly Secret[]): Scrubber {
   const values = literals.map((literal) => literal.reveal()).filter((value) => value.length >= 6);
   return (text) => {
-    let clean = text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
+    let clean = text.length > MAX_TEXT_LENGTH ? `${cutText(text, 0, MAX_TEXT_LENGTH)}…` : text;
     for (const value of values) clean = clean.replaceAll(value, HIDDEN);
     return clean
       .replace(/\btr[ps]_[\w-]{8,}/g, HIDDEN)

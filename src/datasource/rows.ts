@@ -1,4 +1,5 @@
 /** Rows of query results, in the same few kinds of value for every database. */
+import { cutText } from '#src/core/cut-text.ts';
 
 /** One value. Numbers are exact or floats; decimals, dates, times and other values that JavaScript lacks are text. */
 export type Cell = null | boolean | number | bigint | string | Uint8Array;
@@ -110,7 +111,7 @@ export async function* cutNames(batches: AsyncIterable<RowBatch>): AsyncGenerato
 }
 
 function withShortName({ name, type }: Column): Column {
-  return { name: name.slice(0, MAX_NAME_CHARS), type };
+  return { name: cutText(name, 0, MAX_NAME_CHARS), type };
 }
 
 /** Yields the batches until they have `maxRows` rows together; the last batch is cut. */

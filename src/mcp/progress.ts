@@ -1,4 +1,5 @@
 /** Reports the progress of work on a notebook to a client, from the events of its session. */
+import { endOfText } from '#src/core/cut-text.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import type { McpCall } from './mcp-call.ts';
 
@@ -38,8 +39,8 @@ async function follow({ client, notebookId, report }: McpCall, signal: AbortSign
     if (event.type === 'console-output') {
       const text = open + event.data.text;
       const line = text.trimEnd().split('\n').at(-1) ?? '';
-      if (line !== '') report(line.slice(-MAX_LINE_CHARS));
-      open = text.slice(text.lastIndexOf('\n') + 1).slice(-MAX_LINE_CHARS);
+      if (line !== '') report(endOfText(line, MAX_LINE_CHARS));
+      open = endOfText(text.slice(text.lastIndexOf('\n') + 1), MAX_LINE_CHARS);
     } else if (event.type === 'cell-op' && event.data.status === 'running') {
       const { cellId } = event.data;
       if (cellId !== '__scratch__') report(`the cell ${cellId} runs`);

@@ -5,8 +5,10 @@
  *
  * Only connections of nodes decide what lives. When Ray cannot be asked, the nodes go on, and only their replacement waits.
  */
+
 import { randomBytes } from 'node:crypto';
 import type { KernelLog } from '#src/confined/host/zygote-process.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { type Bounds, machinesWanted, RecentMost } from './demand.ts';
 import type { KernelNodes, NodeState } from './kernel-nodes.ts';
 import type { RayJob, RayJobs } from './ray-jobs.ts';
@@ -306,5 +308,5 @@ function hasEnded(status: RayJob['status']): boolean {
 /** Returns the last line of the log of a job that has failed. */
 function lastLine({ message, status }: RayJob): string {
   const line = message.trim().split('\n').at(-1) ?? '';
-  return line === '' ? `it is ${status}` : line.slice(0, 300);
+  return line === '' ? `it is ${status}` : cutText(line, 0, 300);
 }

@@ -1,5 +1,6 @@
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import { compactText, cutText } from '#src/core/compact-text.ts';
+import { compactPart, compactText } from '#src/core/compact-text.ts';
+import { cutText, placeAfter, placeToCut } from '#src/core/cut-text.ts';
 import { charsOf } from './held-chars.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */
@@ -92,7 +93,7 @@ export class ConsoleTail {
       append(this.#head, entry, MIN_JOINED_CHARS);
       this.#headSize += size;
     } else if (mayGrowHead && headRoom > 0 && isText(entry)) {
-      append(this.#head, { ...entry, data: cutText(entry.data, 0, headRoom) }, MIN_JOINED_CHARS);
+      append(this.#head, { ...entry, data: compactPart(entry.data, 0, headRoom) }, MIN_JOINED_CHARS);
       this.#headSize = this.#endLimit;
       this.#keepLast(this.#endOf(entry, headRoom));
     } else this.#keepLast(isText(entry) ? this.#endOf(entry, 0) : entry);
@@ -128,9 +129,10 @@ export class ConsoleTail {
    * returns only its end.
    */
   #endOf(entry: TextEntry, start: number): TextEntry {
-    const omitted = Math.max(0, entry.data.length - start - this.#endLimit);
-    this.#omitted += omitted;
-    return start + omitted === 0 ? entry : { ...entry, data: cutText(entry.data, start + omitted) };
+    const from = placeToCut(entry.data, start);
+    const first = placeAfter(entry.data, Math.max(from, entry.data.length - this.#endLimit));
+    this.#omitted += first - from;
+    return first === 0 ? entry : { ...entry, data: compactPart(entry.data, first) };
   }
 
   #addMedia(entry: CellOutput, room: number): void {
@@ -174,8 +176,9 @@ export class ConsoleTail {
       this.#head.push(first);
       this.#gone++;
     } else if (isText(first) && excess > 0 && size > excess) {
-      this.#tail[this.#gone] = { ...first, data: first.data.slice(excess) };
-      this.#drop(excess);
+      const gone = placeAfter(first.data, excess);
+      this.#tail[this.#gone] = { ...first, data: cutText(first.data, gone) };
+      this.#drop(gone);
     } else {
       this.#gone++;
       this.#drop(size);

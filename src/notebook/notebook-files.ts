@@ -9,6 +9,7 @@ import type {
   ConvertResult,
   PipRequirements,
 } from '#src/confined/children/convert.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -287,6 +288,6 @@ function unreadable(format: ReadableFormat, reason: string): AppError {
 }
 
 function sentence(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim().slice(0, MAX_MESSAGE_CHARS);
+  const line = cutText(text.replace(/\s+/g, ' ').trim(), 0, MAX_MESSAGE_CHARS);
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }

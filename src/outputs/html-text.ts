@@ -2,6 +2,7 @@
  * HTML that notebooks show, as text: paragraphs, lists, tables, code, and marimo's own elements as far as they have text.
  * The HTML may be hostile: its depth and its length are bounded, and the time that it takes grows with its length.
  */
+import { cutText } from '#src/core/cut-text.ts';
 import type { Grid } from './grid.ts';
 import { type MarimoElement, readMarimoElement } from './marimo-element.ts';
 import { TextFlow } from './text-flow.ts';
@@ -61,7 +62,7 @@ const PYGMENTS: ReadonlyMap<string, Emphasis> = new Map([
 export function htmlText(html: string, parser: HtmlParser, view: HtmlView): string {
   const { maxChars = html.length } = view;
   const reader = new HtmlReader(parser);
-  const text = reader.read(html.slice(0, maxChars), view);
+  const text = reader.read(cutText(html, 0, maxChars), view);
   const notes = [
     ...(reader.isTooDeep
       ? [`[the rest was not read: its elements are nested more than ${MAX_HTML_DEPTH} deep]`]

@@ -2,11 +2,13 @@
  * Asks one question of a child of the kernel host that plans, installs or builds packages
  * (src/confined/python/children/installer.py).
  */
+
 import { dirname } from 'node:path';
 import type { ChildEnd, ChildStarter } from '#src/confined/confined-child.ts';
 import { encodeFrame } from '#src/confined/frame-decoder.ts';
 import { asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
 import { bareConfinement } from '#src/confined/launch-order.ts';
+import { endOfText } from '#src/core/cut-text.ts';
 import { PackageFailure } from './package-failure.ts';
 import { abandoned, type Progress } from './shared-installation.ts';
 
@@ -121,5 +123,5 @@ function describeEnd(end: ChildEnd): string {
   if (end.kind === 'broken' || end.kind === 'refused' || end.kind === 'unavailable')
     return `The installer failed: ${end.reason}.`;
   const words = end.kind === 'ended' && isRecord(end.process) ? String(end.process.words ?? '') : '';
-  return `The installer ended without an answer${words === '' ? '' : `: ${words.slice(-500)}`}.`;
+  return `The installer ended without an answer${words === '' ? '' : `: ${endOfText(words, 500)}`}.`;
 }

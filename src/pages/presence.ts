@@ -1,5 +1,6 @@
 import type { DocumentChange } from '#src/confined/kernel/messages.ts';
 import { timestamp } from '#src/core/clock.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { allows, type PageAccess } from '#src/core/page-access.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { configOf } from '#src/notebook/document.ts';
@@ -129,7 +130,7 @@ export class Presence {
     const label =
       cell === undefined
         ? (earlier.find((one) => one.cellId === cellId)?.label ?? '')
-        : configOf(cell.options).name || line.slice(0, MAX_LABEL);
+        : configOf(cell.options).name || cutText(line, 0, MAX_LABEL);
     return { cellId, label, isDeleted: type === 'delete-cell' };
   }
 

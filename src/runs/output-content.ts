@@ -1,8 +1,8 @@
 /** The bytes of a large output: of the image in a data URL, or of the output's text. */
 import { createHash } from 'node:crypto';
+import { cutText, placeToCut } from '#src/core/cut-text.ts';
 import { writeJson } from '#src/core/json/json-write.ts';
 import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
-import { isHighSurrogate } from '#src/core/utf8.ts';
 import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
 export interface OutputContent extends Blob {
@@ -72,9 +72,8 @@ function* partsOf(text: string): Generator<undefined, Parts | undefined> {
   const hash = createHash('sha256');
   const parts: Buffer[] = [];
   for (let from = urlStart?.length ?? 0; from < text.length; ) {
-    let end = from + STEP_CHARS;
-    if (isHighSurrogate(text.charCodeAt(end - 1))) end++;
-    const piece = text.slice(from, end);
+    const end = placeToCut(text, from + STEP_CHARS);
+    const piece = cutText(text, from, end);
     if (urlStart !== null && !(end < text.length ? BASE64 : BASE64_END).test(piece)) return undefined;
     const part = Buffer.from(piece, urlStart === null ? 'utf8' : 'base64');
     hash.update(part);
@@ -137,5 +136,6 @@ function fromDataUrl(text: string): Pick<OutputContent, 'bytes' | 'urlStart'> | 
 
 /** Returns the text before the bytes in a base64 data URL; null for any other text. */
 function urlStartOf(text: string): string | null {
+  // Only matched, so it does not matter where it is cut: this cuts no character that is used.
   return /^data:[^,;]*;base64,/.exec(text.slice(0, 200))?.[0] ?? null;
 }

@@ -1,6 +1,7 @@
 /** Fits texts and values into the size of an event. No frame of a stream has more than 1 MiB. */
+
+import { cutText, endOfText } from '#src/core/cut-text.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
-import { isHighSurrogate } from '#src/core/utf8.ts';
 
 /** A byte of a text has up to six bytes in JSON: `\u001b`. */
 const MAX_ESCAPED_BYTES = 6;
@@ -20,21 +21,20 @@ export function piecesOfText(text: string): string[] {
   while (text.length - from > MAX_PIECE_CHARS) {
     const end = from + MAX_PIECE_CHARS;
     const lineEnd = text.lastIndexOf('\n', end - 1) + 1;
-    const cut = isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
-    const piece = text.slice(from, lineEnd > from + MAX_PIECE_CHARS / 2 ? lineEnd : cut);
+    const piece = cutText(text, from, lineEnd > from + MAX_PIECE_CHARS / 2 ? lineEnd : end);
     pieces.push(piece);
     from += piece.length;
   }
-  return [...pieces, text.slice(from)];
+  return [...pieces, cutText(text, from)];
 }
 
 /** Returns the beginning of a text, with at most this many bytes as JSON. */
 export function beginning(text: string, maxBytes: number): string {
   let length = Math.min(text.length, maxBytes);
   for (;;) {
-    if (isHighSurrogate(text.charCodeAt(length - 1))) length--;
-    const size = bytesOfJson(text.slice(0, length));
-    if (size <= maxBytes) return text.slice(0, length);
+    const part = cutText(text, 0, length);
+    const size = bytesOfJson(part);
+    if (size <= maxBytes) return part;
     length = Math.max(0, Math.floor((length * maxBytes) / size) - 1);
   }
 }
@@ -43,8 +43,7 @@ export function beginning(text: string, maxBytes: number): string {
 export function end(text: string, maxBytes: number): string {
   let length = Math.min(text.length, maxBytes);
   for (;;) {
-    if (isHighSurrogate(text.charCodeAt(text.length - length - 1))) length--;
-    const part = text.slice(text.length - length);
+    const part = endOfText(text, length);
     const size = bytesOfJson(part);
     if (size <= maxBytes) return part;
     length = Math.max(0, Math.floor((length * maxBytes) / size) - 1);

@@ -16,7 +16,7 @@ export function placeOf(at: string, id: string): string {
 
 /** Returns the id of the item that has this place. */
 export function idAt(place: string): string {
-  return place.slice(TIME_CHARACTERS);
+  return place.slice(TIME_CHARACTERS); // cuts no character: a time is ASCII
 }
 
 /**

@@ -78,3 +78,21 @@ test('a test of a model that sends a byte at a time ends at its deadline', async
   const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal, 300);
   assert.deepEqual([ok, message], [false, 'openai-compatible/m did not answer within 0.3 s.']);
 });
+
+test('a character whose halves arrive in two pieces is passed on whole, and half a character at the end is replaced', async () => {
+  const body = ['a\ud83d', '\ude00b', '\ud83d'].map((content) => chat({ content })).join('') + END;
+  await using vendor = await startVendor((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);
+  });
+  const told: string[] = [];
+  const answer = await askModel({ ...questionTo(vendor.url), onText: (text) => told.push(text) });
+  assert.equal(told.join(''), 'a😀b');
+  assert.deepEqual(
+    told.map((text) => text.isWellFormed()),
+    told.map(() => true),
+  );
+  assert.deepEqual(
+    answer.parts.map((part) => part.type === 'text' && part.text),
+    ['a😀b\ufffd'],
+  );
+});

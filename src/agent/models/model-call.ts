@@ -140,19 +140,31 @@ class DeltaDeduplicator {
   /** The number of characters that the tap has passed on and the SDK has not delivered yet. */
   readonly #ahead: Record<PieceKind, number> = { text: 0, reasoning: 0 };
 
+  /** The first half of a character, until the next piece brings the second half. */
+  readonly #half: Record<PieceKind, string> = { text: '', reasoning: '' };
+
   constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>) {
     this.#tell = { text: onText, reasoning: onReasoning };
   }
 
   tapped(kind: PieceKind, text: string): void {
     this.#ahead[kind] += text.length;
-    this.#tell[kind](text);
+    this.#passOn(kind, text);
   }
 
   given(kind: PieceKind, text: string): void {
     const known = Math.min(this.#ahead[kind], text.length);
     this.#ahead[kind] -= known;
-    if (known < text.length) this.#tell[kind](text.slice(known));
+    // Half of a character at either end belongs to what was passed on before or comes next.
+    if (known < text.length) this.#passOn(kind, text.slice(known));
+  }
+
+  /** Passes whole characters on: a vendor may send the halves of one in two pieces. */
+  #passOn(kind: PieceKind, text: string): void {
+    const whole = this.#half[kind] + text;
+    this.#half[kind] = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? '';
+    const told = whole.slice(0, whole.length - this.#half[kind].length);
+    if (told !== '') this.#tell[kind](told);
   }
 }
 
@@ -261,7 +273,8 @@ async function collect(
     ({ part, provider }) => !('text' in part) || part.text !== '' || provider !== null,
   );
   return {
-    parts: said.map(({ part }) => part),
+    // Half a character that a vendor sent alone, as when it stopped at its limit, cannot be sent to clients.
+    parts: said.map(({ part }) => ('text' in part ? { ...part, text: part.text.toWellFormed() } : part)),
     provider: said.map(({ provider }) => provider),
     invalid,
     ...end,
@@ -276,7 +289,7 @@ function providerData(data: unknown): ProviderData {
 function inputOf(text: string): unknown {
   if (text.trim() === '') return {};
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   } catch {
     return undefined;
   }

@@ -1,5 +1,7 @@
 /** Why a model gave no answer, in our own words: messages of providers can contain prompts and keys. */
+
 import type { APICallError } from '@ai-sdk/provider';
+import { cutText } from '#src/core/cut-text.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { FailureCode } from '#src/core/failures.ts';
 
@@ -120,5 +122,5 @@ function words({ message, responseBody = '' }: APICallError, secrets: readonly s
     // The body is not JSON, so the message of the error is used.
   }
   for (const secret of secrets) if (secret.length > 3) text = text.replaceAll(secret, '[secret]');
-  return text.length > REPEATED ? `${text.slice(0, REPEATED)}…` : text;
+  return text.length > REPEATED ? `${cutText(text, 0, REPEATED)}…` : text;
 }

@@ -1,5 +1,7 @@
 /** The tools of a model, each with a name and a schema. Wrong input and failures are results that the model reads. */
+
 import type { Static, TObject } from 'typebox';
+import { cutText, endOfText } from '#src/core/cut-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
@@ -106,7 +108,7 @@ export function cut(text: string, limit = MAX_OUTPUT_CHARS): string {
   const head = Math.floor(limit * 0.7);
   const tail = limit - head;
   const omitted = text.length - limit;
-  return `${text.slice(0, head)}\n[… ${omitted} characters left out …]\n${text.slice(-tail)}`;
+  return `${cutText(text, 0, head)}\n[… ${omitted} characters left out …]\n${endOfText(text, tail)}`;
 }
 
 /** The most pictures of one output. */

@@ -2,8 +2,10 @@
  * The identity provider with which people sign in: OpenID Connect with PKCE, state and nonce, by `openid-client`. This file sends
  * all requests to the provider, and loads the package for the first one.
  */
+
 import { readFileSync } from 'node:fs';
 import type * as OpenIdClient from 'openid-client';
+import { cutText } from '#src/core/cut-text.ts';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { Secret } from '#src/core/secret.ts';
 import { importPackage } from '#src/core/set-up-module.ts';
@@ -257,7 +259,7 @@ function failureOf(error: unknown, renewed?: Secret): Error {
   if (error instanceof ProviderFailure || error instanceof PersonGone) return error;
   const { error: code, message }: { error?: unknown; message?: unknown } = Object(error);
   const reason =
-    typeof code === 'string' && /^[a-z_]{1,60}$/.test(code) ? code : String(message).slice(0, 200);
+    typeof code === 'string' && /^[a-z_]{1,60}$/.test(code) ? code : cutText(String(message), 0, 200);
   return new ProviderFailure(`The identity provider could not be asked, or refused: ${reason}`, {
     cause: error,
     pauseMs: pauseAfter(responseOf(error)),

@@ -2,6 +2,7 @@
  * The accounts of people who sign in with the identity provider: which user of this server each person is, and the memberships that
  * follow from their groups. Every answer of the provider passes through here.
  */
+import { cutText } from '#src/core/cut-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import { Secret } from '#src/core/secret.ts';
@@ -262,10 +263,7 @@ function groupsIn(claim: unknown): ReadonlySet<string> {
 
 function nameIn({ name }: Readonly<Record<string, unknown>>): string | null {
   if (typeof name !== 'string') return null;
-  const plain = name
-    .replace(/[\p{Cc}\p{Surrogate}]/gu, ' ')
-    .trim()
-    .slice(0, MAX_NAME_CHARACTERS);
+  const plain = cutText(name.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim(), 0, MAX_NAME_CHARACTERS);
   return plain === '' ? null : plain;
 }
 

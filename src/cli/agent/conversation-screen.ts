@@ -1,5 +1,6 @@
 /** Shows an agent at work: its text as it arrives, and each tool call as one line. */
 
+import { cutText } from '#src/core/cut-text.ts';
 import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
 import type { Run } from '#src/wire/run.ts';
@@ -120,5 +121,5 @@ function visible(text: string): string {
 
 function oneLine(text: string): string {
   const line = safeLine(text.replace(/\s+/g, ' '));
-  return line.length > MAX_INPUT_LENGTH ? `${line.slice(0, MAX_INPUT_LENGTH)}…` : line;
+  return line.length > MAX_INPUT_LENGTH ? `${cutText(line, 0, MAX_INPUT_LENGTH)}…` : line;
 }

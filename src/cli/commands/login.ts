@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
 import { beginCommandLine, fetchCommandLine } from '#src/client/command-line-sign-in.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import type { BegunCommandLine, CommandLineOutcome } from '#src/wire/operations/sign-in.ts';
 import { serverOf } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';
@@ -82,5 +83,5 @@ async function outcomeOf(
 /** Returns the names of this user and machine for the page that asks for confirmation. */
 function machine(): string {
   const name = `${userInfo().username}@${hostname()}`.replace(/\p{Cc}/gu, '');
-  return name.slice(0, MAX_MACHINE_CHARACTERS);
+  return cutText(name, 0, MAX_MACHINE_CHARACTERS);
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import { cutText } from '#src/core/cut-text.ts';
 
 /** Everything that a browser sends in one message, such as a picture. Larger messages end it. */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
@@ -39,7 +40,7 @@ export class BrowserPipe {
     answers.on('data', (bytes: Buffer) => this.#take(bytes));
     for (const stream of [this.#commands, answers]) stream.on('error', () => {}); // 'close' of the process follows
     child.stderr?.on('data', (bytes: Buffer) => {
-      this.#stderr = (this.#stderr + bytes.toString()).slice(0, 16_000);
+      this.#stderr = cutText(this.#stderr + bytes.toString(), 0, 16_000);
     });
     child.once('error', (error) => this.#end(error));
     child.once('close', () => this.#end(new Error('the browser has ended')));

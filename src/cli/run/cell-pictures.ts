@@ -277,7 +277,8 @@ const DESCRIPTION = `(id) => {
     ),
   );
   const isText = (one) => typeof one === 'string' && one !== '';
-  return texts.filter(isText).join('; ').slice(0, ${MAX_DESCRIPTION_CHARS});
+  // This code runs in the browser. \`Array.from\` cuts no character in half.
+  return Array.from(texts.filter(isText).join('; ')).slice(0, ${MAX_DESCRIPTION_CHARS}).join('');
 }`;
 
 /**

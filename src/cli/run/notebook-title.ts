@@ -1,4 +1,5 @@
 import { basename, extname } from 'node:path';
+import { cutText } from '#src/core/cut-text.ts';
 import type { NotebookFile } from './notebook-file.ts';
 
 const MAX_TITLE_CHARACTERS = 200;
@@ -12,10 +13,6 @@ export function titleOfFile(name: string, { format, content }: NotebookFile): st
         ? /^---\r?\n(?:(?!---\r?\n)[^\n]*\n)*?title:[ \t]*([^\r\n]+)/.exec(content)?.[1]
         : undefined;
   const title = (own ?? basename(name, extname(name))).replace(/^(["'])(.*)\1$/, '$2');
-  const plain = title
-    .replace(/[\p{Cc}\p{Surrogate}]/gu, ' ')
-    .trim()
-    .slice(0, MAX_TITLE_CHARACTERS)
-    .replace(/\p{Surrogate}$/u, ''); // half of a character that was cut
+  const plain = cutText(title.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim(), 0, MAX_TITLE_CHARACTERS);
   return plain === '' ? 'notebook' : plain;
 }

@@ -1,3 +1,4 @@
+import { endOfText } from '#src/core/cut-text.ts';
 import type { ChildStarter } from '../confined-child.ts';
 import type { ProcessEnd } from '../exit-classification.ts';
 import { asList, asRecord, asText, isRecord } from '../json-shape.ts';
@@ -138,7 +139,7 @@ function causeOf(end: ProcessEnd | null): string {
   if (end.outOfMemory || end.machineOutOfMemory) return ' for lack of memory';
   if (end.signal !== null) return ` (signal ${end.signal})`;
   const words = end.words?.trim() ?? '';
-  return ` (exit code ${end.code}${words === '' ? '' : `: ${words.slice(-MAX_WORDS_CHARS)}`})`;
+  return ` (exit code ${end.code}${words === '' ? '' : `: ${endOfText(words, MAX_WORDS_CHARS)}`})`;
 }
 
 function decodeResult(

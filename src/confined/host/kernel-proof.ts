@@ -4,9 +4,11 @@
  * exist, not that a kernel gets them. A server whose kernels all fail would then look healthy until
  * somebody opens a notebook.
  */
+
 import { mkdirSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endOfText } from '#src/core/cut-text.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import type { KernelMessage } from '../kernel/messages.ts';
 import type { ConfinementLayers } from './zygote-process.ts';
@@ -99,7 +101,7 @@ function askKernel({ startKernel }: ProofOptions, cwd: string): Promise<Findings
       },
       exited({ message }) {
         clearTimeout(patience);
-        resolve(found ?? (printed === '' ? message : `A kernel did not work: ${printed.slice(-1000)}`));
+        resolve(found ?? (printed === '' ? message : `A kernel did not work: ${endOfText(printed, 1000)}`));
       },
     };
     const launch = { id: 'proof', cwd, env: {}, cells: [], appOptions: {}, isProof: true };

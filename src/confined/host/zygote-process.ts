@@ -2,10 +2,12 @@
  * One run of the kernel host (src/confined/python/zygote.py): orders and reports are lines of JSON. It lives as long as its stdin
  * is open. When it ends, for any reason, `ended` resolves and every child is reported as lost.
  */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { cutText } from '#src/core/cut-text.ts';
 import type { ProcessEnd } from '../exit-classification.ts';
 import { asBoolean, asList, asNumber, asRecord, asText, orNull } from '../json-shape.ts';
 import { KernelHostError } from './host-error.ts';
@@ -254,7 +256,7 @@ export class ZygoteProcess implements Zygote {
       this.#take(asRecord(JSON.parse(line), 'the report'));
     } catch (error) {
       this.#log.error(
-        { error, line: line.slice(0, 200) },
+        { error, line: cutText(line, 0, 200) },
         'the kernel host sent a report that cannot be read',
       );
     }

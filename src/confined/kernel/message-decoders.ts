@@ -1,4 +1,4 @@
-import { cutText, shortenText } from '#src/core/compact-text.ts';
+import { compactPart, shortenText } from '#src/core/compact-text.ts';
 import type { OutputTable } from '#src/wire/output.ts';
 import {
   asBoolean,
@@ -300,10 +300,10 @@ function asCellOutput(value: unknown, where: string): CellOutput {
   const table = orNull(output.table, asOutputTable, 'table');
   return {
     channel: asOneOf(output.channel, CHANNELS, 'channel'),
-    mimetype: cutText(asText(output.mimetype, 'mimetype'), 0, MAX_MIMETYPE_CHARS),
+    mimetype: compactPart(asText(output.mimetype, 'mimetype'), 0, MAX_MIMETYPE_CHARS),
     data: asOutputData(output.data),
     timestamp: asNumber(output.timestamp, 'timestamp'),
-    ...(text === null ? {} : { text: cutText(text, 0, MAX_TEXT_CHARS) }),
+    ...(text === null ? {} : { text: compactPart(text, 0, MAX_TEXT_CHARS) }),
     ...(table === null ? {} : { table }),
   };
 }

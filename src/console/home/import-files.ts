@@ -1,4 +1,5 @@
 import type { Client } from '#src/client/client.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import type { NotebookFileFormat } from '#src/wire/notebook.ts';
 
 const FORMATS: Readonly<Record<string, NotebookFileFormat>> = { py: 'py', ipynb: 'ipynb', md: 'md' };
@@ -17,11 +18,8 @@ export async function importFile(client: Client, file: File): Promise<string> {
   const format = FORMATS[file.name.slice(at + 1).toLowerCase()];
   if (format === undefined) throw new Error(`${file.name} is not a notebook. Notebooks end in ${ACCEPTED}.`);
   const { id, title, updatedAt } = await client.notebooks.import({ format, content: await file.text() });
-  const name = file.name
-    .slice(0, at)
-    .replace(/[\p{Cc}\p{Surrogate}]/gu, ' ')
-    .trim()
-    .slice(0, MAX_TITLE_CHARACTERS);
+  const plain = file.name.slice(0, at).replace(/[\p{Cc}\p{Surrogate}]/gu, ' ');
+  const name = cutText(plain.trim(), 0, MAX_TITLE_CHARACTERS);
   if (title === null && name !== '')
     await client.notebooks.update(id, { title: name, expectedUpdatedAt: updatedAt });
   return id;

@@ -2,6 +2,7 @@
  * The text that a cell has printed since the view was opened. Only its end is kept, because the
  * newest text of a running cell matters most.
  */
+import { endOfText } from '#src/core/cut-text.ts';
 import type { Output } from '#src/wire/output.ts';
 
 const MAX_ENTRIES = 500;
@@ -18,7 +19,7 @@ export function withPrinted(before: readonly Output[], more: readonly Output[]):
     const isMore = last !== undefined && last.channel === entry.channel && isText(last) && isText(entry);
     if (isMore) entries.pop();
     const text = isText(entry) ? (isMore ? last.data + entry.data : entry.data) : undefined;
-    entries.push(text === undefined ? entry : { ...entry, data: text.slice(-MAX_TEXT_CHARS) });
+    entries.push(text === undefined ? entry : { ...entry, data: endOfText(text, MAX_TEXT_CHARS) });
   }
   return lastOf(entries);
 }

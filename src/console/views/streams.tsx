@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { cutText } from '#src/core/cut-text.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import { Empty } from '../parts/empty.tsx';
 import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
@@ -140,7 +141,7 @@ export function Streams({ rest: [id] }: ViewProps) {
 function beginningOf(text: string): string {
   if (text.length <= MAX_EVENT_CHARS) return text;
   // Copied, because a slice is a view of the whole text in V8, which would stay in memory.
-  const beginning: string = JSON.parse(JSON.stringify(text.slice(0, MAX_EVENT_CHARS)));
+  const beginning: string = JSON.parse(JSON.stringify(cutText(text, 0, MAX_EVENT_CHARS)));
   return `${beginning} … ${count(text.length)} characters in all`;
 }
 

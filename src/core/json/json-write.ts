@@ -3,7 +3,7 @@
  * long.
  */
 
-import { isHighSurrogate } from '../utf8.ts';
+import { cutText, placeToCut } from '../cut-text.ts';
 
 /** A value whose JSON is about this long, or shorter, is written at once. */
 const MAX_PIECE_CHARS = 32 * 1024;
@@ -135,9 +135,8 @@ function* write(to: PieceText, value: unknown): Generator<Uint8Array> {
 function* writeString(to: PieceText, text: string): Generator<Buffer> {
   to.add('"');
   for (let from = 0; from < text.length; ) {
-    let end = from + MAX_PIECE_CHARS;
-    if (isHighSurrogate(text.charCodeAt(end - 1))) end++;
-    to.add(JSON.stringify(text.slice(from, end)).slice(1, -1));
+    const end = placeToCut(text, from + MAX_PIECE_CHARS);
+    to.add(JSON.stringify(cutText(text, from, end)).slice(1, -1)); // without the quotes
     if (to.isFull) yield to.take();
     from = end;
   }

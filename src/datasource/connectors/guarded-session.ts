@@ -4,6 +4,7 @@
  * session that is closed.
  */
 
+import { cutText } from '#src/core/cut-text.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
@@ -174,7 +175,7 @@ function endingAfterAbort(signal: AbortSignal, end: () => void): () => void {
 
 /** Returns the beginning of a text that is too long for a message. */
 function shortened(text: string): string {
-  return text.length > MAX_MESSAGE_CHARS ? `${text.slice(0, MAX_MESSAGE_CHARS)}…` : text;
+  return text.length > MAX_MESSAGE_CHARS ? `${cutText(text, 0, MAX_MESSAGE_CHARS)}…` : text;
 }
 
 function withoutSecrets(text: string, secrets: readonly string[]): string {

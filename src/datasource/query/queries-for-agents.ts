@@ -2,7 +2,9 @@
  * Datasources for agents: the list of datasources, their tables, and the rows of statements that
  * only read.
  */
+
 import { compactText } from '#src/core/compact-text.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -180,10 +182,10 @@ class ReadBudget {
   }
 }
 
-/** Returns `kept` as a text that does not keep the whole cell in memory. Half of a character at its end is replaced. */
+/** Returns `kept` as a text that does not keep the whole cell in memory. */
 function detached<Value extends string | null>(cell: Cell, kept: Value): Value {
   if (kept === null || typeof cell !== 'string' || kept.length >= cell.length) return kept;
-  return compactText(kept.toWellFormed()) as Value;
+  return compactText(kept) as Value;
 }
 
 /** Returns about how many bytes a cell takes. */
@@ -212,5 +214,5 @@ function tablesOf(rows: Rows<string | null>['rows']): Table[] {
 }
 
 function nameOf(cell: Cell): string | null {
-  return cell === null ? null : String(cell).slice(0, MAX_NAME_CHARS);
+  return cell === null ? null : cutText(String(cell), 0, MAX_NAME_CHARS);
 }

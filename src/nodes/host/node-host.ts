@@ -17,6 +17,7 @@ import {
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
 import { asList, asNumber, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
 import {
@@ -285,7 +286,7 @@ export class NodeHost {
         this.#options.renewed(this.#certificate);
         return;
       default:
-        throw new Error(`an unknown order: ${String(message.op).slice(0, 40)}`);
+        throw new Error(`an unknown order: ${cutText(String(message.op), 0, 40)}`);
     }
   }
 
