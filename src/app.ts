@@ -261,6 +261,7 @@ async function openPlanes(
       queries: datasources.queries,
       vault,
       makeStream: streams.makeStream,
+      pageStreams: streams.pageStreams,
       runDeletion,
       removals,
       closeEnvironment: (workspaceId, id) => environments.close(workspaceId, id),

@@ -38,6 +38,7 @@ import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { type NotebookAgents, NotebookPages } from '#src/pages/notebook-pages.ts';
+import type { PageStreamPorts } from '#src/pages/page-stream.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
@@ -69,6 +70,7 @@ export interface NotebookPlaneOptions {
   /** Keeps the secret variables of notebooks. */
   readonly vault: SecretVault;
   readonly makeStream: (sessionId: SessionId) => SessionStream;
+  readonly pageStreams: PageStreamPorts;
   /** Closes an environment, in a shared turn. Throws the refusal if the environment is in use. */
   readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
   readonly agents: NotebookAgents;
@@ -269,6 +271,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       exportAs: (workspaceId, id, request) => files.export(workspaceId, id, request),
       nameOf: (workspaceId, userId) => store.get(memberRecords, workspaceId, userId)?.name ?? undefined,
       agents: options.agents,
+      streams: options.pageStreams,
       installed: () => host.marimo,
       log,
     }),

@@ -14,6 +14,7 @@ import { SessionStream } from '#src/events/session-stream.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { ServerStream } from '#src/operators/server-events.ts';
+import type { PageStreamPorts } from '#src/pages/page-stream.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/wire/server.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
@@ -45,6 +46,8 @@ export interface Streams {
   readonly actorEvents: ActorEvents;
   /** Reports to other workers the actors that are followed there. */
   readonly actorReporter: ActorReporter;
+  /** What the streams of pages in browsers share with all others. */
+  readonly pageStreams: PageStreamPorts;
   /** Carries the load of the server. */
   readonly serverStream: ServerStream;
 }
@@ -81,6 +84,7 @@ export function openStreams(
       new SessionStream({ ...options, sessionId, resumeShare: CONVERSATION_RESUME_SHARE }),
     actorEvents,
     actorReporter,
+    pageStreams: { budget: options.budget, onCutOff: options.onCutOff },
     serverStream: new PublishedStream<ServerStreamEnvelope>({
       ...options,
       replayed: { type: 'server.replayed', data: {} },

@@ -227,7 +227,8 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     for (const subscriber of this.#blocked) {
       const { ownBytes } = subscriber;
       const behindBytes = ownBytes + subscriber.lagBytes(this.#options.ring);
-      yield { behindBytes, ownBytes, cutOff: () => this.#cutOff(subscriber, 'slow_subscriber') };
+      const cutOff = () => this.has(subscriber) && this.#cutOff(subscriber, 'slow_subscriber');
+      yield { behindBytes, ownBytes, cutOff };
     }
   }
 

@@ -53,6 +53,20 @@ function* largeFrame(id: string, event: Frameable): Generator<Uint8Array> {
   yield FRAME_END;
 }
 
+/**
+ * Returns a server-sent event without an id, whose data are the JSON of a value; in pieces when that is large. The value must not
+ * change meanwhile.
+ */
+export function dataFrame(value: unknown): string | LargeFrame {
+  return isShortJson(value, PIECE_BYTES) ? `data: ${JSON.stringify(value)}\n\n` : largeDataFrame(value);
+}
+
+function* largeDataFrame(value: unknown): Generator<Uint8Array> {
+  yield Buffer.from('data: ');
+  yield* jsonPieces(value);
+  yield FRAME_END;
+}
+
 /** Returns frames that a subscriber has missed, each marked with `missed: true`. `frames` are whole frames. */
 export function* markMissed(frames: Uint8Array): Generator<string> {
   for (const frame of textOf(frames).split('\n\n')) {

@@ -1,7 +1,8 @@
 /**
  * The memory that subscribers of all streams of the server may use together by not reading. Each
  * stream charges the memory kept for lagging subscribers: its frames from the position of the
- * slowest subscriber on, and the unsent bytes of the connections. Beyond the limit, the subscribers
+ * slowest subscriber on, and the unsent bytes of the connections. The pages of a notebook in addition charge the encoded outputs that
+ * they share. Beyond the limit, the subscribers
  * that lag most are cut off, in any stream.
  *
  * A stream without lagging subscribers charges nothing, and is never examined.
@@ -46,6 +47,11 @@ export class StreamBudget {
 
   get chargedBytes(): number {
     return this.#chargedBytes;
+  }
+
+  /** Returns whether so many bytes may be kept that nobody needs: the used memory would stay below half the limit. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#chargedBytes + bytes <= this.#limitBytes / 2;
   }
 
   /** Notes the memory that a stream keeps for lagging subscribers; cuts subscribers off when that is too much. */

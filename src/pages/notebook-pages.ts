@@ -20,9 +20,9 @@ import { elementWork } from '#src/notebook/work/element-work.ts';
 import type { SessionWork } from '#src/notebook/work/session-work.ts';
 import type { Store } from '#storage/store.ts';
 import { type PageDocument, pageDocument } from './page-html.ts';
-import { PageHub } from './page-hub.ts';
+import { PageHub, type PageHubPorts } from './page-hub.ts';
 import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
-import type { PageWorkPorts } from './page-work.ts';
+import type { PageStreamPorts } from './page-stream.ts';
 import type { PresencePorts } from './presence.ts';
 
 export interface NotebookPagesOptions {
@@ -46,6 +46,7 @@ export interface NotebookPagesOptions {
   /** Returns the name of a member of a workspace; undefined when there is none. */
   readonly nameOf: (workspaceId: WorkspaceId, userId: string) => string | undefined;
   readonly agents: NotebookAgents;
+  readonly streams: PageStreamPorts;
   readonly installed: () => Installed | undefined;
   readonly log: Pick<Log, 'error'>;
 }
@@ -198,11 +199,12 @@ export class NotebookPages {
     return hub;
   }
 
-  #portsOf(session: ActorId): PageWorkPorts & PresencePorts {
+  #portsOf(session: ActorId): PageHubPorts {
     const { store, sessions, actors, work, liveNotebooks, executions, interrupt, log } = this.#options;
-    const { nameOf, agents } = this.#options;
+    const { nameOf, agents, streams } = this.#options;
     const { workspaceId, id } = session;
     return {
+      ...streams,
       submit: (userId, cells) =>
         executions.submit(
           { workspaceId, userId: userId as Principal['userId'] },

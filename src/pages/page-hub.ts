@@ -27,9 +27,10 @@ import {
   variablesMessage,
   widgetMessage,
 } from './page-messages.ts';
-import { closeFrame, messageFrame, PageStream } from './page-stream.ts';
+import { closeFrame, lateFrame, messageFrame, PageStream, type PageStreamPorts } from './page-stream.ts';
 import { type CodeOfCell, type CodesOfPage, PageWork, type PageWorkPorts } from './page-work.ts';
 import { Presence, type PresencePorts } from './presence.ts';
+import { SharedOutputs } from './shared-outputs.ts';
 
 const HEARTBEAT_MS = 10_000;
 
@@ -96,6 +97,8 @@ type AppOptions = Readonly<Record<string, unknown>>;
 /** The values that marimo's page uses for options that the notebook does not have. */
 const OPTIONS_OF_PAGE: AppOptions = { width: 'medium', auto_download: [], sql_output: 'auto' };
 
+export type PageHubPorts = PageWorkPorts & PresencePorts & PageStreamPorts;
+
 /** The page and the user that send a request. */
 export interface PageCaller {
   readonly pageId: string;
@@ -112,7 +115,8 @@ export class PageHub implements NotebookFollower {
   readonly #work: PageWork;
   readonly #presence: Presence;
   readonly #over: () => void;
-  readonly #ports: PageWorkPorts;
+  readonly #ports: PageHubPorts;
+  readonly #outputs: SharedOutputs;
   readonly #pages = new Map<string, Page>();
   /**
    * The page to which the kernel is sending its state; null when the kernel's messages are for all
@@ -125,10 +129,11 @@ export class PageHub implements NotebookFollower {
   readonly #heartbeat: NodeJS.Timeout;
 
   /** `over` is called once the last page has left, or the notebook has left memory. */
-  constructor(live: LiveNotebook, ports: PageWorkPorts & PresencePorts, over: () => void) {
+  constructor(live: LiveNotebook, ports: PageHubPorts, over: () => void) {
     this.#live = live;
     this.#over = over;
     this.#ports = ports;
+    this.#outputs = new SharedOutputs(ports.budget);
     this.#work = new PageWork(live, ports, {
       shown: (cellIds, status) => {
         for (const cellId of cellIds) this.#broadcast(cellMessage(cellId, { status }));
@@ -156,6 +161,11 @@ export class PageHub implements NotebookFollower {
 
   get #appOptions(): AppOptions {
     return this.#live.document.serialization.app.options;
+  }
+
+  /** The bytes of encoded outputs that are kept because several pages may need them. */
+  get keptBytes(): number {
+    return this.#outputs.keptBytes;
   }
 
   /**
@@ -190,16 +200,24 @@ export class PageHub implements NotebookFollower {
     this.#pages.delete(pageId);
     this.#pages.set(pageId, page);
     this.#forgetPages();
-    const stream: PageStream = new PageStream(sink, () => {
+    const stream: PageStream = new PageStream(sink, this.#ports, () => {
+      reader.end();
       if (page.stream !== stream) return;
       page.stream = undefined;
       this.#presence.tell();
       this.#left();
     });
+    const reader = this.#outputs.reader(stream);
     page.stream = stream;
     earlier?.end(); // only now, because the hub ends when its last page has no stream
-    if (known !== undefined) this.#send(page, ['reconnected', {}]);
-    for (const message of stateMessages(this.#live, access)) this.#send(page, message);
+    const state = stateMessages(this.#live, access, (output) => reader.read(output));
+    stream.begin(
+      (function* () {
+        if (known !== undefined) yield lateFrame('reconnected', {});
+        for (const message of state) yield lateFrame(...message);
+        reader.end();
+      })(),
+    );
     // A page that connects again may have written text that is newer than these texts.
     for (const { id, code } of this.#live.view.cells)
       known === undefined ? page.echoes.corrected(id, code) : page.echoes.sent(id, code);

@@ -19,13 +19,20 @@ const ERRORS = 'application/vnd.marimo+error';
 /** marimo's mark before the name of a cell that only defines this function or class: its page shows no name there. */
 const DEFINITION = '*';
 
-/** Returns the messages from which a new page, or one that was cut off, builds its state. */
-export function stateMessages(live: LiveNotebook, access: PageAccess): PageMessage[] {
+/**
+ * Returns the messages from which a new page, or one that was cut off, builds its state. The state is that of now; messages are made
+ * as they are asked for. `shownOutput` returns an output in the form for a page.
+ */
+export function stateMessages(
+  live: LiveNotebook,
+  access: PageAccess,
+  shownOutput: (output: CellOutput) => unknown,
+): Iterable<PageMessage> {
   const { cells, variables } = live.view;
   const ran = cells.filter((cell) => cell.ran !== null);
   const mayEdit = access === 'edit';
   const appOptions = live.document.serialization.app.options;
-  return [
+  const first: PageMessage[] = [
     [
       'kernel-ready',
       {
@@ -51,18 +58,31 @@ export function stateMessages(live: LiveNotebook, access: PageAccess): PageMessa
       },
     ],
     variablesMessage(variables),
-    ...cells.flatMap(cellMessages),
   ];
+  const ofCells = cells.map((cell) => cellMessages(cell, shownOutput));
+  return (function* () {
+    yield* first;
+    for (const messages of ofCells) yield* messages();
+  })();
 }
 
-/** Returns the whole state of a cell. */
-function cellMessages(cell: ViewCell): PageMessage[] {
+/** Returns the function that makes the messages with the whole state that a cell has now. */
+function cellMessages(
+  cell: ViewCell,
+  shownOutput: (output: CellOutput) => unknown,
+): () => Generator<PageMessage> {
   const { id, stale, output } = cell;
-  const state = { status: activityOf(cell), stale_inputs: stale, output: output && pageOutput(output) };
-  return [
-    cellMessage(id, { ...state, console: [] }),
-    ...cell.console.entries().map((entry) => cellMessage(id, { console: pageOutput(entry) })),
-  ];
+  const status = activityOf(cell);
+  const entries = cell.console.entries();
+  return function* () {
+    yield cellMessage(id, {
+      status,
+      stale_inputs: stale,
+      output: output && shownOutput(output),
+      console: [],
+    });
+    for (const entry of entries) yield cellMessage(id, { console: shownOutput(entry) });
+  };
 }
 
 /**
@@ -196,7 +216,7 @@ function pageName(name: string, code: string): string {
 }
 
 /** Returns an output without the parts that only clients of the API read. */
-function pageOutput({ channel, mimetype, data, timestamp }: CellOutput) {
+export function pageOutput({ channel, mimetype, data, timestamp }: CellOutput) {
   const shown = mimetype === ERRORS && Array.isArray(data) ? data.map(pageError) : data;
   return { channel, mimetype, data: shown, timestamp };
 }

@@ -1,79 +1,120 @@
+import { Audience } from '#src/events/audience.ts';
+import { ChunkRing } from '#src/events/chunk-ring.ts';
 import { type EventSink, HEARTBEAT, type Subscription } from '#src/events/event-sink.ts';
+import { dataFrame, type LargeFrame } from '#src/events/frame.ts';
+import type { Laggard, StreamBudget } from '#src/events/stream-budget.ts';
+import { Subscriber } from '#src/events/subscriber.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 
-/** How much a page may lag. Beyond it, its stream ends; the page connects again and gets the present state. */
-const MAX_UNSENT_BYTES = 16 * 2 ** 20;
+/**
+ * How many bytes of later frames a page may lag behind; four times as many while it takes bytes. Beyond it, its stream ends; the
+ * page connects again and gets the present state. The state itself does not count, so it arrives however slowly it is read.
+ */
+const MAX_LAG_BYTES = 16 * 2 ** 20;
 
-/** The stream of one page: frames in their order, as fast as the browser takes them. */
+/** The parts of the server that the streams of pages share. */
+export interface PageStreamPorts {
+  /** The budget that memory for lagging pages is charged to. */
+  readonly budget?: StreamBudget | undefined;
+  /** Called for each stream that is cut off. */
+  readonly onCutOff?: ((reason: ResyncReason) => void) | undefined;
+}
+
+/**
+ * The stream of one page: the state, whose frames are encoded while the browser takes them, then frames in their order. What waits is in
+ * the ring of the stream, and is charged to the budget of all streams.
+ */
 export class PageStream implements Subscription {
   readonly #sink: EventSink;
-  readonly #left: () => void;
-  #unsent: Buffer[] = [];
-  #unsentBytes = 0;
-  #isBlocked = false;
-  #isOver = false;
+  readonly #ring = new ChunkRing();
+  readonly #audience: Audience;
+  readonly #subscriber: Subscriber;
+  readonly #subscription: Subscription;
 
-  /** `left` is called once, when the stream is over. */
-  constructor(sink: EventSink, left: () => void) {
+  /** `left` is called once, when the stream is over. Nothing is sent before `begin`. */
+  constructor(sink: EventSink, { budget, onCutOff }: PageStreamPorts, left: () => void) {
     this.#sink = sink;
-    this.#left = left;
+    this.#audience = new Audience({
+      ring: this.#ring,
+      limitBytes: MAX_LAG_BYTES,
+      resumeBytes: 0,
+      budget,
+      isEnded: () => false,
+      resyncFrame: () => HEARTBEAT, // a page connects again by itself
+      onCutOff,
+    });
+    this.#audience.empty.add(left);
+    this.#subscriber = new Subscriber(sink, false);
+    this.#subscription = this.#audience.subscriptionOf(this.#subscriber);
+    this.#audience.add(this.#subscriber);
   }
 
-  send(frame: Buffer): void {
-    if (this.#isOver) return;
-    if (!this.#isBlocked) {
-      this.#isBlocked = !this.#sink.write(frame);
-      return;
-    }
-    this.#unsent.push(frame);
-    this.#unsentBytes += frame.length;
-    if (this.#unsentBytes > MAX_UNSENT_BYTES) this.cutOff();
-    else this.#sink.retry?.();
+  /** The bytes that the page has not taken and that are in memory. Shared frames are counted, too. */
+  get queuedBytes(): number {
+    return this.#subscriber.ownBytes + this.#subscriber.lagBytes(this.#ring);
+  }
+
+  get isOver(): boolean {
+    return !this.#audience.has(this.#subscriber);
+  }
+
+  /** Sends the first frames. Those after them may be sent at any time. */
+  begin(frames: Iterable<string | LargeFrame>): void {
+    this.#subscriber.join(this.#ring.nextIndex, { frames, heldBytes: 0 });
+    this.#audience.pumpAll();
+  }
+
+  send(frame: Uint8Array): void {
+    if (this.isOver) return;
+    this.#ring.push(frame);
+    this.#audience.pumpAll();
+    if (this.#subscriber.blocked) this.#sink.retry?.();
   }
 
   beat(): void {
-    if (!this.#isBlocked) this.send(HEARTBEAT);
+    this.#audience.beat(0, 1);
+  }
+
+  /** Yields the stream, for the budget, while its connection does not take all bytes. */
+  laggards(): Iterable<Laggard> {
+    return this.#audience.laggards();
   }
 
   probe(): Uint8Array {
-    return HEARTBEAT;
+    return this.#subscription.probe();
   }
 
   writable(): void {
-    this.#isBlocked = false;
-    while (!this.#isBlocked && !this.#isOver) {
-      const next = this.#unsent.shift();
-      if (next === undefined) return;
-      this.#unsentBytes -= next.length;
-      this.#isBlocked = !this.#sink.write(next);
-    }
+    this.#subscription.writable();
   }
 
   /** Ends the stream of a page that lags, or that must connect again. */
   cutOff(reason: ResyncReason = 'slow_subscriber'): void {
-    if (this.#isOver) return;
-    this.close();
-    this.#sink.cutOff([], reason);
+    this.#subscription.cutOff(reason);
   }
 
-  /** Ends the stream once all its frames are sent. */
+  /** Ends the stream at once; a page that has not taken all frames gets the rest of the present one. */
   end(): void {
-    if (this.#isOver) return;
-    this.close();
-    this.#sink.end();
+    if (this.isOver) return;
+    if (this.#subscriber.isCaughtUp(this.#ring)) {
+      this.close();
+      this.#sink.end();
+    } else this.#audience.dismiss(this.#subscriber, 'server_stopping');
   }
 
   close(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#unsent = [];
-    this.#left();
+    this.#subscription.close();
   }
 }
 
 /** Returns one message for a page as a frame of its stream. */
 export function messageFrame(op: string, data: Readonly<Record<string, unknown>>): Buffer {
   return Buffer.from(`data: ${JSON.stringify({ op, data: { op, ...data } })}\n\n`);
+}
+
+/** Returns one message for a page as a frame that is encoded when it is sent. Its values must not change. */
+export function lateFrame(op: string, data: Readonly<Record<string, unknown>>): string | LargeFrame {
+  return dataFrame({ op, data: { op, ...data } });
 }
 
 /**

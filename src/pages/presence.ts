@@ -3,6 +3,7 @@ import { timestamp } from '#src/core/clock.ts';
 import { cutText } from '#src/core/cut-text.ts';
 import { allows, type PageAccess } from '#src/core/page-access.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import { dataFrame } from '#src/events/frame.ts';
 import { configOf } from '#src/notebook/document.ts';
 import type { ChangeAuthor, LiveNotebook } from '#src/notebook/live-notebook.ts';
 import type {
@@ -13,7 +14,7 @@ import type {
   PresentAgent,
   PresentPerson,
 } from '#src/wire/presence.ts';
-import { PageStream } from './page-stream.ts';
+import { PageStream, type PageStreamPorts } from './page-stream.ts';
 
 /** How many people are named. */
 export const MAX_PEOPLE = 50;
@@ -25,7 +26,7 @@ const MAX_LABEL = 60;
 const GATHER_MS = 100;
 
 /** The functions of the server that know more about the notebook. */
-export interface PresencePorts {
+export interface PresencePorts extends PageStreamPorts {
   /** Returns the name of a member; the id when there is none. */
   readonly nameOf: (userId: string) => string;
   readonly agent: () => Omit<PresentAgent, 'ownerName'> | null;
@@ -68,13 +69,12 @@ export class Presence {
 
   /** Begins a stream of the presence. `left` is called once it is over. */
   follow(place: NotebookPlace, sink: EventSink, left: () => void): Subscription {
-    const stream: PageStream = new PageStream(sink, () => {
+    const stream: PageStream = new PageStream(sink, this.#ports, () => {
       this.#followers.delete(stream);
       left();
     });
     this.#followers.add(stream);
-    stream.send(frameOf(place));
-    stream.send(frameOf(this.#state()));
+    stream.begin([dataFrame(place), dataFrame(this.#state())]);
     return stream;
   }
 
@@ -106,7 +106,7 @@ export class Presence {
     if (this.#followers.size === 0) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      const frame = frameOf(this.#state());
+      const frame = Buffer.from(`data: ${JSON.stringify(this.#state())}\n\n`);
       for (const stream of this.#followers) stream.send(frame);
     }, GATHER_MS).unref();
   }
@@ -154,8 +154,4 @@ export class Presence {
         .map((author): AuthorChanges => ({ ...author, name: nameOf(author.userId) })),
     };
   }
-}
-
-function frameOf(message: NotebookPlace | NotebookPresence): Buffer {
-  return Buffer.from(`data: ${JSON.stringify(message)}\n\n`);
 }

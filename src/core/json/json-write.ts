@@ -23,6 +23,40 @@ export class EncodedJson {
   }
 }
 
+/** A value whose JSON is made while it is read for the first time, and is the same for all its readers. */
+export class SharedJson {
+  readonly #source: Iterator<Uint8Array>;
+  readonly #made: Uint8Array[] = [];
+  #madeBytes = 0;
+
+  readonly #grown: () => void;
+
+  /** The value must not change. `grown` is called after each piece that was made. */
+  constructor(value: unknown, grown: () => void) {
+    this.#source = jsonPieces(value);
+    this.#grown = grown;
+  }
+
+  /** The bytes that are in memory. */
+  get madeBytes(): number {
+    return this.#madeBytes;
+  }
+
+  /** Yields all pieces. */
+  *pieces(): Generator<Uint8Array> {
+    for (let index = 0; ; index++) {
+      if (index === this.#made.length) {
+        const { done, value } = this.#source.next();
+        if (done === true) return;
+        this.#made.push(value);
+        this.#madeBytes += value.byteLength;
+        this.#grown();
+      }
+      yield this.#made[index]!;
+    }
+  }
+}
+
 /** The JSON of long strings that was made ahead (`prepared-strings.ts`). */
 export const preparedJson = new Map<string, EncodedJson>();
 
@@ -47,7 +81,7 @@ export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean
         if (typeof item === 'object' && item !== null) open.push(item);
         else room -= typeof item === 'string' ? item.length + VALUE_CHARS : VALUE_CHARS;
       }
-    } else if (next instanceof EncodedJson) return false;
+    } else if (next instanceof EncodedJson || next instanceof SharedJson) return false;
     else if (typeof next === 'object' && next !== null) {
       for (const name in next) {
         const member = (next as Readonly<Record<string, unknown>>)[name];
@@ -111,6 +145,9 @@ function* write(to: PieceText, value: unknown): Generator<Uint8Array> {
   } else if (value instanceof EncodedJson) {
     if (!to.isEmpty) yield to.take();
     yield* value.pieces;
+  } else if (value instanceof SharedJson) {
+    if (!to.isEmpty) yield to.take();
+    yield* value.pieces();
   } else if (typeof value === 'string') {
     const known = preparedJson.get(value);
     yield* known === undefined ? writeString(to, value) : write(to, known);

@@ -1,0 +1,141 @@
+/** The streams of pages: large states, slow and stalled readers, and the memory that these take. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import { StreamBudget } from '#src/events/stream-budget.ts';
+import { PageHub, type PageHubPorts } from '#src/pages/page-hub.ts';
+import { cellOp, output } from '#test/notebook/kernel-messages.ts';
+import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
+
+const MIB = 2 ** 20;
+const LARGE = 'x'.repeat(7 * MIB);
+
+/** A connection that takes one piece each time that the test lets it. */
+class SlowSink implements EventSink {
+  readonly pieces: Uint8Array[] = [];
+  bytes = 0;
+  isFast = false;
+  isOver = false;
+
+  write(bytes: Uint8Array): boolean {
+    this.pieces.push(bytes);
+    this.bytes += bytes.byteLength;
+    return this.isFast;
+  }
+
+  end(): void {
+    this.isOver = true;
+  }
+
+  cutOff(): void {
+    this.isOver = true;
+  }
+
+  /** The messages so far: their names, and the lengths of outputs. */
+  get story(): string[] {
+    const frames = Buffer.concat(this.pieces).toString('utf8').replace(/^:\n/gm, '').split('\n\n');
+    return frames.slice(0, -1).map((frame) => {
+      const { op, data } = JSON.parse(frame.slice('data: '.length));
+      return op === 'cell-op' && data.output !== null ? `${data.cell_id} ${data.output.data.length}` : op;
+    });
+  }
+}
+
+/** A notebook whose cells have outputs of 7 MiB each. */
+function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 256 * MIB) {
+  const { live } = openUnsavedNotebook(Object.fromEntries(cellIds.map((id) => [id, '1'])), {});
+  live.apply(cellIds.map((id) => cellOp(id, { output: output('text/html', LARGE) })));
+  const budget = new StreamBudget(budgetBytes);
+  const cutOffs: string[] = [];
+  const ports = { budget, onCutOff: (reason: string) => cutOffs.push(reason) };
+  const hub = new PageHub(live, ports as unknown as PageHubPorts, () => {});
+  const subscriptions: Subscription[] = [];
+  const attach = (sink: EventSink) => {
+    const caller = { pageId: `page-${subscriptions.length}`, userId: 'ada' };
+    const subscription = hub.attach(caller, 'view', 'edit', sink);
+    subscriptions.push(subscription);
+    return subscription;
+  };
+  t.after(() => {
+    for (const subscription of subscriptions) subscription.close();
+  });
+  return { live, hub, budget, cutOffs, attach };
+}
+
+test('a state of 35 MiB arrives at a page that takes one piece at a time, and what happened meanwhile follows it', async (t) => {
+  const cells = ['a', 'b', 'c', 'd', 'e'];
+  const { live, cutOffs, attach } = openNotebook(t, cells);
+  const sink = new SlowSink();
+  const subscription = attach(sink);
+  let mostQueued = 0;
+  for (let taken = 0; taken < sink.pieces.length; taken = sink.pieces.length - 1) {
+    const before = sink.pieces.length;
+    if (before === 20) live.apply([cellOp('a', { output: output('text/html', 'changed') })]);
+    subscription.writable();
+    if (sink.pieces.length === before) break;
+    mostQueued = Math.max(mostQueued, sink.pieces.at(-1)!.byteLength);
+  }
+  assert.deepEqual(cutOffs, []);
+  assert.ok(mostQueued <= 64 * 1024);
+  const state = cells.map((id) => `${id} ${LARGE.length}`);
+  assert.deepEqual(sink.story, ['kernel-ready', 'variables', ...state, 'a 7']);
+});
+
+test('five hundred pages that read nothing take a piece each, and their encoded state is kept once', async (t) => {
+  const { hub, budget, cutOffs, attach } = openNotebook(t, ['a', 'b', 'c']);
+  const sinks = Array.from({ length: 500 }, () => new SlowSink());
+  const subscriptions = sinks.map(attach);
+  for (let piece = 0; piece < 3; piece++) for (const subscription of subscriptions) subscription.writable();
+  await nextTurn();
+  const bytes = sinks.reduce((sum, sink) => sum + sink.pieces.at(-1)!.byteLength, 0);
+  const inMemory = bytes + hub.keptBytes;
+  assert.ok(budget.chargedBytes >= inMemory, `${budget.chargedBytes} bytes are charged for ${inMemory}`);
+  assert.ok(budget.chargedBytes < 500 * 65 * 1024 + 22 * MIB, `${budget.chargedBytes} bytes`);
+  assert.ok(hub.keptBytes > 0 && hub.keptBytes < 22 * MIB, `${hub.keptBytes} bytes`);
+  const [first, ...others] = sinks;
+  assert.ok(
+    others.every(({ pieces }) => pieces.at(-1) === first!.pieces.at(-1)),
+    'all pages were sent the same bytes in memory',
+  );
+  assert.deepEqual(cutOffs, []);
+  for (const subscription of subscriptions) subscription.close();
+  await nextTurn();
+  assert.deepEqual([hub.keptBytes, budget.chargedBytes], [0, 0]);
+});
+
+test('pages that read nothing are cut off when all streams together take too much memory', async (t) => {
+  const { budget, cutOffs, attach } = openNotebook(t, ['a'], 2 * MIB);
+  const sinks = Array.from({ length: 100 }, () => new SlowSink());
+  for (const subscription of sinks.map(attach)) {
+    for (let piece = 0; piece < 3; piece++) subscription.writable();
+    assert.ok(budget.chargedBytes <= 2 * MIB, `${budget.chargedBytes} bytes`);
+  }
+  await nextTurn();
+  const cut = sinks.filter(({ isOver }) => isOver).length;
+  assert.ok(cut > 0 && cut < 100, `${cut} were cut off`);
+  assert.equal(cutOffs.length, cut);
+});
+
+test('a page that lags too far behind the changes is cut off', (t) => {
+  const { live, cutOffs, attach } = openNotebook(t, ['a']);
+  const sink = new SlowSink();
+  attach(sink);
+  for (let count = 0; count < 12 && !sink.isOver; count++)
+    live.apply([cellOp('a', { output: output('text/html', LARGE) })]);
+  assert.deepEqual([sink.isOver, cutOffs], [true, ['slow_subscriber']]);
+});
+
+test('a fast page is sent a large state in slices', async (t) => {
+  const { attach } = openNotebook(t, ['a', 'b', 'c']);
+  const sink = new SlowSink();
+  sink.isFast = true;
+  attach(sink);
+  assert.ok(sink.bytes > 0 && sink.bytes < 1.5 * MIB, `${sink.bytes} bytes in the first turn`);
+  while (sink.bytes < 3 * LARGE.length) await nextTurn();
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  assert.deepEqual(
+    sink.story.slice(2),
+    ['a', 'b', 'c'].map((id) => `${id} ${LARGE.length}`),
+  );
+});
