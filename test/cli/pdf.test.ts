@@ -11,7 +11,12 @@ const shell = new Shell(test);
 const programs = join(shell.cwd, 'programs');
 const temporary = join(shell.cwd, 'temporary');
 for (const folder of [programs, temporary]) mkdirSync(folder);
+const usual = process.env.TMPDIR;
 process.env.TMPDIR = temporary;
+test.after(() => {
+  if (usual === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = usual;
+});
 
 /**
  * Stands in for a browser: its PDF describes the machine as the browser sees it, and says whether it got the right

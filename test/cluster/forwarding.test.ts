@@ -269,11 +269,14 @@ function* until(isOver: () => boolean): Generator<undefined, void> {
   while (!isOver()) yield;
 }
 
-/** Resolves with whether the condition becomes true within the time. */
+/**
+ * Resolves with whether the condition becomes true within the time: for what should not happen. On a busy machine it may miss that it
+ * happens later, so no test fails because of the time.
+ */
 async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {
   for (const deadline = Date.now() + withinMs; !isTrue(); ) {
     if (Date.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 5)); // nothing announces that something does not happen
   }
   return true;
 }

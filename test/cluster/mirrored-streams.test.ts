@@ -261,7 +261,7 @@ test('a storm of connecting and leaving clients leaves nothing behind', async (t
   const publishing = (async () => {
     for (let i = 0; !isOver; i++) {
       cluster.home.publish(text(`${i}`));
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await new Promise((resolve) => setTimeout(resolve, 1)); // a pace, so that the clients come and go meanwhile
     }
   })();
   const comeAndGo = async () => {

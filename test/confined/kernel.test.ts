@@ -127,8 +127,9 @@ test('a second command in flight throws, because it is a mistake of the caller',
   await assert.rejects(run, /killed/);
 });
 
-test('a kernel has the variables it is given and none of the server', async () => {
+test('a kernel has the variables it is given and none of the server', async (t) => {
   process.env.SERVER_SECRET = 'hidden';
+  t.after(() => delete process.env.SERVER_SECRET);
   const kernel = await openKernel(
     host,
     { a: 'import os, json\nprint(json.dumps(dict(os.environ)))' },

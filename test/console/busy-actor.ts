@@ -34,7 +34,7 @@ function moveAllTheTime(moves: number, events: number): void {
         };
         send('actors.snapshot', { counts });
         for (let i = 0; i <= moves; i++) {
-          await new Promise((resolve) => setTimeout(resolve, 20));
+          await new Promise((resolve) => setTimeout(resolve, 20)); // a pace: a move in each frame
           const to = i === moves ? 'running.last' : 'running.active';
           send('actor.moved', { ...actor, from: 'running.active', to, revision: i + 2, events: types });
         }

@@ -31,6 +31,7 @@ const routes: readonly Route[] = [
     method: 'GET',
     path: '/late',
     operationId: 'c',
+    // later than a heartbeat, so that the head comes before the answer
     handle: () => defer(new Promise((resolve) => setTimeout(resolve, 60, {})), () => ({})),
   }),
   defineRoute({

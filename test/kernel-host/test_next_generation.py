@@ -93,10 +93,11 @@ class Loading(unittest.TestCase):
             and found,
             "the niceness",
         )
-        self.assertEqual(niceness, [0, 10])
+        usual = os.getpriority(os.PRIO_PROCESS, gate.host.hello["pid"])  # not 0 if the tests themselves are niced
+        self.assertEqual(niceness, [usual, 10])
         gate.open()
         gate.host.wait_for("preloaded")
-        self.assertEqual(os.getpriority(os.PRIO_PROCESS, gate.host.fork().pid), 0)
+        self.assertEqual(os.getpriority(os.PRIO_PROCESS, gate.host.fork().pid), usual)
 
     def test_a_library_that_ends_the_process_is_left_out_and_harms_nothing_else(self):
         gate = Gate(self, SLOW + "os._exit(3)")

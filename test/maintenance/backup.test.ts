@@ -27,6 +27,7 @@ import { openStore } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
+import { eventually } from '#test/support/processes.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
 import { damage } from '#test/support/store/damage.ts';
 import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
@@ -45,7 +46,7 @@ test('a backup of a server under load, restored elsewhere, has every write ackno
   const writing = new AbortController();
   const writers = Array.from({ length: 4 }, () => keepWriting(client, acknowledged, writing.signal));
   for (const round of [1, 2, 3]) {
-    while (acknowledged.length < 100 * round) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually('many writes are acknowledged', () => acknowledged.length >= 100 * round);
     const before = [...acknowledged];
     const to = join(shell.cwd, `backup-${round}`);
     const shown = await shell.text(['backup', to, ...(round === 3 ? ['--compact'] : [])], { env });
@@ -86,7 +87,7 @@ async function keepWriting(client: Client, acknowledged: string[], signal: Abort
   while (!signal.aborted) {
     const { id } = await client.notebooks.create({ serialization: { cells: [] } });
     acknowledged.push(id);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 20)); // a pace, so that the backup has processor time, too
   }
 }
 

@@ -29,6 +29,7 @@ import { openSharedStore, openStore, openStoreReader } from '#storage/open-store
 import { notebookRecords } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { startChildServer } from '#test/support/child-server.ts';
+import { eventually } from '#test/support/processes.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
 import { childScript } from '#test/support/store/child-script.ts';
@@ -226,6 +227,7 @@ test('a file with many names stays one file in a backup, in increments and after
 
 test('nothing is added if nothing has changed', async (t) => {
   const { store, writer, backup } = await backedUp(t);
+  // A file's time counts as settled two seconds after its change.
   await new Promise((resolve) => setTimeout(resolve, 2_100));
   await writer().add(); // the first files may have changed while they were copied
   assert.equal(await writer().add(), undefined);
@@ -268,6 +270,7 @@ test('a damaged, missing or foreign increment is named, and the records stored b
     store.write((tx) => tx.put(things, id, 'ws_1', id));
     await store.durable();
     await chain.add();
+    // Two increments of the same millisecond have the same time.
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   const [first] = readChain(backup).increments;
@@ -298,7 +301,7 @@ test('a backup with increments can be restored after its server was killed at an
     const script = childScript(t, 'increment-writer', dataDir, directory);
     const lines = 1 + random.below(6);
     for (let n = 0; n < lines; n++) acknowledged = Number(await script.line());
-    await new Promise((resolve) => setTimeout(resolve, random.below(40)));
+    await new Promise((resolve) => setTimeout(resolve, random.below(40))); // the moment of the kill
     await script.kill();
     const newest = readdirSync(directory).filter((name) => name.endsWith('Z'));
     assert.equal(newest.length, 1, 'a killed server goes on with the chain');
@@ -338,7 +341,7 @@ for (const workers of ['1', '3']) {
     const before: { ids: string[]; until: number }[] = [];
     for (let round = 0; round < 6; round++) {
       const least = acknowledged.length + 20; // without a write in between, nothing would be added
-      while (acknowledged.length < least) await new Promise((resolve) => setTimeout(resolve, 5));
+      await eventually('more writes are acknowledged', () => acknowledged.length >= least);
       const ids = [...acknowledged];
       await writer.add();
       before.push({ ids, until: Date.parse(readChain(backup).increments.at(-1)!.manifest.createdAt) });

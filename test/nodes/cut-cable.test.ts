@@ -6,7 +6,7 @@ import { setTimeout as later } from 'node:timers/promises';
 import { invite, type NodeProcess, startNode, startServerOfNodes } from '#test/support/kernel-node.ts';
 import { makeMachine, whyNoMachines } from '#test/support/machine.ts';
 import { type OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
-import { descendants, eventually, gone, processFact } from '#test/support/processes.ts';
+import { descendants, eventually, processFact } from '#test/support/processes.ts';
 
 /** How long a cable is pulled: long enough that several signs of life are late, and far less than the lease of a node. */
 const FLAP_MS = 1000;
@@ -35,16 +35,13 @@ test('when the cable of a node is pulled, its kernels end before its sessions op
   const [kernel] = (await server.client.kernels()).items;
   assert.equal(kernel?.node, 'n0');
   const processes = [processFact(kernel.pid)!, ...descendants(kernel.pid)];
-  const cutAt = performance.now();
   machines[0].cut();
-  await gone(processes);
-  const endedAfter = performance.now() - cutAt;
-  const lost = await eventually('the server has given the node up', async () => {
+  await eventually('the server has given the node up', async () => {
     const { items } = await server.client.nodes.list();
     return items.find(({ name }) => name === 'n0')?.state === 'away';
   });
-  const lostAfter = performance.now() - cutAt;
-  assert(lost && endedAfter < lostAfter, `kernels: ${endedAfter} ms, given up: ${lostAfter} ms`);
+  const left = processes.filter(({ pid, startedAt }) => processFact(pid)?.startedAt === startedAt);
+  assert.deepEqual(left, [], 'the kernels ended before');
   await server.client.notebookSessions.waitUntilReady(notebook!.id);
   assert.equal((await notebook!.run(['a'])).status, 'completed');
   assert.equal((await server.client.kernels()).items[0]?.node, 'n1');
@@ -70,9 +67,9 @@ test('a cable that is pulled for a second, again and again, costs neither a run 
   const running = notebook.run(['a']);
   for (let pull = 0; pull < 2; pull++) {
     machine.cut();
-    await later(FLAP_MS);
+    await later(FLAP_MS); // the fault itself is a time without a cable
     machine.join();
-    await later(2 * FLAP_MS);
+    await later(2 * FLAP_MS); // and a time with it
   }
   const run = await running;
   assert.equal(run.status, 'completed');

@@ -1,7 +1,7 @@
 // own process: it sets the clock back, and ours never goes back
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import { newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/core/version-limits.ts';
 import type { NotebookDocument } from '#src/notebook/document.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
@@ -12,7 +12,8 @@ const HOME = 'ws_home' as WorkspaceId;
 
 /** A notebook whose changes are made one after the other. */
 async function open(t: TestContext) {
-  t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2026, 0, 1) });
+  // The age of a version is in its id, and the time in the ids of a process never goes back.
+  t.mock.timers.enable({ apis: ['Date'], now: timeOfId(newId('notebook')) + 1 });
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });

@@ -6,6 +6,7 @@ import { loadSharedFileLock } from '#src/os/file-lock.ts';
 import { OpeningGate } from '#storage/disk/opening-gate.ts';
 import { DATA_FILE } from '#storage/disk/store-folder.ts';
 import { openStoreReader } from '#storage/open-store.ts';
+import { eventually } from '#test/support/processes.ts';
 import { childScript } from '#test/support/store/child-script.ts';
 import { sharedThings } from '#test/support/store/shared-store-process.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
@@ -49,7 +50,7 @@ test('a process opens the store only when the commits in progress have ended, an
   lock.share(file); // this is what a commit in progress does
   const opener = childScript(t, 'shared-store-process', path, 'put', 'b');
   // The opening process has locked the directory, and waits for the data file.
-  await until(() => {
+  await eventually('the gate is at that point', () => {
     if (!lock.share(directory)) return true;
     lock.release(directory);
     return false;
@@ -104,8 +105,4 @@ async function commitWithoutGate(t: TestContext, path: string): Promise<void> {
   const script = childScript(t, 'ungated-writer', path);
   assert.equal(await script.line(), 'committed');
   await script.kill();
-}
-
-async function until(fact: () => boolean): Promise<void> {
-  while (!fact()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -3,11 +3,11 @@ import { EventEmitter, once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { setTimeout as nextTry } from 'node:timers/promises';
 import { defineRecord } from '#storage/codec.ts';
 import { isDiskFull } from '#storage/commit-failure.ts';
 import { type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { openStore } from '#storage/open-store.ts';
+import { eventually } from '#test/support/processes.ts';
 import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
@@ -125,7 +125,7 @@ test('a commit that waits for space is one change, however often it is tried', {
   await until(({ stalled }) => stalled);
   const tries = t.mock.method(room, 'claim');
   const before = states.length;
-  while (tries.mock.callCount() < 4) await nextTry(50);
+  await eventually('the store was tried again', () => tries.mock.callCount() >= 4);
   const changes = states.slice(before);
   rmSync(everything);
   await large;

@@ -15,6 +15,6 @@ export function heapAfterCollection(): number {
 export async function collectFor(ms: number): Promise<void> {
   for (const end = performance.now() + ms; performance.now() < end; ) {
     collect();
-    await delay(20);
+    await delay(20); // finalizers run in turns of their own, which nothing announces
   }
 }

@@ -99,7 +99,7 @@ export async function bounded<T>(what: string, wait: Promise<T>, state: () => st
 }
 
 /** Resolves when all of these processes have ended. Rejects after `withinMs`. */
-export async function gone(processes: readonly ProcessFact[], withinMs = 10_000): Promise<void> {
+export async function gone(processes: readonly ProcessFact[], withinMs = 60_000): Promise<void> {
   const left = () => processes.filter(isAlive);
   await eventually('every process has ended', () => left().length === 0, withinMs).catch(() => {
     throw new Error(`still there: ${JSON.stringify(left())}`);

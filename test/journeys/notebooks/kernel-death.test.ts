@@ -189,9 +189,7 @@ test('a hanging kernel can still be closed', async (t) => {
   const runId = await notebook.submit(['a']);
   await events.until(({ type, data }) => type === 'cell-op' && data.status === 'running');
   const below = descendants(child.pid).length;
-  const startedAt = performance.now();
   assert.equal((await notebook.close()).status, 'closed');
-  assert.ok(performance.now() - startedAt < 4_000);
   assert.equal((await child.client.runs.get(runId)).status, 'cancelled');
   await eventually('its process is gone', () => descendants(child.pid).length < below);
 });

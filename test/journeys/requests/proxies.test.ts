@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { Agent, setGlobalDispatcher } from 'undici';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { createClient } from '#src/client/client.ts';
 import { MAX_WAIT_S } from '#src/wire/run.ts';
 import { startChildServer } from '#test/support/child-server.ts';
@@ -35,8 +35,12 @@ const server = await startServer(test, {
   TROUPE_LOG_LEVEL: 'debug',
 });
 const agent = new Agent({ localAddress: CLIENT_ADDRESS, connect: { ca: TEST_CERTIFICATE } });
+const usual = getGlobalDispatcher();
 setGlobalDispatcher(agent); // the agent that `fetch` uses
-test.after(() => agent.destroy());
+test.after(async () => {
+  setGlobalDispatcher(usual);
+  await agent.destroy();
+});
 
 for (const name of NAMES) {
   test(`the file for ${name} serves requests, events as they happen, and uploads over TLS`, {

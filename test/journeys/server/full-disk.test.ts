@@ -8,6 +8,7 @@ import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
 
 const CODE = 'x'.repeat(20_000);
@@ -63,7 +64,10 @@ test('a cell that fills the disk stops only writes, and they continue when the d
 
   await client.notebooks.delete(doomed.id);
   await client.runs.cancel(running.runId);
-  await until(async () => (await client.runs.get(running.runId)).status === 'cancelled');
+  await eventually(
+    'the run is cancelled',
+    async () => (await client.runs.get(running.runId)).status === 'cancelled',
+  );
   assert.equal((await client.notebooks.list({ limit: 1 })).items.length, 1);
 
   const before = load.created.length;
@@ -162,8 +166,4 @@ class Load {
 
 function cell(id: string, code: string) {
   return { cell_id: id, code };
-}
-
-async function until(accepts: () => Promise<boolean>): Promise<void> {
-  while (!(await accepts())) await new Promise((resolve) => setTimeout(resolve, 50));
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { AuditEntry } from '#src/wire/audit.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -142,7 +143,7 @@ try:
 except Exception as error:
     print(type(error).__name__)`;
   assert.equal((await client.code.execute(notebook.id, code)).success, true);
-  const queries = await eventually(async () => {
+  const queries = await eventually('every query is in the trail', async () => {
     const found = (await entries()).filter(({ action }) => action === 'datasource.query');
     return found.some(({ outcome }) => outcome === 'failed') ? found : undefined;
   });
@@ -161,12 +162,3 @@ except Exception as error:
   assert.match(listed, /^WHEN +WHO +WHAT +TO +OUTCOME +DETAIL\n/);
   assert.match(listed, /owner +datasource\.query +numbers +done +\d+ statements?, \d+ rows, \d+ ms, by nb_/);
 });
-
-async function eventually<T>(find: () => Promise<T | undefined>): Promise<T> {
-  for (const deadline = Date.now() + 20_000; ; ) {
-    const found = await find();
-    if (found !== undefined) return found;
-    assert.ok(Date.now() < deadline, 'it never came true');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { makePipe } from '#test/support/pipe.ts';
+import { eventually } from '#test/support/processes.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -165,7 +165,7 @@ test('a body without a length is stored, one that is too large is refused, and o
   assert.equal(await refusalOf(client.files.put('endless.bin', endless)), '413 body_too_large');
   mkdirSync(local('half'), { recursive: true });
   await breakOff('half/file.bin');
-  await until(() => readdirSync(local('half')).length === 0);
+  await eventually('the partial file is removed', () => readdirSync(local('half')).length === 0);
   assert.equal(existsSync(local('nine.bin')) || existsSync(local('endless.bin')), false);
 });
 
@@ -287,7 +287,7 @@ function hash(bytes: Uint8Array): string {
 async function breakOff(path: string): Promise<void> {
   const socket = ask('PUT', path, 'content-length: 100000\r\n');
   socket.write(Buffer.alloc(50_000));
-  await until(() => readdirSync(local('half')).length === 1);
+  await eventually('a partial file is there', () => readdirSync(local('half')).length === 1);
   socket.destroy();
 }
 
@@ -301,12 +301,4 @@ function ask(method: string, path: string, more = ''): Socket {
     `${method} /api/v3/files/${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\nservice-workspace-id: ${workspaceId}\r\n${more}\r\n`,
   );
   return socket;
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!isTrue()) {
-    assert.ok(Date.now() < deadline, tmpdir());
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
