@@ -56,9 +56,9 @@ test("the operators' views show the sessions, kernels and events of all workers,
 
   process.kill(workersOf(server.pid)[0]!.pid, 'SIGKILL');
   const snapshots = () => seen.filter((event) => event.type === 'actors.snapshot');
-  await eventually('who follows looks again', () => snapshots().length >= 2, 30_000);
+  await eventually('who follows looks again', () => snapshots().length >= 2);
   assert.ok(snapshots().every((event) => !('resumed' in event)));
-  await eventually('all workers are there', () => workersOf(server.pid).length === SIZE, 30_000);
+  await eventually('all workers are there', () => workersOf(server.pid).length === SIZE);
   await Promise.all(ids.map((id) => client.notebookSessions.waitUntilReady(id)));
   const later = await runAll();
   await Promise.all(later.map((run) => client.waitForRun(run)));

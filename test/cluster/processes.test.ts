@@ -71,7 +71,7 @@ test('kill -9 of a worker ends its kernels, and its sessions come back in anothe
   assert.ok(first !== undefined);
   const home = homeOf(notebook.id);
   process.kill(home.pid, 'SIGKILL');
-  await answered('a request is answered', () => server.client.notebooks.get(notebook.id), 3_000);
+  await answered('a request is answered', () => server.client.notebooks.get(notebook.id));
   await gone([first, ...others]);
   await answered('the session is ready again', async () => (await statusOf(notebook.id)) === 'ready');
   assert.equal(

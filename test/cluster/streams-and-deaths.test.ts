@@ -25,7 +25,7 @@ test('whichever worker is killed, every subscriber learns how each run has ended
   t.after(() => Promise.all(logs.map((log) => log[Symbol.asyncDispose]())));
   const endings: string[] = [];
   for (let round = 0; round < SIZE; round++) {
-    await eventually('all workers are there', () => workersOf(server.pid).length === SIZE, 30_000);
+    await eventually('all workers are there', () => workersOf(server.pid).length === SIZE);
     await eventually('the session is ready', async () => {
       const session = await server.client.notebookSessions.get(notebook.id).catch(() => undefined);
       return session?.status === 'ready';

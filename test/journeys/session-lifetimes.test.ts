@@ -69,7 +69,8 @@ test('a session ends the set number of seconds after its opening, even in use: i
   const { id, environmentId, opened, seconds, runId } = await inTime(3, async (seconds) => {
     const session = await open(client, { ttlS: seconds });
     await client.notebookSessions.waitUntilReady(session.id);
-    return { ...session, seconds, ...(await client.executions.submit(session.id, { type: 'all' })) };
+    const { runId } = await client.executions.submit(session.id, { type: 'all' });
+    return { ...session, seconds, runId };
   });
   const { createdAt, ttlS, idleTimeoutS, expiresAt } = opened;
   assert.deepEqual([ttlS, idleTimeoutS], [seconds, null]);
@@ -110,7 +111,8 @@ test('a run in progress and a follower count as uses, and an observer does not',
   const { id, runId, seconds } = await inTime(1, async (seconds) => {
     const session = await open(client, { idleTimeoutS: seconds });
     await client.notebookSessions.waitUntilReady(session.id);
-    return { ...session, seconds, ...(await client.executions.submit(session.id, { type: 'all' })) };
+    const { runId } = await client.executions.submit(session.id, { type: 'all' });
+    return { ...session, seconds, runId };
   });
   const follow = new AbortController();
   const followed = (async () => {

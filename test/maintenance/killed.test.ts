@@ -31,14 +31,10 @@ async function killWhenCopying(
   files: () => string | undefined,
 ) {
   const child = shell.start(args, { env: { TROUPE_DATA_DIR: dataDir } });
-  await eventually(
-    'files are copied',
-    () => {
-      const path = files();
-      return path !== undefined && existsSync(path) && readdirSync(path).length > 1;
-    },
-    20_000,
-  );
+  await eventually('files are copied', () => {
+    const path = files();
+    return path !== undefined && existsSync(path) && readdirSync(path).length > 1;
+  });
   child.kill();
   const { exitCode }: Ended = await child.ended;
   assert.equal(exitCode, null, 'it was killed before its end');

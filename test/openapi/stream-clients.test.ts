@@ -96,8 +96,8 @@ for (const { name, command, program, workers } of CLIENTS) {
       const before = proxy.connections;
       proxy.cut();
       assert.equal((await run).status, 'completed');
-      await eventually('the client is back', () => proxy.connections > before, 20_000);
-      await eventually('the end of the run', () => follower.statuses.length === 2 * (round + 1), 20_000);
+      await eventually('the client is back', () => proxy.connections > before);
+      await eventually('the end of the run', () => follower.statuses.length === 2 * (round + 1));
     }
     const connections = proxy.connections;
     await notebook.run(['silent']);

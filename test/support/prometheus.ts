@@ -115,7 +115,7 @@ export async function startPrometheus(
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
     return ((await response.json()) as { readonly data: T }).data;
   };
-  await eventually('Prometheus answers', () => read('targets').then(Boolean, () => false), 30_000);
+  await eventually('Prometheus answers', () => read('targets').then(Boolean, () => false));
   return {
     read,
     alert: (name) =>

@@ -4,9 +4,9 @@
  * for in every place where it could leak.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
+import { filesBelow } from '#test/support/living-files.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { memoryHas } from '#test/support/process-memory.ts';
 import { processSeenAs } from '#test/support/processes.ts';
@@ -118,11 +118,9 @@ test('no log line contains the canary', () => {
 });
 
 test('no file of the data directory contains the canary', () => {
-  const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(server.dataDir, name))
-    .filter((path) => statSync(path).isFile());
-  assert(files.length > 2);
-  for (const path of files) assert.equal(readFileSync(path).includes(CANARY), false, path);
+  const files = filesBelow(server.dataDir);
+  assert(files.size > 2);
+  for (const [path, bytes] of files) assert.equal(bytes.includes(CANARY), false, path);
 });
 
 test('no command line and no environment of any process contains the canary', () => {

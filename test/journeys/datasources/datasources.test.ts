@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 import test from 'node:test';
+import { filesBelow } from '#test/support/living-files.ts';
 import type { RawAnswer } from '#test/support/raw-request.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { CANARY, creatorIn, DATABASE, LISTED, nowhere, problem } from './datasource-requests.ts';
@@ -248,9 +247,7 @@ test('no response, log line or file of the data directory contains a password', 
   ];
   for (const { text } of answers) assert.equal(text.includes(CANARY), false);
   assert.equal(JSON.stringify(server.log).includes(CANARY), false);
-  const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(server.dataDir, name))
-    .filter((path) => statSync(path).isFile());
-  assert.ok(files.length > 0);
-  for (const path of files) assert.equal(readFileSync(path).includes(CANARY), false, path);
+  const files = filesBelow(server.dataDir);
+  assert.ok(files.size > 0);
+  for (const [path, bytes] of files) assert.equal(bytes.includes(CANARY), false, path);
 });

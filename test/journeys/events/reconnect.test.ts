@@ -72,7 +72,7 @@ test('a subscriber is notified when the server stops, and follows the session ag
   await events.until(({ type }) => type === 'console-output');
   server = await server.restart();
   proxy.baseUrl = server.baseUrl;
-  await eventually('a second snapshot', () => events.dataOf('session.snapshot').length === 2, 20_000);
+  await eventually('a second snapshot', () => events.dataOf('session.snapshot').length === 2);
   // The session may have become ready before this line was reached, or even before the snapshot.
   await eventually('a session that is ready again', () => {
     const again = events.events.findLastIndex(({ type }) => type === 'session.snapshot');

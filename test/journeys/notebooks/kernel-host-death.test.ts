@@ -49,14 +49,10 @@ test('a kernel host that dies three times in a row delays sessions, but loses no
         return false;
       }
     });
-    await eventually(
-      'the session is ready',
-      async () => {
-        const { status } = await child.client.notebookSessions.get(notebook.id);
-        return status === 'ready';
-      },
-      30_000,
-    );
+    await eventually('the session is ready', async () => {
+      const { status } = await child.client.notebookSessions.get(notebook.id);
+      return status === 'ready';
+    });
   }
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
@@ -93,18 +89,14 @@ test('readyz reports that the kernel host does not respond, until it does again'
     return { status: response.status, body: await response.json() };
   };
   process.kill(zygote, 'SIGSTOP');
-  const found = await eventually(
-    'the server is not ready',
-    async () => {
-      const now = await readiness();
-      return now.status !== 200 && now;
-    },
-    8_000,
-  );
+  const found = await eventually('the server is not ready', async () => {
+    const now = await readiness();
+    return now.status !== 200 && now;
+  });
   assert.deepEqual(found, {
     status: 503,
     body: { ready: false, reason: 'The kernel host does not respond.' },
   });
   process.kill(zygote, 'SIGCONT');
-  await eventually('the server is ready', async () => (await readiness()).status === 200, 8_000);
+  await eventually('the server is ready', async () => (await readiness()).status === 200);
 });

@@ -1,9 +1,9 @@
 // own process: it reads the memory of this process
 /** Secret variables of notebooks: their values in a kernel, and every place where they could leak. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
+import { filesBelow } from '#test/support/living-files.ts';
 import { addMember } from '#test/support/members.ts';
 import { cellsOf, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
 import { memoryHas } from '#test/support/process-memory.ts';
@@ -96,11 +96,9 @@ test('no answer, event, export, log line, file, command line or other process co
   for (const text of [...answers, JSON.stringify(run), JSON.stringify(server.log)])
     assert.equal(text.includes(CANARY), false, text);
 
-  const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(server.dataDir, name))
-    .filter((file) => statSync(file).isFile());
-  assert.ok(files.length > 2);
-  for (const file of files) assert.equal(readFileSync(file).includes(CANARY), false, file);
+  const files = filesBelow(server.dataDir);
+  assert.ok(files.size > 2);
+  for (const [path, bytes] of files) assert.equal(bytes.includes(CANARY), false, path);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
     for (const file of ['cmdline', 'environ']) {
       const text = await Promise.resolve()

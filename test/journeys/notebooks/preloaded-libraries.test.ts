@@ -49,16 +49,12 @@ test('sessions from before and after the libraries are loaded run, are cancelled
   const before = await openNotebook(child, CODES);
   assert.equal(await hasPandas(before), false, 'a session does not wait for libraries');
   writeFileSync(released, '');
-  const after = await eventually(
-    'a new session has pandas loaded',
-    async () => {
-      const notebook = await openNotebook(child, CODES);
-      if (await hasPandas(notebook)) return notebook;
-      await notebook.close();
-      return undefined;
-    },
-    60_000,
-  );
+  const after = await eventually('a new session has pandas loaded', async () => {
+    const notebook = await openNotebook(child, CODES);
+    if (await hasPandas(notebook)) return notebook;
+    await notebook.close();
+    return undefined;
+  });
   for (const notebook of [before, after]) {
     const runId = await notebook.submit(['endless']);
     await child.client.runs.cancel(runId);
@@ -67,13 +63,9 @@ test('sessions from before and after the libraries are loaded run, are cancelled
   const { guardian, preload = 0 } = kernelHostOf(child.pid);
   const processes = descendants(guardian);
   process.kill(preload, 'SIGKILL');
-  await gone(processes, 30_000);
+  await gone(processes);
   for (const notebook of [before, after]) {
-    await eventually(
-      'the session is ready again',
-      async () => (await notebook.record()).status === 'ready',
-      60_000,
-    );
+    await eventually('the session is ready again', async () => (await notebook.record()).status === 'ready');
     assert.equal((await notebook.run(['loaded'])).status, 'completed');
   }
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { NewAccessToken } from '#src/wire/identity.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { callCode } from '#test/support/code-call.ts';
+import { filesBelow } from '#test/support/living-files.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { sendRaw } from '#test/support/raw-request.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
@@ -95,8 +96,7 @@ test('every POST that is repeated with its key runs once and returns the same re
   const stranger = after.client.accessTokens.create(TOKEN, { idempotencyKey: 'another' });
   const { token: secret } = await stranger;
   await after.end('SIGTERM');
-  for (const file of filesBelow(dataDir)) {
-    const bytes = readFileSync(file);
+  for (const [file, bytes] of filesBelow(dataDir)) {
     for (const canary of [token.token, secret]) assert.equal(bytes.includes(canary), false, file);
   }
 });
@@ -161,9 +161,3 @@ test('a refused request can be sent again with its key', async (t) => {
   assert.deepEqual(await again(), accepted);
   assert.equal((await client.waitForRun(accepted.runId)).status, 'completed');
 });
-
-function filesBelow(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile());
-}
