@@ -18,7 +18,7 @@ const server = await startChildServer(test, { TROUPE_WORKERS: String(SIZE) });
 test('whichever worker is killed, every subscriber learns how each run has ended', {
   timeout: 120_000,
 }, async (t) => {
-  const notebook = await openNotebook(server, { a: 'import time\ntime.sleep(1)\nprint("done")' });
+  const notebook = await openNotebook(server, { a: '' });
   const logs = await Promise.all(
     Array.from({ length: FOLLOWERS }, () => EventLog.open(server.client, notebook.id)),
   );
@@ -30,10 +30,19 @@ test('whichever worker is killed, every subscriber learns how each run has ended
       const session = await server.client.notebookSessions.get(notebook.id).catch(() => undefined);
       return session?.status === 'ready';
     });
-    const runId = await notebook.submit(['a']);
+    // The run ends when the file is there, so not before a worker was killed.
+    const go = `go-${round}`;
+    const code = `import os, time\nwhile not os.path.exists("${go}"): time.sleep(0.01)\nprint("done")`;
+    const runId = await notebook.submit({ type: 'cells', cells: [{ cellId: 'a', code }] });
     await Promise.all(logs.map((log) => log.until((event) => isRunning(event, runId))));
     // The longest-lived one, so that each of the first three is killed.
     process.kill(workersOf(server.pid)[0]!.pid, 'SIGKILL');
+    await eventually('the file is there', () =>
+      server.client.files.put(go, Buffer.from('go')).then(
+        () => true,
+        () => false,
+      ),
+    );
     const ends = await Promise.all(
       logs.map((log) => log.until((event) => endOf(event, runId) !== undefined)),
     );
