@@ -16,6 +16,7 @@ import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.t
 import type { PageAccess } from '#src/core/page-access.ts';
 import { configOf, withConfig } from '#src/notebook/document.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { MAX_APP_OPTIONS_CHARS } from '#src/notebook/live-notebook.ts';
 import type { ExportRequest, NotebookFile, WritableFormat } from '#src/notebook/notebook-files.ts';
 import { MAX_CELLS, MAX_CODE_CHARS } from '#src/notebook/view.ts';
 import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/wire/notebook.ts';
@@ -264,22 +265,25 @@ function asSecretValue(sent: unknown): string {
   return value;
 }
 
+/** One option may take as much as all of them together. */
+const asOption = textUpTo(MAX_APP_OPTIONS_CHARS);
+
 /** The options of an app that marimo's page offers; it sends all of them with each change. */
 const APP_OPTIONS: Readonly<Record<string, (value: unknown, where: string) => unknown>> = {
   width: asName,
   app_title: asTitle,
-  css_file: asName,
-  html_head_file: asName,
+  css_file: asOption,
+  html_head_file: asOption,
   sql_output: asName,
   auto_download: (value, where) => asList(value, asName, where, MAX_STEPS),
 };
 
 /** Returns the options of the app that a page may set. One without a value, null, is removed. */
 function appOptions(config: Body): Body {
-  const read = Object.entries(APP_OPTIONS)
+  const options = Object.entries(APP_OPTIONS)
     .filter(([name]) => config[name] !== undefined)
-    .map(([name, asOption]) => [name, orNull(config[name], asOption, `config.${name}`)]);
-  return Object.fromEntries(read);
+    .map(([name, read]) => [name, orNull(config[name], read, `config.${name}`)]);
+  return Object.fromEntries(options);
 }
 
 /**
