@@ -11,7 +11,35 @@ import { PACKAGE_ROOT } from './core/package-root.ts';
 export const PAGES: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'docs/settings.md': { settings: settingsTable },
   'docs/api.md': { errors: errorTable, failures: failureTable },
+  'SECURITY.md': { changes: changeTable },
 };
+
+const CHANGES = { mode: 'Modes', owner: 'Owners', times: 'Times' };
+
+/** Returns which system calls change files, as the kernel host's `modes.py` lists them. Throws when that has another form. */
+function changeTable(): string {
+  const source = readFileSync(join(PACKAGE_ROOT, 'src/confined/python/confinement/modes.py'), 'utf8');
+  const block = (name: string) => {
+    const found = new RegExp(`^${name} = [({]\n([^]*?)^[)}]`, 'm').exec(source)?.[1];
+    if (found === undefined) throw new Error(`modes.py has no ${name}.`);
+    return found;
+  };
+  const code = (names: Iterable<RegExpMatchArray>) =>
+    Array.from(names, (name) => `\`${name[1]}\``).join(', ');
+  const decided = Object.entries(CHANGES).map(([kind, title]) => {
+    const names = block('DECIDED').matchAll(new RegExp(`"(\\w+)": Call\\("${kind}"`, 'g'));
+    return `| ${title} | ${code(names)} | decided: made below the folders that the kernel may write, else \`EPERM\` |`;
+  });
+  return [
+    '| What | System calls | Outcome |',
+    '| --- | --- | --- |',
+    ...decided,
+    '| Set-user-id and set-group-id bits | the calls for modes | refused everywhere with `EPERM` |',
+    `| Extended attributes, access lists, flags | ${code(block('REFUSED').matchAll(/"(\w+)"/g))} | refused everywhere with \`EOPNOTSUPP\` |`,
+    `| Flags by descriptor | \`ioctl\` with ${code(block('REFUSED_IOCTLS').matchAll(/"(\w+)":/g))} | refused everywhere with \`EPERM\` |`,
+    '',
+  ].join('\n');
+}
 
 function errorTable(): string {
   const rows = Object.entries(CATALOGUE).map(

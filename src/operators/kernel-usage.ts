@@ -92,7 +92,7 @@ export class KernelSampler {
       const root = table.processes.get(pid);
       if (root === undefined) return [];
       const key = `${pid} ${root.startedAtTicks}`;
-      const isFirst = this.#firsts.get(key) ?? isFirstOfNamespace(pid);
+      const isFirst = this.#firsts.get(key) ?? isAboveKernel(pid);
       firsts.set(key, isFirst);
       const usage = usageOf(pid, root, table, isFirst, (part) => this.#others.delete(part));
       return [{ workspaceId, sessionId, node: null, pid, ...usage }];
@@ -130,7 +130,7 @@ function usageOf(
   isFirst: boolean,
   onPart: (pid: number) => void,
 ): Pick<KernelUsage, 'cpuSeconds' | 'memoryBytes'> {
-  // The first process of a namespace only waits for the kernel, and shares its pages with the process that it was forked from.
+  // The first process of a namespace and a supervisor share their pages with the process that they were forked from.
   let memoryBytes = isFirst ? 0 : root.memoryBytes;
   let { cpuSeconds } = root;
   onPart(pid);
@@ -148,6 +148,6 @@ function usageOf(
   return { cpuSeconds: Math.round(cpuSeconds * TICKS_PER_S) / TICKS_PER_S, memoryBytes };
 }
 
-function isFirstOfNamespace(pid: number): boolean {
-  return /^NSpid:.*\t1$/m.test(beginningOf(`/proc/${pid}/status`) ?? '');
+function isAboveKernel(pid: number): boolean {
+  return /^NSpid:.*\t1$|^Name:\ttroupe-modes$/m.test(beginningOf(`/proc/${pid}/status`) ?? '');
 }

@@ -33,7 +33,7 @@ WITHOUT = (
 # kernel of root has none of the server's capabilities
 STOPPED_BY = {
     "read the key": "n 1", "write the store": "n 1", "list the data directory": "n 1", "truncate the store": "n s 3",
-    "chmod the key": "n", "stat the key": "n", "server: environ": "n c 1", "server: memory": "n c 1",
+    "chmod the key": "n s", "stat the key": "n", "server: environ": "n c 1", "server: memory": "n c 1",
     "server: open files": "n c 1",
     "server: command line": "n", "server: ptrace": "n s c 1", "server: signal": "n s 6",
     "server: signal its group": "n s 6",

@@ -152,6 +152,45 @@ class SystemFiles(unittest.TestCase):
         read = json.loads(kernels[1].scratchpad(READ.format(paths=paths)).printed)
         self.assertEqual(read, paths[1:])
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root adds to the configuration of the system")
+    def test_a_file_that_was_closed_stays_closed_to_kernels_when_its_mode_and_times_are_changed(self):
+        folder = tempfile.mkdtemp(prefix="troupe-test-", dir="/etc")
+        self.addCleanup(shutil.rmtree, folder, True)
+        os.chmod(folder, 0o755)
+        paths = [os.path.join(folder, name) for name in ("secret", "known", "later")]
+        for path, mode in zip(paths, (0o600, 0o644)):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("x")
+            os.chmod(path, mode)
+        self.start()
+        host = Host(env={"TROUPE_CONFINE_WITHOUT": "namespaces"})
+        self.addCleanup(host.stop)
+        host.open({}, cwd=self.work, confine={}).end()
+        before = os.stat(folder)
+        os.chmod(paths[0], 0o644)
+        with open(paths[2], "w", encoding="ascii") as file:
+            file.write("x")
+        os.chmod(paths[2], 0o600)
+        os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+        kernel = host.open({}, cwd=self.work, confine={})
+        self.assertEqual(json.loads(kernel.scratchpad(READ.format(paths=paths)).printed), paths[1:2])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root's kernels could read the configuration that is closed to others")
+    def test_where_notebook_code_can_change_modes_only_the_configuration_that_programs_need_is_open(self):
+        file, path = tempfile.mkstemp(prefix="troupe-test-", dir="/etc")
+        self.addCleanup(os.unlink, path)
+        os.write(file, b"x")
+        os.close(file)
+        self.start()
+        host = Host(env={"TROUPE_CONFINE_WITHOUT": "namespaces,seccomp"})
+        self.addCleanup(host.stop)
+        self.assertIn("files of this user can be chmod-ed", host.hello["confinement"])
+        host.open({}, cwd=self.work, confine={}).scratchpad(f"import os; os.chmod({path!r}, 0o644)")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o644)
+        kernel = host.open({}, cwd=self.work, confine={})
+        paths = [path, "/etc/passwd", "/etc/hosts"]
+        self.assertEqual(json.loads(kernel.scratchpad(READ.format(paths=paths)).printed), paths[1:])
+
     def test_a_kernel_cannot_create_a_set_id_file_that_outlives_it(self):
         for without in ("", "namespaces"):
             kernel = self.start(without)

@@ -41,7 +41,7 @@ def become(order, confinement, link, limits, decode=decode_launch) -> Connection
     if confinement:
         reach = connection.launch.reach
         confinement.reach(reach.work, read=reach.read, write=reach.write, sockets=reach.sockets, tcp_ports=reach.tcp_ports)
-        confinement.start(link)  # where there are namespaces, it returns in a child of this process
+        confinement.start(link, order.nice)  # with an init or a supervisor, it returns in a child of this process
     if link is not None:
         os.close(link)
     else:
@@ -52,7 +52,7 @@ def become(order, confinement, link, limits, decode=decode_launch) -> Connection
     if confinement:
         confinement.finish()
     processes.call_this(type(order).__struct_config__.tag)
-    syscalls.set_dumpable(False)
+    syscalls.set_dumpable(bool(confinement and confinement.is_supervised))  # a supervisor reads the paths in its memory
     return connection
 
 

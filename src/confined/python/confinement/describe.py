@@ -13,7 +13,7 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
     else:
         sockets = "" if found.landlock >= landlock.ABI_WITH_SOCKETS else "unix sockets of other programs can be used, "
         gaps.append(
-            f"no namespaces ({found.why}): files of this user can be chmod-ed, /dev/shm is shared and not limited, "
+            f"no namespaces ({found.why}): {'' if found.decides_modes else 'files of this user can be chmod-ed, '}/dev/shm is shared and not limited, "
             f"{sockets}processes are not limited"
         )
         if found.landlock < 6:
@@ -54,7 +54,7 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
             )
         )
     if found.seccomp:
-        layers.append("seccomp")
+        layers.append("seccomp with a supervisor for modes of files" if found.decides_modes else "seccomp")
     else:
         gaps.append("no seccomp: io_uring, keyrings and performance counters can be used")
     text = f"{find_level(found, gaps)}: {', '.join([*layers, *(['memory by cgroup'] if has_groups else []), 'rlimits'])}; network {network}"

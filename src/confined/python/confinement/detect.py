@@ -10,14 +10,14 @@ import os
 import socket
 import sys
 
-from confinement import capabilities, landlock, namespaces, views
+from confinement import capabilities, landlock, namespaces, supervisor, views
 from confinement.syscalls import MACHINE
 
 
 class Found:
     """The layers of confinement that a kernel on this machine can have."""
 
-    def __init__(self, ids, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
+    def __init__(self, ids, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False, decides_modes=False):
         # the server's user and group: in a user namespace without id maps both are 65534
         self.uid, self.gid = ids
         self.root = self.uid == 0  # the server runs as root, so kernels need no user namespace
@@ -28,6 +28,8 @@ class Found:
         self.notes = notes  # sentences about the parts of the view of the disk that this machine cannot give
         self.uid_why = uid_why  # why kernels cannot have the uid that was set for them; None when they can
         self.counts_pids = counts_pids  # whether the processes of a session can be limited, even root's
+        # whether a supervisor can decide about modes and times of files; only where there are no namespaces
+        self.decides_modes = decides_modes
 
 
 def switched_off() -> list[str]:
@@ -46,7 +48,8 @@ def detect(uid: int | None = None) -> Found:
     abi = 0 if "landlock" in without else min(landlock.find_abi(), newest)
     seccomp = MACHINE is not None and "seccomp" not in without
     why = tried.pop("why")
-    return Found(ids, abi, seccomp, why, **tried)
+    decides_modes = seccomp and why is not None and supervisor.is_possible(capabilities.drop_capabilities if ids[0] == 0 else lambda: None)
+    return Found(ids, abi, seccomp, why, decides_modes=decides_modes, **tried)
 
 
 def try_namespaces(uid, gid, kernel_uid) -> dict:

@@ -91,23 +91,24 @@ def fork_kernel(link, drop_privileges):
             drop_privileges()
             set_dumpable(False)  # the kernel must not look into init
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # ends init with the zygote; a change of uid would have cleared this
-            if not _has_reader(link):
+            if not has_reader(link):
                 os._exit(1)  # the zygote was gone before that
-            _watch(kernel, link)
+            watch(kernel, link, ends_session=True)
         finally:
             os._exit(70)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
 
 
-def _has_reader(link):
+def has_reader(link) -> bool:
+    """Returns whether the zygote still listens at the other end of the pipe."""
     poll = select.poll()
     poll.register(link, 0)
     return not poll.poll(0)
 
 
-def _watch(kernel, link):
-    """Passes signals on and reaps orphans; ends with the kernel, and the end of pid 1 is the end of every process of
-    the session."""
+def watch(kernel, link, ends_session: bool):
+    """Passes signals on and reaps orphans; ends with the kernel. `ends_session`: this process is pid 1 of its namespace, so
+    that its end is the end of every process of the session."""
     while True:
         number = signal.sigwait(WATCHED)
         if number != signal.SIGCHLD:
@@ -122,7 +123,8 @@ def _watch(kernel, link):
             if code is None:  # a traced child would stop at every signal, and init would have to continue it
                 os.kill(pid, signal.SIGKILL)
             elif pid == kernel:
-                _end_session()
+                if ends_session:
+                    _end_session()
                 os.write(link, struct.pack("i", code))
                 os._exit(0)
 

@@ -9,9 +9,10 @@ import socket
 import stat
 import struct
 
-from confinement.syscalls import MACHINE, NUMBERS, PR_SET_SECCOMP, prctl
+from confinement import modes as file_modes
+from confinement.syscalls import MACHINE, NUMBERS, PR_SET_SECCOMP, prctl, syscall
 
-ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+ALLOW, ERRNO, NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
 AUDIT_ARCH = (0xC000003E, 0xC00000B7)  # x86_64, aarch64
 X32_BIT = 0x40000000
 NEW_NAMESPACE = 0x7E020000  # every CLONE_NEW* flag
@@ -43,7 +44,7 @@ SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_set
 PRIORITY = {"setpriority": 0, "ioprio_set": 1}  # and the first argument that means one process, not a group or a user
 # The commands, of fcntl and of ioctl, that set the process to signal when a file becomes ready.
 SET_OWNER = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
-FILTER_MODE = 2
+FILTER_MODE, SET_FILTER, NEW_LISTENER = 2, 1, 1 << 3
 
 
 def step(code, value, if_true=0, if_false=0):
@@ -67,9 +68,9 @@ def on(name, *body):
     return [] if number is None else [step(JUMP_EQUAL, number, 0, len(body)), *body]
 
 
-def deny_bits(bits):
+def deny_bits(bits, otherwise=step(RETURN, ALLOW)):
     """Ends a rule: EPERM when the loaded argument has any of the bits."""
-    return step(JUMP_ANY_BIT, bits, 0, 1), give(errno.EPERM), step(RETURN, ALLOW)
+    return step(JUMP_ANY_BIT, bits, 0, 1), give(errno.EPERM), otherwise
 
 
 def deny_values(values):
@@ -79,11 +80,12 @@ def deny_values(values):
 
 
 @functools.cache  # in the zygote, so that no kernel waits for it
-def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, own_network=False) -> bytes:
+def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, own_network=False, modes=None) -> bytes:
     """Returns the program. `shield`: process and group ids that may not be signalled; if there
     are any, no other process may be limited or slowed down. `no_held_memory`: refuses memory
     that a process can keep without mapping it. `own_network`: no other program has ports in this
-    network, so that processes may share theirs."""
+    network, so that processes may share theirs. `modes`: "decide" asks the listener about calls that change modes, owners
+    and times of files, "refuse" refuses them; None: they change only files that the process may write anyway."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER), step(JUMP_NOT_LESS, X32_BIT, 0, 1), give(errno.ENOSYS),
@@ -95,8 +97,18 @@ def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, 
         program += on(name, give(errno.ENOSYS))
     program += on("clone", load(0), *deny_bits(NEW_NAMESPACE | TO_THE_PARENT))
     program += on("unshare", load(0), *deny_bits(NEW_NAMESPACE))
+    verdict = {"decide": step(RETURN, NOTIFY), "refuse": give(errno.EPERM), None: step(RETURN, ALLOW)}[modes]
     for name, mode in MODE_OF.items():
-        program += on(name, load(mode), *deny_bits(SET_ID_BITS))
+        otherwise = verdict if name in file_modes.DECIDED else step(RETURN, ALLOW)
+        program += on(name, load(mode), *deny_bits(SET_ID_BITS, otherwise))
+    if modes:
+        for name in file_modes.DECIDED.keys() - MODE_OF.keys():
+            program += on(name, verdict)
+        for name in file_modes.REFUSED:
+            program += on(name, give(file_modes.REFUSAL))
+    refused_ioctls = [*(SET_OWNER["ioctl"] if shield else ()), *(file_modes.REFUSED_IOCTLS.values() if modes else ())]
+    if refused_ioctls:
+        program += on("ioctl", load(1), *deny_values(refused_ioctls))
     for name, (flags, mode) in FLAGS_AND_MODE_OF.items():
         has_mode = step(JUMP_ANY_BIT, MAKES_A_FILE, 1, 0), step(RETURN, ALLOW)
         program += on(name, load(flags), *has_mode, load(mode), *deny_bits(SET_ID_BITS))
@@ -125,8 +137,7 @@ def _shield(ids):
     # in /proc.
     for name in ("tkill", "pidfd_open", "pidfd_send_signal"):
         program += on(name, give(errno.EPERM))
-    for name, commands in SET_OWNER.items():
-        program += on(name, load(1), *deny_values(commands))
+    program += on("fcntl", load(1), *deny_values(SET_OWNER["fcntl"]))
     # A filter does not know the processes that the server starts later, so a thread may change
     # these properties only of itself.
     itself = step(JUMP_EQUAL, 0, 0, 1), step(RETURN, ALLOW), give(errno.EPERM)
@@ -138,8 +149,11 @@ def _shield(ids):
     return program
 
 
-def restrict(program: bytes):
-    """Needs no_new_privs."""
+def restrict(program: bytes, with_listener=False) -> int | None:
+    """Needs no_new_privs. `with_listener`: returns the descriptor on which the calls arrive that the program asks about."""
     instructions = ctypes.create_string_buffer(program)
     header = struct.pack("<HxxxxxxQ", len(program) // 8, ctypes.addressof(instructions))
+    if with_listener:
+        return syscall("seccomp", SET_FILTER, NEW_LISTENER, ctypes.create_string_buffer(header))
     prctl(PR_SET_SECCOMP, FILTER_MODE, ctypes.create_string_buffer(header))
+    return None

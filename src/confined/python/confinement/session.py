@@ -10,7 +10,7 @@ import stat
 
 import msgspec
 
-from confinement import capabilities, landlock, namespaces, ownership, seccomp, views
+from confinement import capabilities, landlock, modes, namespaces, ownership, seccomp, supervisor, views
 
 WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 NETWORKS = ("open", "none", "least")
@@ -46,9 +46,10 @@ class Confinement:
     then reach() and start(), which returns in the kernel; there finish(), before its first thread. The additions of
     reach() belong to one process, and the zygote does not know them."""
 
-    def __init__(self, found, wanted, shield, no_held_memory=False):
+    def __init__(self, found, wanted, shield, no_held_memory=False, writes_files=True):
         """`no_held_memory`: the kernel may not keep memory that none of its processes maps, because nothing counts
-        that."""
+        that. `writes_files`: the process has modes and times of files to change, which needs a supervisor where there are no
+        namespaces."""
         self.found, self.wanted = found, wanted
         self.no_held_memory = no_held_memory
         self.network = choose_network(wanted.network, found)
@@ -64,6 +65,8 @@ class Confinement:
         self.hidden = real_paths(wanted.hidden)
         self.opened = real_paths(wanted.read)
         self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
+        self.is_supervised = needs_supervisor(found, writes_files)
+        self.supervisor = None  # the socket to the supervisor, between start() and finish()
         self.filter = self._choose_filter()
         self.write = real_paths(wanted.write)
         self.added, self.sockets, self.tcp_ports = [], [], None
@@ -82,7 +85,7 @@ class Confinement:
     def fork(self) -> int:
         """Forks. The child is the session's init where there are namespaces, otherwise the kernel itself."""
         if self.is_owner:
-            views.find_configuration()  # the result is remembered here, so that children need not repeat it
+            self._find_configuration()  # the result is remembered here, so that children need not repeat it
         if self.found.namespaces:
             return namespaces.clone(self.with_user, with_network=self.network == "none")
         return os.fork()
@@ -91,6 +94,8 @@ class Confinement:
         """Called in the child, before it asks for its ids or opens a file."""
         if self.found.namespaces:
             namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
+        elif self.is_supervised:
+            os.setsid()  # otherwise its process group would be the zygote's, and a signal for its child would reach that
 
     def prepare(self):
         """Called in an init that has no order yet. Does the steps that are the same for every
@@ -99,14 +104,19 @@ class Confinement:
         views.find_bare(views.plan(views.find_covers(self.hidden, set(self.read)), set(self.read)), ())
         self.ruleset = self._allow_reading() if self.found.landlock else None
 
-    def start(self, link):
-        """`link`: a pipe to the zygote, on which init reports how the kernel ended."""
+    def start(self, link, nice=0):
+        """`link`: a pipe to the zygote, on which init or the supervisor reports how the kernel ended. `nice`: how strongly the
+        supervisor gives way, as the kernel does."""
         found, wanted = self.found, self.wanted
         if self.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
         if found.root:
             for folder in (*([self.work] if self.work else []), *self.sockets):
                 ownership.give(folder, self.kernel_uid or self.found.uid)
+        if self.is_supervised:
+            shared = ["/dev/shm"] if self.work else []
+            places = modes.Places(self.write, shared, self.hidden, bool(found.landlock))
+            self.supervisor = supervisor.fork_supervised(link, self.drop_privileges, places, nice)
         if not found.namespaces:
             return
         writable = [*self.write, *self.sockets]
@@ -143,7 +153,9 @@ class Confinement:
         self.drop_privileges()
         capabilities.forbid_new_privileges()
         self._restrict_files(tmp)
-        if self.filter:
+        if self.supervisor:
+            supervisor.hand_over(seccomp.restrict(self.filter, with_listener=True), self.supervisor)
+        elif self.filter:
             seccomp.restrict(self.filter)
 
     def _find_tmp(self):
@@ -165,7 +177,7 @@ class Confinement:
     def _allow_reading(self):
         system = views.SYSTEM
         if self.is_owner:
-            system = [path for path in system if path != views.CONFIGURATION] + views.find_configuration()
+            system = [path for path in system if path != views.CONFIGURATION] + self._find_configuration()
         ports = self._find_ports()
         ruleset = landlock.Ruleset(self.found.landlock, ports is not None)
         ruleset.allow(landlock.READ, self._but_hidden(*self.read, *system))
@@ -173,6 +185,9 @@ class Confinement:
         ruleset.allow(landlock.WRITE | landlock.IOCTL_DEV, WRITABLE_DEVICES)
         ruleset.allow_ports(ports or ())
         return ruleset
+
+    def _find_configuration(self):
+        return views.find_configuration(self.found.namespaces or self.found.decides_modes)
 
     def _restrict_files(self, tmp):
         if not self.found.landlock:
@@ -207,7 +222,13 @@ class Confinement:
             no_network=weak and self.network == "none",
             no_held_memory=self.no_held_memory,
             own_network=not weak and self.network == "none",
+            modes=("decide" if self.is_supervised else "refuse") if weak and self.found.decides_modes else None,
         )
+
+
+def needs_supervisor(found, writes_files: bool) -> bool:
+    """Returns whether such a process has a supervisor on this machine."""
+    return writes_files and not found.namespaces and found.decides_modes
 
 
 def real_paths(paths) -> list[str]:

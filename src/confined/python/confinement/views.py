@@ -31,6 +31,13 @@ SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", 
 # only links
 NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
 CONFIGURATION = "/etc"
+# what a program needs of the configuration; no file of these is closed to other users
+NEEDED_CONFIGURATION = (
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf",
+    "/etc/nsswitch.conf", "/etc/services", "/etc/protocols", "/etc/passwd", "/etc/group", "/etc/localtime", "/etc/timezone",
+    "/etc/locale.alias", "/etc/os-release", "/etc/mime.types", "/etc/fonts", "/etc/terminfo", "/etc/alternatives", "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates",
+)  # fmt: skip
 MAX_TERMINALS = 64  # terminals of one session: all sessions together have as many as the machine
 MAX_INODES = 16_384  # for a writable tmpfs: each file takes a KiB, however small it is
 
@@ -198,23 +205,29 @@ def leave_out(hidden, path):
                 yield from leave_out(inner, entry.path)
 
 
-def find_configuration() -> list[str]:
+def find_configuration(trusts_modes: bool) -> list[str]:
     """Returns paths that hold all of the system's configuration except files only their owner or group may read, such
-    as keys and passwords."""
+    as keys and passwords. Without `trusts_modes` notebook code can change the modes of these files, so they say nothing: then
+    only NEEDED_CONFIGURATION is returned."""
+    if not trusts_modes:
+        return list(NEEDED_CONFIGURATION)
     folders, paths = _walk_configuration()
-    if any(mtime != find_mtime(folder) for folder, mtime in folders.items()):
+    if any(changed != find_change(folder) for folder, changed in folders.items()):
         _walk_configuration.cache_clear()
         _, paths = _walk_configuration()
     return paths
 
 
+_closed = set()  # paths that were once found closed stay closed, whatever their modes say later
+
+
 @functools.cache
 def _walk_configuration():
-    """Returns ({folder: the time when an entry was last added or removed}, the paths)."""
+    """Returns ({folder: the time of its last change}, the paths)."""
     folders, found, left = {}, [], [CONFIGURATION]
     while left:
         folder = left.pop()
-        folders[folder] = find_mtime(folder)
+        folders[folder] = find_change(folder)
         try:
             entries = list(os.scandir(folder))
         except OSError:
@@ -224,16 +237,19 @@ def _walk_configuration():
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
             needed = 0o5 if is_folder else 0o4
-            if entry.stat(follow_symlinks=False).st_mode & needed != needed:
+            if entry.path in _closed or entry.stat(follow_symlinks=False).st_mode & needed != needed:
+                _closed.add(entry.path)
                 found.append(entry.path)
             elif is_folder:
                 left.append(entry.path)
     return folders, list(leave_out(found, CONFIGURATION))
 
 
-def find_mtime(path) -> int:
+def find_change(path) -> int:
+    """Returns the time at which entries, mode or owner last changed, which, unlike the time of modification, nobody can set; 0
+    without such a path."""
     try:
-        return os.stat(path).st_mtime_ns
+        return os.stat(path).st_ctime_ns
     except OSError:
         return 0
 

@@ -13,11 +13,12 @@ MAX_WORDS_BYTES = 4096
 class Child:
     """A process that an order started and whose end is reported for it: a kernel, its init, or a conversion."""
 
-    def __init__(self, id, link, group, words, watched=None):
+    def __init__(self, id, link, group, words, watched=None, has_init=False):
         self.id = id  # None: its end is not reported
         self.group = group  # the control group that limits it, or None
         self.share = None  # processes with the same share have one memory limit together
-        self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
+        self.link = link  # a pipe on which a session's init or a supervisor says how the kernel ended; None: there is neither
+        self.has_init = has_init  # whether it is the init of namespaces, whose end is the end of all
         self.words = words  # a file in memory with what the child printed before it began to work
         self.watched = watched  # (key, limit, size of its /tmp) if the memory watch counts its memory, or None
         self.exceeds = False  # whether the memory watch has reported it
@@ -25,13 +26,15 @@ class Child:
 
     def signal(self, pid, number):
         """Sends a signal. SIGINT and SIGTERM go to the whole group, through the init if there is
-        one. Ignored when the child is gone.
+        one, or through the supervisor. Ignored when the child is gone.
         """
         try:
-            if self.link is not None:
+            if self.has_init:
                 os.kill(pid, number)
             elif number == signal.SIGKILL:
-                processes.kill_tree(pid)
+                processes.kill_tree(pid)  # a supervisor's kernel becomes an orphan, which is killed as well
+            elif self.link is not None:
+                os.kill(pid, number)
             else:
                 os.killpg(pid, number)
         except ProcessLookupError:  # the child is gone, or has no group of its own yet, so no cell runs

@@ -27,7 +27,7 @@ class Family:
         if child.link is not None:
             self.links[child.link] = child
             self.poll.register(child.link, select.POLLIN)
-        self.say(op="forked", id=child.id, pid=pid, init=child.link is not None)
+        self.say(op="forked", id=child.id, pid=pid, init=child.has_init)
 
     def has(self, id) -> bool:
         return any(child.id == id for child in self.children.values())

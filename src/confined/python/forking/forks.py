@@ -38,7 +38,7 @@ class Forks:
             self.watching.start()
         if not isinstance(order, orders.Fork):
             self.fork(order, self.run_other)
-        elif not self.has_init(order):
+        elif order.confine is None or not self.found.namespaces:
             self.fork(order, self.run_kernel)
         else:
             policy = Policy(order.confine, order.memory)
@@ -56,9 +56,11 @@ class Forks:
 
         if order.confine is None:
             return None
-        return Confinement(self.found, order.confine, self.shield, self.watching.counts(order.memory))
+        no_held_memory = self.watching.counts(order.memory)
+        return Confinement(self.found, order.confine, self.shield, no_held_memory, order.writes_files)
 
     def has_init(self, order) -> bool:
+        """Returns whether the child is the init of namespaces."""
         return order.confine is not None and self.found.namespaces
 
     def fork(self, order, become):
@@ -85,7 +87,9 @@ class Forks:
         """Forks. Returns (pid, its Child, None), and in the child (0, None, (group, words, link, confinement)). Raises OSError
         when that is impossible."""
         confinement = self.confine(order)
-        link, theirs = os.pipe2(os.O_CLOEXEC) if self.has_init(order) else (None, None)
+        has_init = self.has_init(order)
+        is_watched = has_init or (confinement is not None and confinement.is_supervised)
+        link, theirs = os.pipe2(os.O_CLOEXEC) if is_watched else (None, None)
         words, group = open_words(), None
         try:
             group = self.find_group(order)
@@ -100,7 +104,7 @@ class Forks:
         if group:
             group.forked()
         _, key, _ = self.shares.get(order.share, (None, None, None))
-        child = Child(id, link, group, words, self.watching.facts_of(order, self.has_init(order), key))
+        child = Child(id, link, group, words, self.watching.facts_of(order, has_init, key), has_init)
         self.join(pid, child, order)
         self.family.children[pid] = child
         return pid, child, None

@@ -5,7 +5,7 @@ a workspace comes over that connection (connection.py): later kernels inherit th
 """
 
 import resource
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ Id = Annotated[str, msgspec.Meta(max_length=64)]
 
 class Order(msgspec.Struct, kw_only=True):
     """Forks a process that connects to the server."""
+
+    writes_files: ClassVar[bool] = False  # whether such a process changes modes and times of files
 
     id: Id
     connection: msgspec.Raw  # the process's own address (see connection.Address), as a view of the order's line
@@ -38,6 +40,8 @@ class Order(msgspec.Struct, kw_only=True):
 class Fork(Order, tag_field="op", tag="fork"):
     """Starts a kernel; see kernel_process.py."""
 
+    writes_files: ClassVar[bool] = True
+
     # the kernel is the check that kernels start: it gets a newly made spare, and none is made for
     # the next order
     is_proof: bool = False
@@ -58,9 +62,13 @@ class JudgeSyntax(Order, tag_field="op", tag="syntax"):
 class Install(Order, tag_field="op", tag="install"):
     """Starts a process that finds out which packages a notebook needs, or installs them; see installer.py."""
 
+    writes_files: ClassVar[bool] = True
+
 
 class RunProgram(Order, tag_field="op", tag="program"):
     """Starts another program; see program.py."""
+
+    writes_files: ClassVar[bool] = True
 
 
 class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):

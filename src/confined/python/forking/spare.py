@@ -23,6 +23,7 @@ class Policy(NamedTuple):
 
     confine: object  # the confinement, as the order describes it
     memory: int | None
+    writes_files: bool = True  # as an order of a kernel has it
     share: None = None  # a spare does not know yet with which processes it will share its memory
 
 

@@ -60,7 +60,7 @@ def run(order, forked_at, host_modules, confinement, link):
     reopen_stdio()
     if confinement:
         confinement.reach(work=launch.cwd, read=[launch.packages] if launch.packages else ())
-        confinement.start(link)  # where there are namespaces, this returns in a child of this process
+        confinement.start(link, order.nice)  # with an init or a supervisor, this returns in a child of this process
     if link is not None:
         os.close(link)
     os.umask(0o077)
