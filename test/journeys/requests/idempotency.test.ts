@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { NewAccessToken } from '#src/wire/identity.ts';
@@ -7,6 +7,7 @@ import { startChildServer } from '#test/support/child-server.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { filesBelow } from '#test/support/living-files.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { sendRaw } from '#test/support/raw-request.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
@@ -124,11 +125,19 @@ test('of twenty requests at once with one key one runs, and the others wait for 
   const server = await startServer(t);
   const { client } = server;
   const notebook = await openNotebook(server, { a: '1' });
-  const code = 'import time\ntime.sleep(0.3)\nopen("once", "a").write("+")';
+  const code =
+    'import os, time\nwhile not os.path.exists("go"): time.sleep(0.01)\nopen("once", "a").write("+")';
+  let refused = 0;
   const calls = Array.from({ length: 20 }, () =>
-    callCode(client, notebook.id, code, { idempotencyKey: 'one' }),
+    callCode(client, notebook.id, code, { idempotencyKey: 'one' }).catch((error: unknown) => {
+      refused++;
+      throw error;
+    }),
   );
-  assert.deepEqual(await tally(calls), { ok: 1, '409 idempotency_in_progress': 19 });
+  const counted = tally(calls);
+  await eventually('the others are refused while one runs', () => refused === 19);
+  writeFileSync(join(server.filesDir, 'go'), '');
+  assert.deepEqual(await counted, { ok: 1, '409 idempotency_in_progress': 19 });
   assert.equal((await callCode(client, notebook.id, code, { idempotencyKey: 'one' })).success, true);
   assert.equal(readFileSync(join(server.filesDir, 'once'), 'utf8'), '+');
 });
