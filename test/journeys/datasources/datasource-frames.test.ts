@@ -230,6 +230,17 @@ test('polars gets every digit of a decimal, however late in the result it appear
   );
 });
 
+test('to_sql writes arrays of numpy as JSON, like lists', async (t) => {
+  const table = tableFor(t, 'sqlite');
+  const printed = await call(`
+import numpy
+c = datasource("sqlite")
+cells = [numpy.array([1, 2]), numpy.array([[0.5], [1.0]]), numpy.array([]), numpy.array(["é"]), [1]]
+pandas.DataFrame({"a": pandas.Series(cells, dtype=object)}).to_sql("${table}", c, index=False)
+print([json.loads(row[0]) for row in c.execute("select a from ${table}").fetchall()])`);
+  assert.deepEqual(printed, ["[[1, 2], [[0.5], [1.0]], [], ['é'], [1]]"]);
+});
+
 test('pandas reads a datasource without a warning', { skip: DATABASES.postgres.skip }, async () => {
   assert.deepEqual(await call('print(len(pandas.read_sql("select 1", datasource("postgres"))))'), ['1']);
 });

@@ -197,6 +197,8 @@ def _in_utc(moment):
 
 
 def _value_of(value):
+    if getattr(value, "ndim", 0) > 0:  # an array of numpy, as Parquet files have them in cells
+        value = value.tolist()
     if isinstance(value, (dict, list, tuple)):
         return json.dumps(value)
     if value is None or value is pandas.NaT or pandas.isna(value):
