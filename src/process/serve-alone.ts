@@ -9,6 +9,7 @@ import { notifyServiceManager } from '#src/os/service-notice.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
+import { watchMainThread } from './main-watch.ts';
 import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
 
 /** The port of a URL that names none. */
@@ -43,6 +44,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
       end(1);
     },
   });
+  watchMainThread();
   const { warmedUp } = await import('./warm-up.ts');
   const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
