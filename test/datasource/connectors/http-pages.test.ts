@@ -1,3 +1,4 @@
+// own process: it measures the heap
 /** Pages of results that come over HTTP, as hostile and as exact servers send them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
