@@ -9,7 +9,7 @@ import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { NotebookPages } from '#src/pages/notebook-pages.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
-import { publicOriginOf } from '../edge/origin.ts';
+import { isSecureOrigin, publicOriginOf } from '../edge/origin.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { type PageFiles, pageHandling } from '../page-files.ts';
 import { attachment } from '../reply/content-headers.ts';
@@ -106,13 +106,15 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
       access: { action: 'session.read' },
       credential: 'code',
       isPage: true,
-      handle({ principal, params: { notebookId, code } }) {
+      handle({ principal, params: { notebookId, code }, headers, headOnly }) {
+        // Programs that preview or check links send HEAD, and must not use the address up.
+        if (headOnly) return TO_NOTEBOOK;
         credentials.use(code);
         const access = principal.pageAccess ?? 'view';
         const { text, expiresAtMs } = credentials.issue('cookie', { principal, notebookId, access });
         const maxAgeS = Math.floor((expiresAtMs - Date.now()) / 1000);
         const path = pathOf('getNotebookPage', { notebookId });
-        const secure = publicUrl?.startsWith('https:') === true ? '; Secure' : '';
+        const secure = isSecureOrigin(headers['x-forwarded-proto'], publicUrl) ? '; Secure' : '';
         return {
           kind: 'empty',
           status: 303,

@@ -53,6 +53,7 @@ export const PAGE_OPERATIONS = declareOperations({
   redirectToApiPage: REDIRECT,
   getApiPageFile: FILE,
   openNotebookPage: {
+    headers: SERVER_ADDRESS,
     responses: { 303: { description: 'To the page.', headers: { Location: 'The page.' } } },
   },
   redirectToNotebookPage: REDIRECT,

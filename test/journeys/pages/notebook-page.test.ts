@@ -237,8 +237,20 @@ test('the address of a page works once, its token is for one notebook and not fo
   const own = server.clientOf({ token, workspaceId: server.owner.workspaceId });
   const { url } = await own.notebookSessions.page(notebook.id);
   const visit = () => fetch(baseUrl + url, { redirect: 'manual' });
-  assert.equal((await visit()).status, 303);
+  const head = await fetch(baseUrl + url, { method: 'HEAD', redirect: 'manual' });
+  assert.deepEqual(
+    [head.status, head.headers.get('set-cookie')],
+    [303, null],
+    'HEAD does not use the address up',
+  );
+  const plain = await visit();
+  assert.equal(plain.status, 303);
+  assert.doesNotMatch(plain.headers.get('set-cookie') ?? '', /Secure/);
   assert.equal((await visit()).status, 401, 'the address was used');
+  const { url: behindTls } = await own.notebookSessions.page(notebook.id);
+  const proxied = { headers: { 'x-forwarded-proto': 'https' }, redirect: 'manual' } as const;
+  const cookie = (await fetch(baseUrl + behindTls, proxied)).headers.get('set-cookie') ?? '';
+  assert.match(cookie, /; Secure$/, 'behind TLS the cookie is sent over TLS only');
   await using page = await NotebookPageClient.open(own, baseUrl, notebook.id);
   await page.follow();
   const elsewhere = `${baseUrl}/n/${another.id}/api/usage`;
