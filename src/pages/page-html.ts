@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { PageAccess } from '#src/core/page-access.ts';
 import type { Installed } from '#src/notebook/front-end-files.ts';
 import { PAGE_CONFIG } from './page-config.ts';
+import { connectionScript } from './page-connection.ts';
 import { downloadScript } from './page-downloads.ts';
 
 export interface PageOptions {
@@ -92,7 +93,10 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
     .replaceAll(/\{\{ (\w+) \}\}/g, (whole, name: string) => values[name] ?? whole)
     .replaceAll(/((?:href|src)=")\.\//g, `$1/marimo/${version}/`)
     .replace("'{{ mount_config }}'", () => scriptJson(mount))
-    .replace('<head>', () => `<head><script>${downloadScript(scriptJson({ address, pageToken }))}</script>`);
+    .replace('<head>', () => {
+      const settings = scriptJson({ address, pageToken });
+      return `<head><script>${connectionScript(settings)}\n${downloadScript(settings)}</script>`;
+    });
   return { html, policy: pagePolicy(options.origin) };
 }
 

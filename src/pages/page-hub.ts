@@ -218,9 +218,8 @@ export class PageHub implements NotebookFollower {
         reader.end();
       })(),
     );
-    // A page that connects again may have written text that is newer than these texts.
-    for (const { id, code } of this.#live.view.cells)
-      known === undefined ? page.echoes.corrected(id, code) : page.echoes.sent(id, code);
+    // A page that connects again keeps its own text where it is newer (page-connection.ts), so nothing of it need come back.
+    for (const { id, code } of this.#live.view.cells) page.echoes.corrected(id, code);
     this.#kernel?.follow(page.number);
     if (mode === 'run' && this.#hasNotRun) {
       if (access === 'edit') this.#work.runAll(userId);

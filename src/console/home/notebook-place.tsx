@@ -18,7 +18,7 @@ const SHOWN_PEOPLE = 5;
  * people in the notebook, and its agent. A browser without the cookie of the notebook is led to it.
  */
 export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
-  const { place, presence, isRefused } = usePresence();
+  const { place, presence, isRefused, isAway, retry } = usePresence();
   const isOpen = useSignal(false);
   const hasPlace = useSignal(false);
   const isFound = place !== undefined;
@@ -33,6 +33,7 @@ export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
     );
   }, [isFound]);
   const frame = useRef<HTMLIFrameElement>(null);
+  const connection = useConnection(frame);
   const title = presence?.title ?? 'Untitled';
   useEffect(() => {
     if (presence !== undefined) document.title = title;
@@ -51,7 +52,22 @@ export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
           <Mark />
         </a>
         <h1>{title}</h1>
-        <Badge state={presence.status} />
+        {isAway || connection.isAway ? (
+          <span class="away" role="status">
+            The server does not answer{connection.isUnsaved && ' – unsaved'}
+            <button
+              type="button"
+              onClick={() => {
+                retry();
+                frame.current?.contentWindow?.postMessage({ type: 'troupe-retry' }, '*');
+              }}
+            >
+              Try again
+            </button>
+          </span>
+        ) : (
+          <Badge state={presence.status} />
+        )}
         <People {...presence} userId={place.userId} />
         <button
           type="button"
@@ -127,14 +143,59 @@ function Avatar({ name, access }: PresentPerson) {
   );
 }
 
+interface PageConnection {
+  readonly isAway: boolean;
+  readonly isUnsaved: boolean;
+}
+
+/**
+ * The connection of marimo's page in the frame, as that page tells it (src/pages/page-connection.ts). Any script there may send the
+ * message, so it only changes what the bar says.
+ */
+function useConnection(frame: { readonly current: HTMLIFrameElement | null }): PageConnection {
+  const connection = useSignal<PageConnection>({ isAway: false, isUnsaved: false });
+  useEffect(() => {
+    const take = ({ source, data }: MessageEvent) => {
+      if (source === null || source !== frame.current?.contentWindow) return;
+      if (data?.type !== 'troupe-connection') return;
+      connection.value = { isAway: data.isAway === true, isUnsaved: data.isUnsaved === true };
+    };
+    addEventListener('message', take);
+    return () => removeEventListener('message', take);
+  }, []);
+  return connection.value;
+}
+
+const RETRY_MS = 3000;
+
+/** Resolves with whether the server refuses the presence; false when it does not answer, or answers that it cannot. */
+async function isPresenceRefused(): Promise<boolean> {
+  const request = new AbortController();
+  try {
+    const { status } = await fetch('presence', { signal: request.signal });
+    return status !== 200 && status < 500 && status !== 429;
+  } catch {
+    return false;
+  } finally {
+    request.abort();
+  }
+}
+
 /** Follows the presence while somebody looks: a browser has few connections to one server. */
 function usePresence() {
   const place = useSignal<Place | undefined>(undefined);
   const presence = useSignal<NotebookPresence | undefined>(undefined);
   const isRefused = useSignal(false);
+  const isAway = useSignal(false);
+  const attempts = useSignal(0);
   useSignalEffect(() => {
+    void attempts.value; // a new attempt makes a new connection
     if (!isVisible.value) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const source = new EventSource('presence');
+    source.onopen = () => {
+      isAway.value = false;
+    };
     source.onmessage = ({ data }) => {
       const message: Place | NotebookPresence = JSON.parse(data);
       if ('people' in message) presence.value = message;
@@ -143,11 +204,22 @@ function usePresence() {
         isRefused.value = false;
       }
     };
-    // A lost connection is made again by itself. A refusal is not: the cookie is missing or has expired, or the session is closed.
-    source.onerror = () => {
-      if (source.readyState === EventSource.CLOSED) isRefused.value = true;
+    // A lost connection is made again by itself, unless a proxy answers in place of the server. A refusal is final: the cookie is
+    // missing or has expired, or the session is closed. Only then may the frame go, which may have unsaved text.
+    source.onerror = async () => {
+      isAway.value = true;
+      if (source.readyState !== EventSource.CLOSED) return;
+      if (await isPresenceRefused()) isRefused.value = true;
+      else timer = setTimeout(() => attempts.value++, RETRY_MS);
     };
-    return () => source.close();
+    return () => {
+      clearTimeout(timer);
+      source.close();
+    };
   });
-  return { place: place.value, presence: presence.value, isRefused: isRefused.value };
+  const retry = () => {
+    attempts.value++;
+  };
+  const [isLost, shown] = [isAway.value, presence.value];
+  return { place: place.value, presence: shown, isRefused: isRefused.value, isAway: isLost, retry };
 }

@@ -78,6 +78,30 @@ test('after kill -9 and a restart of the server, the open page shows the noteboo
   assert.equal(await page.evaluate('globalThis.wasNeverReloaded'), true);
 });
 
+test('text that is typed while the server is away stays in the page and is saved once the server is back, and the bar says so', {
+  skip,
+}, async (t) => {
+  const server = await startChildServer(t, { TROUPE_PORT: String(await freePort()) });
+  const { page, notebook } = await openPage(t, server);
+  await server.end('SIGKILL');
+  await page.getByText('The server does not answer').waitFor();
+  await cellA(page).locator('.cm-content').first().click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('  # typed meanwhile');
+  await page.getByText('unsaved').waitFor();
+  const { client } = await server.again();
+  await page
+    .getByRole('button', { name: 'Try again' })
+    .click()
+    .catch(() => undefined); // it may be gone already
+  const code = 'print("first", 1 + 1)  # typed meanwhile';
+  await saved(client, notebook.id, code);
+  await page.getByText('The server does not answer').waitFor({ state: 'detached' });
+  assert.equal(await cellA(page).locator('.cm-content').first().textContent(), code);
+  await page.keyboard.type(', and after');
+  await saved(client, notebook.id, `${code}, and after`);
+});
+
 test('when the worker that has the notebook is killed, the open page continues in another worker, without a reload', {
   skip,
 }, async (t) => {
