@@ -45,7 +45,7 @@ export function refuseUnreached(parameters: readonly string[], codes: readonly s
     if (READER.test(own)) return;
     for (const [, name = ''] of addition.matchAll(TAKEN)) taken.add(name);
   }
-  const unreached = parameters.map((one) => one.replace(/^--|=.*$/gs, '')).filter((name) => !taken.has(name));
+  const unreached = parameters.map((one) => one.replace(/^--|=.*/gs, '')).filter((name) => !taken.has(name));
   if (unreached.length === 0) return;
   const names = [...taken];
   const takes =
