@@ -471,6 +471,7 @@ async function openServer(
         audit,
         datasources,
         readiness: operators.readiness,
+        isLeaving: () => phase.isLeaving,
         files,
         packages: packages.workspaces,
         storedUsage: new StoredUsageCounter(store),

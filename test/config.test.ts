@@ -86,6 +86,8 @@ test('with nothing set, every setting has its default', (t) => {
     warmUp: true,
     signInIdleS: 43_200,
     signInMaxS: 604_800,
+    tokenMaxAgeDays: 0,
+    nodesPlacement: 'spread',
     oidcIssuer: undefined,
     oidcClientId: undefined,
     oidcClientSecretFile: undefined,

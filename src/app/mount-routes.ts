@@ -105,6 +105,8 @@ export interface Planes {
   readonly packages: WorkspacePackages;
   readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
+  /** Whether the server drains before its end. */
+  readonly isLeaving: () => boolean;
   readonly observation: ServerObservation;
   readonly nodes: NodesControl;
   readonly retention: RetentionControl;
@@ -132,7 +134,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
   });
   const pageFiles = new PageFiles('console');
   const routes = [
-    ...healthRoutes(planes.readiness),
+    ...healthRoutes(planes.readiness, planes.isLeaving),
     ...serverRoutes(planes.observation),
     ...nodeRoutes(planes.nodes),
     ...retentionRoutes(planes.retention),

@@ -34,6 +34,8 @@ export interface IdentityPlaneOptions extends SessionLifetimes {
   readonly dataDir: string;
   readonly bootstrapToken: Secret | undefined;
   readonly bootstrapWorkspace: string | undefined;
+  /** The longest life of a new access token; 0: no limit. */
+  readonly tokenMaxAgeDays: number;
   /** The limits of workspaces for which the operator has set none; absent: there are none. */
   readonly limits?: Limits;
 }
@@ -92,7 +94,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
   const workspaces = new Workspaces(identity);
   const members = new Members(identity);
   const sessions = new BrowserSessions(identity, options);
-  const tokens = new AccessTokens(identity);
+  const tokens = new AccessTokens(identity, options.tokenMaxAgeDays);
   return {
     authenticator,
     members,

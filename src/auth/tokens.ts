@@ -28,18 +28,23 @@ import { roleTooLow } from './permissions.ts';
 import { newTokenSecret, tokenHash } from './token-secret.ts';
 
 /** Access tokens: creating, reading and revoking them. */
+const DAY_MS = 86_400_000;
+
 export class AccessTokens {
   readonly #identity: Identity;
+  readonly #maxAgeMs: number;
 
-  constructor(identity: Identity) {
+  /** New tokens expire after `maxAgeDays` at the latest; 0: never, unless a request says when. */
+  constructor(identity: Identity, maxAgeDays = 0) {
     this.#identity = identity;
+    this.#maxAgeMs = maxAgeDays === 0 ? Number.POSITIVE_INFINITY : maxAgeDays * DAY_MS;
   }
 
   /**
    * Creates a token and returns its secret. A token for the caller is bound to the workspace if the token of the request is, and
    * always if the caller signed in with the identity provider. A token for another member, which only an owner can create, is bound
    * to the workspace. Throws `role_too_low`, `missing_scope` for scopes that the token of the request lacks, `not_found` for an
-   * unknown member, and `invalid_request` for a past expiry.
+   * unknown member, and `invalid_request` for an expiry in the past or beyond the longest life of tokens.
    */
   create(
     principal: Principal,
@@ -58,7 +63,7 @@ export class AccessTokens {
       scopes: request.scopes,
       createdAt: this.#identity.timestamp(),
       createdBy: principal.userId,
-      expiresAt: request.expiresAt == null ? null : this.#futureTimestamp(request.expiresAt),
+      expiresAt: this.#expiryOf(request),
     };
     const secret = newTokenSecret();
     this.#identity.write((tx) => putToken(tx, token, secret));
@@ -147,6 +152,18 @@ export class AccessTokens {
     const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
     if (record === undefined) throw notFound(); // The token was revoked after the request was admitted.
     return record.workspaceId;
+  }
+
+  /** Returns when the token expires; without a wish that is the end of the longest life. */
+  #expiryOf({ expiresAt }: NewAccessToken): string | null {
+    const latestMs = this.#identity.nowMs() + this.#maxAgeMs;
+    if (expiresAt == null) return latestMs === Number.POSITIVE_INFINITY ? null : timestamp(latestMs);
+    const text = this.#futureTimestamp(expiresAt);
+    if (Date.parse(text) <= latestMs) return text;
+    const days = this.#maxAgeMs / DAY_MS;
+    throw new AppError('invalid_request', `On this server, tokens live for ${days} days at most.`, {
+      errors: [{ path: '/expiresAt', message: `must be within ${days} days` }],
+    });
   }
 
   #futureTimestamp(text: string): string {

@@ -1,4 +1,4 @@
-import { groupRoles, issuer, path, pattern, seconds, signInParameters } from './kinds.ts';
+import { groupRoles, integer, issuer, path, pattern, seconds, signInParameters } from './kinds.ts';
 import { optional, setting } from './setting.ts';
 
 const DAY_S = 86_400;
@@ -19,6 +19,14 @@ export const SIGN_IN_SETTINGS = {
     unit: 's',
     description:
       'Time after which a person who has signed in with a browser has to sign in again, even if active.',
+  }),
+  tokenMaxAgeDays: setting({
+    env: 'TROUPE_TOKEN_MAX_AGE_DAYS',
+    kind: integer(0, 36_500),
+    default: '0',
+    unit: 'days',
+    description:
+      'Longest life of an access token that is created from now on: a request without an expiry gets this one, and a later one is refused. Earlier tokens and the first token keep their expiry. 0: no limit.',
   }),
   oidcIssuer: optional({
     env: 'TROUPE_OIDC_ISSUER',

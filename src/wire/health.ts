@@ -1,8 +1,15 @@
 /** The operators' view of the server's health and keyring. */
 import Type from 'typebox';
-import { closed, listSchema, type Wire } from './shape.ts';
+import { closed, listSchema, oneOf, type Wire } from './shape.ts';
 
-export const HealthSchema = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health', ...closed });
+export const HealthSchema = Type.Object(
+  {
+    status: oneOf(['ok', 'draining'], {
+      description: '`draining`: the server stops, and new requests belong to another one.',
+    }),
+  },
+  { $id: 'Health', ...closed },
+);
 export type Health = Wire<typeof HealthSchema>;
 
 export const ReadinessSchema = Type.Object(

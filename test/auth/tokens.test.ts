@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join as pathOf } from 'node:path';
 import { test } from 'node:test';
+import { AccessTokens } from '#src/auth/tokens.ts';
 import { SCOPES } from '#src/wire/identity.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START } from './identity-fixture.ts';
 
@@ -169,5 +170,22 @@ test('the list is paged, oldest first, and refuses a cursor that is not one of i
   assert.equal(
     refusalOf(() => tokens.list(owner, { limit: 1, after: 'tok_none' })),
     'invalid_cursor',
+  );
+});
+
+test('with a longest life of tokens, a new token gets it when nobody names an expiry, and a later expiry is refused', async (t) => {
+  const { identity, owner, clock, enter } = await openIdentity(t);
+  const tokens = new AccessTokens(identity, 30);
+  const at = (days: number) => new Date(clock.ms + days * 86_400_000).toISOString();
+  const { token, secret } = tokens.create(owner, { name: 'x', scopes: CONNECT });
+  assert.equal(token.expiresAt, at(30));
+  assert.equal(tokens.create(owner, { name: 'x', scopes: CONNECT, expiresAt: at(7) }).token.expiresAt, at(7));
+  const refused = () => tokens.create(owner, { name: 'x', scopes: CONNECT, expiresAt: at(31) });
+  assert.equal(refusalOf(refused), 'invalid_request');
+  assert.equal(enter(secret.reveal()).userId, 'owner');
+  clock.ms += 30 * 86_400_000 + 1;
+  assert.equal(
+    refusalOf(() => enter(secret.reveal())),
+    'unauthenticated',
   );
 });

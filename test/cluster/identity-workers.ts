@@ -29,6 +29,7 @@ export async function openWorkers(
   const alone = {
     bootstrapToken: new Secret(TOKEN),
     bootstrapWorkspace: 'home',
+    tokenMaxAgeDays: 0,
     signInIdleS: 3600,
     signInMaxS: 7200,
     dataDir: path,

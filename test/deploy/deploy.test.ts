@@ -56,6 +56,21 @@ test('systemd knows every line of the unit', (t) => {
   assert.deepEqual(ours, []);
 });
 
+test('proxies in front of one server, and its image, ask whether it serves, not whether kernels start', () => {
+  for (const name of ['haproxy.cfg', 'Caddyfile', 'Containerfile']) {
+    const asked = read(name).match(/^(?!\s*#).*\/(?:healthz|readyz)/gm) ?? [];
+    assert.equal(asked.length, 1, name);
+    assert.match(asked[0]!, /\/healthz$/, name);
+  }
+});
+
+test('the unit and the settings of deploy/ have a folder for the audit, and limits of sessions and idle time', () => {
+  assert.match(read('troupe.service'), /^LogsDirectory=troupe$/m);
+  const { config } = loadConfig({}, { cwd: 'deploy' });
+  for (const value of [config.maxSessions, config.workspaceMaxSessions, config.idleTimeoutS])
+    assert.ok(value > 0);
+});
+
 test('the unit waits for a server that extends its start time, and accepts no notices from notebook code', () => {
   const unit = read('troupe.service');
   assert.match(unit, /^Type=notify$/m);

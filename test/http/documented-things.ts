@@ -80,8 +80,17 @@ export const things: readonly Route[] = [
     handle: () => stream(() => ({ probe: () => Buffer.alloc(0), writable() {}, cutOff() {}, close() {} })),
   }),
 ];
-export const routes = withOpenApi([...healthRoutes(() => ({ ready: true })), ...things], {
-  version: '1.2.3',
-  requirements: auth.requirements,
-});
+export const routes = withOpenApi(
+  [
+    ...healthRoutes(
+      () => ({ ready: true }),
+      () => false,
+    ),
+    ...things,
+  ],
+  {
+    version: '1.2.3',
+    requirements: auth.requirements,
+  },
+);
 export const document = createOpenApi(routes, { version: '1.2.3', requirements: auth.requirements });

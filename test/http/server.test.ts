@@ -37,7 +37,10 @@ test('health needs no token, and readiness gives the reason when the server is n
   let state: Readiness = { ready: false, reason: 'starting' };
   const server = await serve(
     t,
-    healthRoutes(() => state),
+    healthRoutes(
+      () => state,
+      () => false,
+    ),
   );
   const health = await send(server, '/healthz', { headers: {} });
   const starting = await send(server, '/readyz', { headers: {} });

@@ -35,7 +35,10 @@ const Thing = Type.Object(
 
 /** Routes of things that exist for the tests only: with and without a body, with a query, with a right that nobody has. */
 export const thingRoutes = [
-  ...healthRoutes(() => ({ ready: true })),
+  ...healthRoutes(
+    () => ({ ready: true }),
+    () => false,
+  ),
   defineRoute({
     ...docs,
     method: 'POST',

@@ -4,16 +4,18 @@ import { json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /** Liveness (`/healthz`) and readiness (`/readyz`). Neither needs a token. */
-export function healthRoutes(readiness: () => Readiness): readonly Route[] {
+export function healthRoutes(readiness: () => Readiness, isLeaving: () => boolean): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.getHealth,
       summary: 'Check whether the process is alive',
-      description: 'The server answers from its start to its end, even while it is not ready.',
+      description:
+        'The server answers from its start to its end: with 200 even while it is not ready, because no kernel starts for instance, and with 503 while it drains. A proxy in front of one server asks this, and a service manager `GET /readyz`.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,
-      handle: () => ok({ status: 'ok' }),
+      handle: () =>
+        isLeaving() ? json(503, { status: 'draining' }, { 'retry-after': '1' }) : ok({ status: 'ok' }),
     }),
     defineRoute({
       ...OPERATIONS.getReadiness,

@@ -135,7 +135,14 @@ export const SERVER_OPERATIONS = declareOperations({
     },
   },
   getHealth: {
-    responses: { 200: { description: 'The process is alive.', schema: HealthSchema } },
+    responses: {
+      200: { description: 'The process is alive.', schema: HealthSchema },
+      503: {
+        description: 'The process drains before its end.',
+        schema: HealthSchema,
+        headers: { 'retry-after': 'How many seconds to wait.' },
+      },
+    },
   },
   getMetrics: {
     responses: { 200: { description: 'The metrics.', contentType: 'application/openmetrics-text' } },

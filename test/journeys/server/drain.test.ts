@@ -167,6 +167,8 @@ test('a draining server answers requests for the drain time, while readyz report
   let status = 200;
   while (status === 200) ({ status } = await fetch(`${server.baseUrl}/readyz`));
   assert.equal(status, 503);
+  const health = await fetch(`${server.baseUrl}/healthz`);
+  assert.deepEqual([health.status, await health.json()], [503, { status: 'draining' }]);
   assert.equal((await server.client.notebooks.get(id)).id, id);
   assert.deepEqual(await ended, { code: 0, signal: null });
 });
