@@ -1134,7 +1134,12 @@ class FunctionResult(Struct):
 
 
 class Health(Struct):
-    status: Literal['ok']
+    status: Annotated[
+        Literal['ok', 'draining'],
+        Meta(
+            description='`draining`: the server stops, and new requests belong to another one.'
+        ),
+    ]
 
 
 class ImportWarning(Struct):
