@@ -59,7 +59,8 @@ PRIVATE = {
     "marimo._runtime": """
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
-        commands.ExecuteCellCommand commands.ExecuteCellsCommand commands.ModelCommand runtime.launch_kernel runtime.restore_signals
+        commands.ExecuteCellCommand commands.ExecuteCellsCommand commands.ModelCommand commands.ModelUpdateMessage
+        runtime.launch_kernel runtime.restore_signals
         kernel_lifecycle.threaded_queue_reader runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler
         runtime.handlers.construct_interrupt_handler""",
     "marimo._runtime.cell_lifecycle_registry": "CellLifecycleRegistry.dispose",
@@ -91,6 +92,7 @@ PRIVATE = {
         Kernel.handle_message Kernel._run_cells Kernel._run_cells_internal Kernel._propagate_kernel_errors Kernel.lock_globals
         Kernel.mutate_graph""",
     "marimo._runtime.scratch": "SCRATCH_CELL_ID",
+    "marimo._runtime.utils": "set_ui_element_request_manager.merge_batchable_commands",
     "marimo._schemas.export_options": "HTMLExportOptions",
     "marimo._schemas.serialization": "AppInstantiation CellDef Header NotebookSerializationV1 SetupCell",
     "marimo._session.state.session_view": "SessionView.add_notification",
