@@ -26,14 +26,14 @@ import {
 } from './chain.ts';
 import { type CopiedTree, copyTree, flush, sizeOf } from './file-copy.ts';
 import { continues, type Lineage, lineageOf, markStore } from './lineage.ts';
+import { copyNodes, type Sealing } from './nodes-copy.ts';
 
 /** The head of each run of pages: the number of its first page (eight bytes) and their count (four bytes). */
 export const RUN_HEAD_BYTES = 12;
 
 /**
  * With more increments than this, or with more bytes than the backup itself, another backup is due.
- */ import { copyNodes, type Sealing } from './nodes-copy.ts';
-
+ */
 const MAX_INCREMENTS = 2_000;
 const MIN_ROOM_BYTES = 64 * 1024 * 1024;
 

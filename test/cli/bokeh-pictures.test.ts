@@ -1,3 +1,4 @@
+// tier: whole, because it draws plots in a confined browser; static-page.test.ts and widgets.test.ts stay in the gate
 /** Pictures of plots of bokeh in reports. Their scripts come from the package in the notebook's environment. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -1,3 +1,4 @@
+// tier: whole, because it draws plots in a confined browser; static-page.test.ts and widgets.test.ts stay in the gate
 /** Pictures of charts in reports, which marimo's front end draws in a confined browser. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

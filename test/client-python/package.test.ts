@@ -1,3 +1,4 @@
+// tier: whole, because it builds and installs packages
 /**
  * The Python package: its generated files are current, its types are strict, and its wheel does the main job for people who have
  * nothing but the wheel.

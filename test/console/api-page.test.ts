@@ -1,3 +1,4 @@
+// tier: whole, because it lets a browser read all of the interactive documentation
 /** The page of the API, as Chromium shows it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

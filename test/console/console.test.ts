@@ -1,3 +1,4 @@
+// tier: whole, because it opens many tabs and shows ten thousand actors for minutes
 import { after, test } from 'node:test';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { startServer } from '#test/support/server-fixture.ts';

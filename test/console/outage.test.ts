@@ -1,3 +1,4 @@
+// tier: whole, because it keeps a browser busy while a server is killed and comes back
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';

@@ -1,3 +1,4 @@
+// tier: whole, because it lets Prometheus evaluate rules over time
 /**
  * The alert rules fire in each state that ends a service, with the metrics that a real server has in that state, and in no other
  * state.

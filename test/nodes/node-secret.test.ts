@@ -1,3 +1,4 @@
+// tier: whole, because it starts servers with nodes; invitation-again.test.ts stays in the gate
 /** The secret that admits machines without an invitation. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

@@ -18,6 +18,7 @@ test('a new cell is stale, has no output, and has not run', () => {
     output: null,
     ran: null,
     ended: null,
+    kernelCode: null,
     structural: [],
   });
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);

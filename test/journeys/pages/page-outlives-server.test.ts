@@ -1,3 +1,4 @@
+// tier: whole, because it keeps a browser busy while a server is killed and comes back
 /** The page of a notebook in Chromium, whose server is restarted or loses the worker that has the notebook. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';

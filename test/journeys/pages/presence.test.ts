@@ -1,3 +1,4 @@
+// tier: whole, because it opens many tabs and shows ten thousand actors for minutes
 /**
  * The people and the agent in a notebook, as its page shows them in Chromium and as its stream
  * reports them.
