@@ -12,7 +12,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-export const PYTHON_TESTS = 'test/kernel-host';
+const PYTHON_TESTS = 'test/kernel-host';
 
 /** What runs a file: each command runs the files of the tiers before it, too. */
 export const TIERS = ['quick', 'test', 'whole'] as const;

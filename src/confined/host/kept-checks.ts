@@ -6,7 +6,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The name of the file in the data directory. */
-export const CHECKS_FILE = 'confinement.json';
+const CHECKS_FILE = 'confinement.json';
 const MAX_BYTES = 64 * 1024;
 
 /** The results of one server on this machine. */
