@@ -35,7 +35,7 @@ export class ApiError extends Error {
 
 /** Returns the error for a 2xx or 3xx response that no Troupe server sends. `what` completes the sentence "The answer …". */
 export function unexpectedResponse({ status, headers }: Response, url: string, what: string): ApiError {
-  const detail = `The answer of ${url} ${what}. Is the base URL that of a Troupe server?`;
+  const detail = `The answer of ${url} ${what}. Is this a Troupe server?`;
   return new ApiError(status, headers, { detail });
 }
 

@@ -222,7 +222,7 @@ export function newKey(): string {
 }
 
 /** The error message for a token that no header can carry. */
-export const NO_TOKEN = 'The access token has an impossible character.';
+export const NO_TOKEN = 'The access token has an invalid character.';
 
 /**
  * Returns whether a header can carry the token, of which `fetch` removes white space around it. For one that it cannot carry, `fetch`

@@ -36,7 +36,7 @@ for (const status of [301, 302, 307, 308]) {
       name: 'ApiError',
       status,
       code: 'unexpected_response',
-      message: `The answer of ${baseUrl}/api/v3/datasources redirects to ${location}, which is not followed. Is the base URL that of a Troupe server?`,
+      message: `The answer of ${baseUrl}/api/v3/datasources redirects to ${location}, which is not followed. Is this a Troupe server?`,
     });
     assert.deepEqual(other.seen, []);
   });
@@ -48,7 +48,7 @@ test('a page in place of JSON is refused, and the error names its URL', async (t
   await assert.rejects(client.notebooks.list(), {
     name: 'ApiError',
     code: 'unexpected_response',
-    message: `The answer of ${baseUrl}/api/v3/notebooks is not JSON. Is the base URL that of a Troupe server?`,
+    message: `The answer of ${baseUrl}/api/v3/notebooks is not JSON. Is this a Troupe server?`,
   });
 });
 
@@ -56,7 +56,7 @@ test('a token that no header can carry is refused without being shown', () => {
   for (const accessToken of ['secret\nsecret', 'secret”'])
     assert.throws(() => createClient({ baseUrl: 'http://127.0.0.1:1', accessToken }), {
       name: 'TypeError',
-      message: 'The access token has an impossible character.',
+      message: 'The access token has an invalid character.',
     });
 });
 
