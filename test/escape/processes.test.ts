@@ -89,6 +89,13 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     most: 40,
   },
   init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
+  // It decides the calls of one kernel that change modes where there are no namespaces. It opens what a call names only for the change.
+  modes: {
+    isConfined: false,
+    stdio: [NULL, NULL, UNTIL_WORK],
+    others: /^(pipe:|socket:|anon_inode:)/,
+    most: 8,
+  },
   // Descriptors that a kernel may have: its connection to the server, its own status, the priority
   // of its own session until that is lowered, and those of asyncio and marimo. While a cell runs,
   // marimo reads its printed text from pipes.
