@@ -1,3 +1,4 @@
+// tier: whole, because a browser moves the focus in its own time
 /** Typing and running in marimo's page in Chromium, as fast as people who know Jupyter do it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -18,9 +19,19 @@ test('cells that are typed and run with Shift+Enter one after the other all arri
   const { page } = await browser.openPath(server, url);
   await notebookIn(page).locator('#cell-a .cm-content').first().click();
   const codes = [1, 2, 3, 4, 5].map((number) => `x${number} = ${number}`);
+  const focused = () =>
+    notebookIn(page)
+      .locator('body')
+      .evaluate(({ ownerDocument: { activeElement } }) => activeElement?.closest('[id^="cell-"]')?.id);
   for (const code of codes) {
+    const cell = await focused();
     await page.keyboard.type(code);
     await page.keyboard.press('Shift+Enter');
+    // The page makes the next cell asynchronously. A key that is pressed earlier has no cell to go to.
+    await eventually('the focus is in another cell', async () => {
+      const now = await focused();
+      return now !== undefined && now !== cell;
+    });
   }
   await eventually('the notebook has all cells', async () => {
     const { serialization } = await client.notebooks.get(notebook.id);
