@@ -76,7 +76,7 @@ export async function run(root: string, selection: Selection, say: (line: string
   }
   const summary = new Summary({ root, say, isEverything });
   const [startedAt, workedBefore] = [performance.now(), processorSeconds()];
-  if (isEverything && tier !== 'whole') summary.lint(await lint(root));
+  const linting = isEverything && tier !== 'whole' ? lint(root) : undefined; // beside the first tests
   for (const stage of stages) {
     const options = {
       root,
@@ -123,6 +123,7 @@ export async function run(root: string, selection: Selection, say: (line: string
     }
   }
   times.write();
+  summary.lint(await linting);
   const ok = summary.print({
     seconds: (performance.now() - startedAt) / 1000,
     processorSeconds: processorSeconds() - workedBefore,
