@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 
 const PYTHON_TESTS = 'test/kernel-host';
 
-/** What runs a file: each command runs the files of the tiers before it, too. */
+/** The commands that run files. `npm test` runs the quick files, too; `npm run whole` runs the long ones only. */
 export const TIERS = ['quick', 'test', 'whole'] as const;
 export type Tier = (typeof TIERS)[number];
 
@@ -29,7 +29,7 @@ export interface TestFile {
   readonly alone: boolean;
 }
 
-/** Modules of the tests that start servers, kernels, browsers or programs: what imports one of these takes long. */
+/** Modules of the tests that start servers, kernels, browsers or programs: a file that imports one of these takes long. */
 const STARTERS = [
   'test/support/server-fixture.ts',
   'test/support/child-server.ts',

@@ -15,7 +15,7 @@ export interface Lane {
   atEnd(end: () => Promise<void>): void;
 }
 
-/** What a lane runs when it has no more files. */
+/** The functions that a lane calls when it has no more files. */
 export const ends: (() => Promise<void>)[] = [];
 
 const number = process.env.TROUPE_TEST_LANE;

@@ -14,7 +14,7 @@ export interface FileResult {
   readonly file: TestFile;
   readonly ms: number;
   readonly tests: readonly TestReport[];
-  /** What the file left changed in its process. */
+  /** The parts of the process that the file left changed. */
   readonly notes: readonly string[];
   /** The end of what the file printed. */
   readonly output: string;

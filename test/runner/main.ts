@@ -11,7 +11,7 @@ import { processorSeconds } from './process-tree.ts';
 import { filesForWorkers, type Stage, stagesOfFiles, stagesOfTier } from './stages.ts';
 import { Summary } from './summary.ts';
 
-/** What a command line asks for. */
+/** The choice that a command line makes. */
 export interface Selection {
   readonly tier: Tier;
   readonly stages: readonly Stage[];
@@ -185,7 +185,7 @@ class Times {
     this.#seconds[file.path] = Math.round(ms / 100) / 10;
   }
 
-  /** Files with a process of their own come first, so that no lane waits for the last of them. */
+  /** Returns the files in the order in which they run: a long file that began last would keep one lane working alone. */
   longestFirst(files: readonly TestFile[]): TestFile[] {
     const expected = (file: TestFile) => this.#seconds[file.path] ?? guessOf(file);
     return [...files].sort((a, b) => expected(b) - expected(a));

@@ -1,4 +1,4 @@
-/** What /proc says of processes that run tests. */
+/** Facts from /proc about processes that run tests. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Returns a line for each descendant of a process, indented below its parent. */

@@ -52,7 +52,7 @@ const OF_ONE_PROCESS = {
     'its reader and its two thousand subscribers are one process, which is too slow while three workers run on two cores',
 };
 
-/** What `npm run quick`, `npm test` and `npm run whole` run without the names of files. */
+/** Returns the stages of `npm run quick`, `npm test` and `npm run whole` without the names of files. */
 export function stagesOfTier(tier: Tier, files: readonly TestFile[]): Stage[] {
   const ofTier = (one: Tier) => files.filter((file) => file.tier === one);
   if (tier === 'quick') return [together('quick tests', ofTier('quick'))];
@@ -80,7 +80,7 @@ export function stagesOfTier(tier: Tier, files: readonly TestFile[]): Stage[] {
   ];
 }
 
-/** What `npm test -- PATH …` runs, whatever the tier. */
+/** Returns the stages of `npm test -- PATH …`, which runs these files whatever their tier. */
 export function stagesOfFiles(files: readonly TestFile[]): Stage[] {
   return [
     together(
@@ -95,7 +95,7 @@ export function stagesOfFiles(files: readonly TestFile[]): Stage[] {
   ].filter((stage) => stage.files.length > 0);
 }
 
-/** What runs with TROUPE_TEST_WORKERS: the files that start a server which may have several workers. */
+/** Returns the files that run with TROUPE_TEST_WORKERS: those that start a server which may have several workers. */
 export function filesForWorkers(root: string, files: readonly TestFile[]): TestFile[] {
   const graph = new ImportGraph(root);
   const exceptions = Object.keys(OF_ONE_PROCESS);
