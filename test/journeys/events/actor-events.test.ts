@@ -29,8 +29,14 @@ test('operators see actors move, refuse and end live', async () => {
   })().catch(() => undefined);
   await hasBegun;
   const notebook = await openNotebook(server, { a: 'secret = "hush"\nwhile True: pass' });
+  // Moves of one tenth of a second are one event, so the run waits until the session was seen without it.
+  await eventually('the session is seen ready', () =>
+    seen.some(
+      (event) =>
+        event.type === 'actor.moved' && event.data.id === notebook.id && event.data.to === 'live.ready',
+    ),
+  );
   const run = await notebook.submit(['a']);
-  // Events of the next tenth of a second are sent together.
   const isRunning = (event: ActorStreamEvent) =>
     event.type === 'actor.moved' && event.data.to === 'live.busy.running';
   await eventually('the session is seen running', () => seen.some(isRunning));
