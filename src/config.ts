@@ -1,5 +1,6 @@
 /** The settings of this process. The environment overrides `troupe.config.json`, which overrides the defaults. */
-import { CONFIG_FILE, readConfigFile } from './config/file.ts';
+import { allowFile, ignoredFile } from './config/allowed-files.ts';
+import { CONFIG_FILE, type FileReading, readConfigFile } from './config/file.ts';
 import type { SettingsBase } from './config/kinds.ts';
 import type { Setting } from './config/setting.ts';
 import {
@@ -39,14 +40,21 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Returns all settings. An empty value counts as unset. Throws `ConfigError` that names every unknown or wrong one. */
+/**
+ * Returns all settings. An empty value counts as unset. A settings file that `obeys` refuses counts as missing. Throws `ConfigError`
+ * that names every unknown or wrong setting.
+ */
 export function loadConfig(
   env: Environment = process.env,
-  { cwd = process.cwd(), packageRoot = PACKAGE_ROOT }: Partial<SettingsBase> = {},
+  {
+    cwd = process.cwd(),
+    packageRoot = PACKAGE_ROOT,
+    obeys,
+  }: Partial<SettingsBase> & Pick<FileReading, 'obeys'> = {},
 ): LoadedConfig {
   const base: SettingsBase = { cwd, packageRoot };
   const problems: string[] = [];
-  const file = readConfigFile(cwd, (problem) => problems.push(problem));
+  const file = readConfigFile(cwd, (problem) => problems.push(problem), { obeys });
   problems.push(...unknownNames(env, file));
 
   const values: Record<string, unknown> = {};
@@ -67,6 +75,18 @@ export function loadConfig(
   if (problems.length > 0 || !isComplete<Config>(values) || !isComplete<LoadedConfig['sources']>(sources))
     throw new ConfigError(problems);
   return Object.freeze({ config: Object.freeze(values), sources: Object.freeze(sources) });
+}
+
+/**
+ * Lets commands obey the settings file of the working directory, because the user has started a server with it. Does nothing for a
+ * user without a folder for settings, whom commands ask.
+ */
+export function allowSettingsFile(): void {
+  try {
+    if (ignoredFile(process.env, process.cwd()) !== undefined) allowFile(process.env, process.cwd());
+  } catch {
+    // The folder cannot be written.
+  }
 }
 
 interface Given {

@@ -2,7 +2,7 @@
 import '#src/process/begin.ts'; // first: before anything is opened
 import { fileURLToPath } from 'node:url';
 import { type ToPrimary, type ToWorker, WORKER_ARGUMENT } from './cluster/messages.ts';
-import { ConfigError, loadConfig } from './config.ts';
+import { allowSettingsFile, ConfigError, loadConfig } from './config.ts';
 import { openLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
 import { showSourcePlaces } from './core/source-places.ts';
@@ -25,6 +25,8 @@ async function main(): Promise<void> {
   process.stderr.on('error', () => {});
   showSourcePlaces();
   const { config } = load();
+  const isWorker = process.argv[2] === WORKER_ARGUMENT && process.send !== undefined;
+  if (!isWorker) allowSettingsFile();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
   const log = openLog({ level: config.logLevel, secrets, isShared: config.workers > 1 });
   // Node.js would print the error with the secrets in it, and the log would not say why the process has ended.
@@ -37,7 +39,6 @@ async function main(): Promise<void> {
     process.exit(1);
   });
   const options: ServeOptions = { config, log, secrets, end: (code) => process.exit(code), fail };
-  const isWorker = process.argv[2] === WORKER_ARGUMENT && process.send !== undefined;
   try {
     if (isWorker) await serveBelow(options);
     else if (config.workers === 1) await serveAlone(options);

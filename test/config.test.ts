@@ -388,7 +388,7 @@ test('a troupe.config.json that another user could have written is reported and 
     chmodSync(file, 0o600);
     change(cwd, file);
     const problems: string[] = [];
-    const members = readConfigFile(cwd, (problem) => problems.push(problem), userId);
+    const members = readConfigFile(cwd, (problem) => problems.push(problem), { userId });
     assert.equal(members.size, problems.length === 0 ? 1 : 0);
     return problems.map((problem) => /^\S+ is not obeyed, because ([^.]+)\./.exec(problem)?.[1] ?? problem);
   };

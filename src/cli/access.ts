@@ -7,8 +7,9 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { canBeToken, NO_TOKEN } from '#src/client/connection.ts';
+import { isObeyed } from '#src/config/allowed-files.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
-import { type Config, loadConfig } from '#src/config.ts';
+import { type Config, type LoadedConfig, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
 import { lastServer, storedLogin } from './credentials.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
@@ -29,6 +30,14 @@ export interface AccessRequest {
   readonly workspaceId?: string | undefined;
   /** Whether a workspace must be named; true when absent. */
   readonly needsWorkspace?: boolean | undefined;
+}
+
+/**
+ * Returns the settings for a command. A settings file of this folder that the user has not allowed counts as missing, because it would
+ * decide where tokens are sent. Throws `ConfigError`.
+ */
+export function commandConfig({ env, cwd }: Pick<AccessRequest, 'env' | 'cwd'>): LoadedConfig {
+  return loadConfig(env, { cwd, obeys: isObeyed(env) });
 }
 
 /** Returns the access. Throws `CommandFailure` that names the missing settings, or `ConfigError`. */
@@ -61,7 +70,7 @@ function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: Acc
   if (given.baseUrl !== undefined && given.accessToken !== undefined && givenWorkspace !== undefined) {
     return { baseUrl: given.baseUrl, accessToken: given.accessToken, workspaceId: givenWorkspace };
   }
-  const { config } = loadConfig(env, { cwd });
+  const { config } = commandConfig({ env, cwd });
   const baseUrl =
     given.baseUrl === undefined ? defaultUrl(env, config) : withoutLocalhost(given.baseUrl, config);
   const stored = storedLogin(env, baseUrl);
@@ -82,7 +91,7 @@ export function serverOf(
   { env, cwd }: Pick<AccessRequest, 'env' | 'cwd'>,
   server: string | undefined,
 ): string {
-  const { config } = loadConfig(env, { cwd });
+  const { config } = commandConfig({ env, cwd });
   const given = server ?? readServiceAccess(env).baseUrl;
   const baseUrl = given === undefined ? defaultUrl(env, config) : withoutLocalhost(given, config);
   checkUrl(baseUrl);

@@ -3,9 +3,9 @@
  * read, in the folder for settings (`XDG_CONFIG_HOME`, or `~/.config`).
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pid } from 'node:process';
+import { userFolder } from '#src/config/allowed-files.ts';
 
 /** The credentials for one server. */
 export interface StoredLogin {
@@ -42,10 +42,7 @@ export function storeLogin(env: Env, baseUrl: string, login: StoredLogin | undef
 }
 
 export function pathOfLogins(env: Env): string {
-  const home = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
-  const config = env.XDG_CONFIG_HOME;
-  const folder = config === undefined || config === '' ? join(home, '.config') : config;
-  return join(folder, 'troupe', 'credentials.json');
+  return join(userFolder(env), 'credentials.json');
 }
 
 function withoutSlash(baseUrl: string): string {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
+import { ignoredFile } from '#src/config/allowed-files.ts';
 import { ConfigError } from '#src/config.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import { VERSION } from '#src/core/version.ts';
@@ -15,7 +16,7 @@ import { agent } from './commands/agent.ts';
 import { audit } from './commands/audit.ts';
 import { backup } from './commands/backup.ts';
 import { code } from './commands/code.ts';
-import { completeIds } from './commands/complete-ids.ts';
+import { COMPLETE_IDS, completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
 import { datasources } from './commands/datasources.ts';
@@ -100,6 +101,17 @@ Environment:
 
 const COMMIT_CHARS = 12;
 
+/** Commands that need no word about an ignored settings file: servers obey it, two decide about it, and shells show no words of one. */
+const OBEYING: ReadonlySet<string> = new Set([
+  'serve',
+  'setup',
+  'node join',
+  'config allow',
+  'config deny',
+  'completion',
+  COMPLETE_IDS,
+]);
+
 /** The parts of its process that the program uses. Tests pass stand-ins. */
 export interface Surroundings {
   readonly terminal: TerminalDevice;
@@ -165,9 +177,21 @@ function createProgram(
     },
     wantsJson: (command) => command.optsWithGlobals<{ json?: boolean }>().json === true,
   };
+  program.hook('preAction', (_, command) => {
+    if (json || OBEYING.has(nameOf(command))) return;
+    const ignored = ignoredFile(env, cwd);
+    if (ignored !== undefined)
+      terminal.err(`troupe: ${ignored} is ignored. Read it, and if you trust it: troupe config allow\n`);
+  });
   for (const group of GROUPS) group(program, context);
   for (const command of program.commands) command.helpCommand(false);
   return program;
+}
+
+/** Returns the name of a command below the program, such as `config allow`. */
+function nameOf(command: Command): string {
+  const above = command.parent;
+  return above?.parent ? `${nameOf(above)} ${command.name()}` : command.name();
 }
 
 /** Returns the version and the commit of this installation, such as `1.0.0 (0123456789ab)`. */

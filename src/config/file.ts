@@ -1,4 +1,13 @@
-import { closeSync, fstatSync, lstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** Name of the settings file, which is looked up in the working directory. */
@@ -7,6 +16,23 @@ export const CONFIG_FILE = 'troupe.config.json';
 const GROUP_WRITES = 0o020;
 const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
+
+/** The settings file of a folder as it was read. */
+export interface FoundFile {
+  /** Without symbolic links. */
+  readonly path: string;
+  readonly text: string;
+  /** The user id of its owner. */
+  readonly ownerId: number;
+}
+
+/** How a settings file is read. */
+export interface FileReading {
+  /** The user who reads it; the user of this process when absent. */
+  readonly userId?: number | undefined;
+  /** Whether the file is obeyed; always when absent. A file that is not obeyed has no members and no faults. */
+  readonly obeys?: ((file: FoundFile) => boolean) | undefined;
+}
 
 /**
  * Returns the members of `troupe.config.json` in `directory` as text, like environment variables;
@@ -19,10 +45,12 @@ const STICKY = 0o1000;
 export function readConfigFile(
   directory: string,
   complain: (problem: string) => void,
-  userId: number | undefined = process.getuid?.(),
+  { userId = process.getuid?.(), obeys = () => true }: FileReading = {},
 ): Map<string, string> {
   const members = new Map<string, string>();
-  const content = parseFile(directory, userId, complain);
+  const found = findFile(directory, userId, complain);
+  if (found === undefined || !obeys(found)) return members;
+  const content = parse(found, complain);
   if (content === undefined) return members;
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     complain(`${CONFIG_FILE} must hold one JSON object.`);
@@ -37,18 +65,17 @@ export function readConfigFile(
   return members;
 }
 
-function parseFile(
+function findFile(
   directory: string,
   userId: number | undefined,
   complain: (problem: string) => void,
-): unknown {
+): FoundFile | undefined {
   const path = join(directory, CONFIG_FILE);
-  let text: string;
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
-    const stranger =
-      userId === undefined ? undefined : whoElseWrites(directory, path, fstatSync(file), userId);
+    const stats = fstatSync(file);
+    const stranger = userId === undefined ? undefined : whoElseWrites(directory, path, stats, userId);
     if (stranger !== undefined) {
       complain(
         `${path} is not obeyed, because ${stranger}. The file and its folder must belong to you or to root, and be writable by ` +
@@ -56,13 +83,16 @@ function parseFile(
       );
       return undefined;
     }
-    text = readFileSync(file, 'utf8');
+    return { path: realpathSync(path), text: readFileSync(file, 'utf8'), ownerId: stats.uid };
   } catch (error) {
     if (!isMissing(error)) complain(`${path} cannot be read: ${messageOf(error)}`);
     return undefined;
   } finally {
     if (file !== undefined) closeSync(file);
   }
+}
+
+function parse({ path, text }: FoundFile, complain: (problem: string) => void): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { MAIN, Shell } from './troupe-process.ts';
 
 const server = await startServer(test);
@@ -27,6 +28,23 @@ function find({ findings }: Report, check: string) {
   assert.ok(found, check);
   return found;
 }
+
+test('the doctor starts no program that the settings file of a cloned folder names', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const trap = join(cwd, 'python');
+  writeFileSync(trap, `#!/bin/sh\ntouch '${join(cwd, 'sprung')}'\nexit 1\n`, { mode: 0o700 });
+  mkdirSync(join(cwd, '.git'));
+  writeFileSync(join(cwd, 'troupe.config.json'), JSON.stringify({ python: trap }), { mode: 0o600 });
+  const { PATH = '' } = process.env;
+  const { stdout, stderr } = spawnSync(process.execPath, [MAIN, 'doctor'], {
+    cwd,
+    env: { PATH, HOME: cwd },
+    encoding: 'utf8',
+  });
+  assert.match(stdout, /Python/);
+  assert.match(stderr, /troupe\.config\.json is ignored/);
+  assert.ok(!existsSync(join(cwd, 'sprung')));
+});
 
 test('the doctor finds no problem on a healthy machine and in the server that runs on it', async () => {
   const shell = new Shell(test, server);

@@ -249,7 +249,7 @@ test('docs/cli.md names every command', async () => {
   const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
   const commandsOf = async (...group: string[]) => {
     const { out } = await troupe([...group, '--help']);
-    const [, commands = ''] = out.split(/^Commands:$/m);
+    const [, commands = ''] = out.split(/^(?:Commands|Examples):$/m);
     return [...commands.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name);
   };
   const groups = await commandsOf();
@@ -263,4 +263,38 @@ test('docs/cli.md names every command', async () => {
       assert.ok(row.includes(command), `${group} ${command}`);
     }
   }
+});
+
+test('the settings file of a cloned folder decides nothing until it is allowed, and again after it has changed', async (t) => {
+  const cwd = workingDirectory(t);
+  const env = { XDG_CONFIG_HOME: join(cwd, 'own-settings') };
+  mkdirSync(join(cwd, '.git'));
+  const file = join(cwd, 'troupe.config.json');
+  const write = (port: number) => writeFileSync(file, JSON.stringify({ port }), { mode: 0o600 });
+  const portIn = async () => {
+    const { out, err } = await troupe(['config', '--json'], { env, cwd });
+    assert.equal(err, '');
+    return (JSON.parse(out) as { name: string; value: unknown }[]).find(({ name }) => name === 'port')?.value;
+  };
+  write(9);
+  assert.equal(await portIn(), 8787);
+  assert.equal(accessOf(cwd, env)[0], 'http://127.0.0.1:8787', 'it does not decide where the token goes');
+  const { err } = await troupe(['config'], { env, cwd });
+  assert.equal(err, `troupe: ${file} is ignored. Read it, and if you trust it: troupe config allow\n`);
+
+  assert.deepEqual(await troupe(['config', 'allow'], { env, cwd }), {
+    exitCode: 0,
+    out: `${file} is obeyed, until it changes\n`,
+    err: '',
+  });
+  assert.equal(await portIn(), 9);
+  assert.equal(accessOf(cwd, env)[0], 'http://127.0.0.1:9');
+  write(10);
+  assert.equal(await portIn(), 8787, 'a later pull may have changed it');
+  await troupe(['config', 'allow'], { env, cwd });
+  assert.equal(await portIn(), 10);
+  await troupe(['config', 'deny'], { env, cwd });
+  assert.equal(await portIn(), 8787);
+  rmSync(file);
+  assert.equal((await troupe(['config', 'allow'], { env, cwd })).exitCode, 4);
 });

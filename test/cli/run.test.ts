@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
@@ -62,6 +62,21 @@ test('one command runs a plain marimo file, and nothing stays open afterwards', 
   const session = await client.notebookSessions.get(notebookId);
   assert.equal(session.status, 'closed');
   assert.equal((await client.executionEnvironments.get(session.environmentId ?? '')).status, 'closed');
+});
+
+test('a run names its server when that is not the one of the last sign-in', async () => {
+  const name = file('elsewhere.py', { a: '1' });
+  const settings = join(shell.cwd, 'own-settings');
+  const login = { accessToken: 'trp_other', workspaceId: 'w' };
+  mkdirSync(join(settings, 'troupe'), { recursive: true });
+  const sign = (url: string) =>
+    writeFileSync(join(settings, 'troupe', 'credentials.json'), JSON.stringify({ [url]: login }));
+  sign('https://troupe.example');
+  const run = () => troupe(['run', '--rm', name], { env: { XDG_CONFIG_HOME: settings } });
+  const [first = ''] = (await run()).err.split('\n');
+  assert.equal(first, `on ${server.baseUrl}, not on https://troupe.example of the last sign-in`);
+  sign(server.baseUrl);
+  assert.doesNotMatch((await run()).err, /last sign-in/);
 });
 
 test('with --json a run is printed as one document', async () => {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { loadConfig } from '#src/config.ts';
+import { commandConfig } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
@@ -19,7 +19,7 @@ interface RepairFlags {
  * they run on the server's machine.
  */
 export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
-  const dataDirOf = () => loadConfig(env, { cwd }).config.dataDir;
+  const dataDirOf = () => commandConfig({ env, cwd }).config.dataDir;
   // Imported on demand, because they load the store, which no other command needs.
   const make = program
     .command('backup')
@@ -33,7 +33,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       process.umask(0o077);
       const { backUp } = await import('#src/maintenance/backup.ts');
       const to = resolve(cwd, directory);
-      const { dataDir, keyringFile } = loadConfig(env, { cwd }).config;
+      const { dataDir, keyringFile } = commandConfig({ env, cwd }).config;
       const { sealingOf } = await import('#src/maintenance/nodes-sealing.ts');
       const sealing = existsSync(keyringFile) ? sealingOf(keyringFile) : undefined;
       const manifest = await backUp({ dataDir, to, sealing, compact: options.compact === true });

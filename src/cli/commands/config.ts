@@ -1,10 +1,14 @@
+import type { Command } from 'commander';
+import { allowFile } from '#src/config/allowed-files.ts';
+import { CONFIG_FILE } from '#src/config/file.ts';
 import { effectiveSettings, settingsTable } from '#src/config/report.ts';
-import { loadConfig } from '#src/config.ts';
+import { commandConfig } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { printList } from '../terminal.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+import { printJson, printList } from '../terminal.ts';
 
-/** `troupe config`: the settings of the server. */
+/** `troupe config`: the settings of the server, and whether commands obey the settings file of the folder. */
 export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const command = program
     .command('config')
@@ -13,7 +17,7 @@ export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .option('--markdown', 'print the table of the documentation instead')
     .action((options: { markdown?: boolean }, command) => {
       if (options.markdown === true) return terminal.out(settingsTable());
-      const settings = effectiveSettings(loadConfig(env, { cwd }));
+      const settings = effectiveSettings(commandConfig({ env, cwd }));
       printList(
         terminal,
         settings,
@@ -25,7 +29,38 @@ export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson })
         wantsJson(command),
       );
     });
-  examples(command, ['troupe config', 'TROUPE_PORT=9000 troupe config --json', 'troupe config --markdown']);
+  examples(command, [
+    'troupe config',
+    'TROUPE_PORT=9000 troupe config --json',
+    'troupe config --markdown',
+    'troupe config allow',
+  ]);
+
+  const setAllowed = (isAllowed: boolean, command: Command) => {
+    const file = allowFile(env, cwd, isAllowed);
+    if (file === undefined)
+      throw new CommandFailure(
+        `This folder has no ${CONFIG_FILE} that belongs to you or to root and that only they can write.`,
+        EXIT.settings,
+      );
+    if (wantsJson(command)) return printJson(terminal, { file, isAllowed });
+    terminal.out(`${file} is ${isAllowed ? 'obeyed, until it changes' : 'ignored'}\n`);
+  };
+  const allow = command
+    .command('allow')
+    .summary('let commands obey the settings file of this folder')
+    .description(
+      `let commands obey the ${CONFIG_FILE} of this folder until it changes. The file decides which server gets your token and which\n` +
+        'programs are started, so read it first. Starting a server in the folder allows its file, too.',
+    )
+    .action((_, command) => setAllowed(true, command));
+  examples(allow, ['troupe config allow']);
+  const deny = command
+    .command('deny')
+    .summary('let commands ignore the settings file of this folder again')
+    .description(`let commands ignore the ${CONFIG_FILE} of this folder again`)
+    .action((_, command) => setAllowed(false, command));
+  examples(deny, ['troupe config deny']);
 };
 
 function shown(value: unknown, unit: string | null): string | null {

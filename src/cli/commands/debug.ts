@@ -3,12 +3,11 @@ import { release } from 'node:os';
 import { resolve } from 'node:path';
 import type { Client } from '#src/client/client.ts';
 import { effectiveSettings } from '#src/config/report.ts';
-import { loadConfig } from '#src/config.ts';
 import { scrubbedValue } from '#src/core/log-fields.ts';
 import { Secret } from '#src/core/secret.ts';
 import { VERSION } from '#src/core/version.ts';
 import type { Actor } from '#src/wire/actor.ts';
-import { resolveAccess } from '../access.ts';
+import { commandConfig, resolveAccess } from '../access.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
@@ -68,7 +67,7 @@ async function collect(context: CliContext, connect: () => Client, workspaceId: 
       node: process.version,
       system: `${process.platform} ${process.arch} ${release()}`,
     },
-    settings: await part(() => effectiveSettings(loadConfig(env, { cwd }))),
+    settings: await part(() => effectiveSettings(commandConfig({ env, cwd }))),
     doctor: await part(async () => {
       const findings: ServerFinding[] = [];
       for await (const finding of findingsOf(context, workspaceId, false)) findings.push(finding);
@@ -103,7 +102,7 @@ function lineOf(line: string): unknown {
 function secretsOf(env: CliContext['env'], cwd: string): readonly Secret[] {
   const secrets: Secret[] = [];
   try {
-    const { config } = loadConfig(env, { cwd });
+    const { config } = commandConfig({ env, cwd });
     for (const value of Object.values(config)) if (value instanceof Secret) secrets.push(value);
     secrets.push(resolveAccess({ env, cwd, needsWorkspace: false }).accessToken);
   } catch {

@@ -1,5 +1,4 @@
-import { loadConfig } from '#src/config.ts';
-import { resolveAccess } from '../access.ts';
+import { commandConfig, resolveAccess } from '../access.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
@@ -53,7 +52,7 @@ export async function* findingsOf(
   workspaceId: string | undefined,
   askModel: boolean,
 ): AsyncGenerator<ServerFinding, void, undefined> {
-  const { config } = loadConfig(env, { cwd });
+  const { config } = commandConfig({ env, cwd });
   // Imported here, because it loads the kernel host and the store, which no other command needs.
   const { examine } = await import('#src/doctor/examine.ts');
   yield* examine(config);

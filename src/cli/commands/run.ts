@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { CacheMode } from '#src/wire/run.ts';
 import type { CommandGroup } from '../command-group.ts';
+import { lastServer } from '../credentials.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { metadataOption } from '../metadata-option.ts';
@@ -127,6 +128,11 @@ export const run: CommandGroup = (
             EXIT.usage,
           );
         refuseWithDetach(options);
+        // Notebooks may hold secrets, so a server that the user may not expect is named before anything is sent.
+        const last = lastServer(env);
+        const url = baseUrl(cmd);
+        if (last !== undefined && last !== url && !wantsJson(cmd))
+          terminal.err(`on ${url}, not on ${last} of the last sign-in\n`);
         const interruption = new Interruption(input);
         try {
           const finished = await runNotebook({
@@ -158,7 +164,7 @@ export const run: CommandGroup = (
             takeImports: options.withImports === true,
             fetch: options.fetch,
             reports: options.output,
-            baseUrl: baseUrl(cmd),
+            baseUrl: url,
             searchPath: env.PATH,
             frontEnd: options.frontEnd,
             hideCode: options.hideCode,
