@@ -95,6 +95,8 @@ test('two workers on a full disk wait for space, and neither loses an acknowledg
   const path = join(disk, 'store');
   const store = await openStore(path, assert.fail);
   await store[Symbol.asyncDispose]();
+  // The file is there before the workers, which would otherwise fill the disk alone, and wait for space that nobody frees.
+  const ballast = fillDisk(disk, 20 * 1024 * 1024);
   const workers = [1, 2].map(() => childScript(t, 'shared-store-process', path, 'fill', '8'));
   const acknowledged: string[] = [];
   const read = async (worker: ChildScript) => {
@@ -102,15 +104,12 @@ test('two workers on a full disk wait for space, and neither loses an acknowledg
     if (line !== 'stalled') acknowledged.push(line);
     return line;
   };
-  // One worker may have used all the space before the other has begun.
-  const first = await Promise.all(workers.map(read));
-  const everything = fillDisk(disk);
   await Promise.all(
-    workers.map(async (worker, at) => {
-      for (let line = first[at]; line !== 'stalled'; ) line = await read(worker);
+    workers.map(async (worker) => {
+      while ((await read(worker)) !== 'stalled');
     }),
   );
-  rmSync(everything);
+  rmSync(ballast);
   for (const worker of workers) await read(worker); // each worker continues where it has waited
   await Promise.all(workers.map((worker) => worker.kill()));
   const again = await openStore(path, assert.fail);
