@@ -190,6 +190,63 @@ test('--with-imports uploads a package without its hidden files, such as those w
   assert.deepEqual(stored, ['pack/__init__.py', 'pack/words.txt']);
 });
 
+test('no command follows a link of a cloned folder, neither to read nor to write', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'troupe-home-'));
+  test.after(() => rmSync(home, { recursive: true }));
+  writeFileSync(join(home, 'key.py'), 'PRIVATE = "key"');
+  writeFileSync(join(home, 'kept'), 'kept');
+  mkdirSync(join(home, 'private'));
+  writeFileSync(join(home, 'private', '__init__.py'), 'PRIVATE = "package"');
+  mkdirSync(local('clone/sub'), { recursive: true });
+  mkdirSync(local('clone/.git'));
+  symlinkSync(join(home, 'key.py'), local('clone/helper.py'));
+  symlinkSync(join(home, 'key.py'), local('clone/linked.py'));
+  symlinkSync(join(home, 'private'), local('clone/private'));
+  symlinkSync(home, local('clone/out'));
+  symlinkSync(join(home, 'kept'), local('clone/report.html'));
+  write('clone/a.py', marimoFile({ a: 'import helper' }));
+  write('clone/b.py', marimoFile({ a: 'import private' }));
+  write(
+    'clone/c.py',
+    marimoFile({
+      a: 'import os\nos.makedirs("out", exist_ok=True)\nopen("out/authorized_keys", "w").close()',
+    }),
+  );
+  const refused = [
+    ['run', 'clone/a.py', '--with-imports'],
+    ['run', 'clone/b.py', '--with-imports'],
+    ['run', 'clone/linked.py'],
+    ['run', 'clone/c.py', '-o', 'clone/report.html'],
+    ['run', 'clone/c.py', '--output-dir', 'clone/out/pictures', '-o', 'clone/out/new.html'],
+    ['files', 'put', 'clone/out'],
+    ['files', 'put', 'clone/out/kept', '--as', 'kept'],
+    ['files', 'put', 'clone/out/*.py'],
+    ['packages', 'add', '-r', 'clone/out/kept'],
+    ['debug', 'bundle', '-o', 'clone/out/bundle.json'],
+  ];
+  for (const args of refused) {
+    const { exitCode, err } = await shell.troupe(args);
+    assert.equal(exitCode, 2, `${args.join(' ')}: ${err}`);
+    assert.match(err, /clone\/\S+ is a link to \S+\. Commands follow no links in this folder/);
+  }
+  assert.equal((await shell.troupe(['run', 'clone/c.py'])).exitCode, 0);
+  const inClone = { cwd: local('clone') };
+  for (const args of [
+    ['files', 'get', 'out/'],
+    ['run', 'c.py', '--fetch', 'out/'],
+    ['run', join('..', 'clone', 'linked.py')],
+  ]) {
+    const { exitCode, err } = await shell.troupe(args, inClone);
+    assert.notEqual(exitCode, 0, args.join(' '));
+    assert.match(err, /is a link to/);
+  }
+  const { exitCode } = await shell.troupe(['run', '../helper.py'], { cwd: local('clone/sub') });
+  assert.equal(exitCode, 2, 'the whole clone counts, not only the working directory');
+  assert.deepEqual(readdirSync(home).sort(), ['kept', 'key.py', 'private']);
+  assert.equal(readFileSync(join(home, 'kept'), 'utf8'), 'kept');
+  for await (const { path } of client.files.walk('')) assert.doesNotMatch(path, /helper|private|^kept$/);
+});
+
 test('running a file again updates its notebook; with --rm a new notebook is made and deleted again', async () => {
   write('again.py', marimoFile({ a: 'x = 1' }));
   assert.match((await shell.troupe(['run', 'again.py'])).err, /imported again\.py as nb_/);

@@ -30,6 +30,8 @@ export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   /** Standard input; empty when absent. */
   readonly input?: string;
+  /** The working directory; that of the shell when absent. */
+  readonly cwd?: string;
 }
 
 /** One run of the program. */
@@ -142,8 +144,8 @@ export class Shell {
   }
 
   /** Starts `troupe` with these arguments. */
-  start(args: readonly string[], { env, input = '' }: Options = {}): TroupeProcess {
-    const child = new TroupeProcess(args, { env: { ...this.env, ...env }, input, cwd: this.cwd });
+  start(args: readonly string[], { env, input = '', cwd = this.cwd }: Options = {}): TroupeProcess {
+    const child = new TroupeProcess(args, { env: { ...this.env, ...env }, input, cwd });
     this.#owner.after(async () => child.kill());
     return child;
   }
@@ -155,7 +157,7 @@ export class Shell {
       : this.#here(args, options);
 
   /** Runs `troupe` in this process, as a shell whose output nobody sees as it comes. Saves the start of a process. */
-  async #here(args: readonly string[], { env, input = '' }: Options): Promise<Ended> {
+  async #here(args: readonly string[], { env, input = '', cwd = this.cwd }: Options): Promise<Ended> {
     const { PATH = '', HOME = '' } = process.env;
     const out: Uint8Array[] = [];
     const err: string[] = [];
@@ -177,7 +179,7 @@ export class Shell {
         onQuit: unused,
       },
       env: { PATH, HOME, ...pythonOfTests(), ...this.env, ...env },
-      cwd: this.cwd,
+      cwd,
     });
     return { exitCode, out: Buffer.concat(out).toString('utf8'), err: err.join('') };
   }

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { release } from 'node:os';
-import { resolve } from 'node:path';
 import type { Client } from '#src/client/client.ts';
 import { effectiveSettings } from '#src/config/report.ts';
 import { scrubbedValue } from '#src/core/log-fields.ts';
@@ -11,6 +10,7 @@ import { commandConfig, resolveAccess } from '../access.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
+import { plainPath } from '../plain-path.ts';
 import { LiveLine } from '../run/live-line.ts';
 import type { ServerFinding } from '../server-check.ts';
 import { printJson } from '../terminal.ts';
@@ -39,7 +39,7 @@ export const debug: CommandGroup = (program, context) => {
         const collected = await collect(context, () => connect(cmd), workspaceId);
         const name =
           options.output ?? `troupe-debug-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.json`;
-        const file = resolve(cwd, name);
+        const file = plainPath(name, cwd);
         writeNew(file, `${JSON.stringify(scrubbedValue(collected, secretsOf(env, cwd)), null, 1)}\n`);
         if (wantsJson(cmd)) printJson(terminal, { file });
         else line.terminal.out(`${file}\n`);

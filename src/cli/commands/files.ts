@@ -5,6 +5,7 @@ import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { plainPath } from '../plain-path.ts';
 import { type FetchedFile, fetchFile } from '../run/file-transfer.ts';
 import { fetchAll, filesNamed, sendAs, sendNamed } from '../run/named-files.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
@@ -61,8 +62,8 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
       }
       const fetched: FetchedFile[] =
         output !== undefined && !isFolder && only !== undefined
-          ? [await fetchFile(client, only, resolve(cwd, output))]
-          : await fetchAll(client, entries, resolve(cwd, output ?? '.'));
+          ? [await fetchFile(client, only, plainPath(output, cwd))]
+          : await fetchAll(client, entries, plainPath(output ?? '.', cwd));
       if (wantsJson(command)) printJson(terminal, fetched);
       else for (const { file, bytes } of fetched) terminal.err(`${file}: ${bytes} bytes\n`);
     });

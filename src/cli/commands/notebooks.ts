@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { Option } from 'commander';
 import type { NotebookFields, NotebookFileFormat, NotebookSummary } from '#src/wire/notebook.ts';
@@ -8,6 +7,7 @@ import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readJsonInput } from '../json-input.ts';
 import { metadataFilterOption, metadataOption } from '../metadata-option.ts';
+import { writePlain } from '../plain-path.ts';
 import { importWarnings, installOption, readNotebookFile } from '../run/notebook-file.ts';
 import { idOfNotebook, pullFile, pushFile, syncContextOf } from '../run/notebook-sync.ts';
 import { titleOfFile } from '../run/notebook-title.ts';
@@ -233,7 +233,7 @@ export const notebooks: CommandGroup = (program, context) => {
         else terminal.out(content);
         return;
       }
-      writeFileSync(resolve(cwd, options.output), bytes);
+      writePlain(options.output, cwd, bytes);
       if (wantsJson(command))
         printJson(terminal, { id, format, path: resolve(cwd, options.output), bytes: bytes.length });
       else terminal.err(`${options.output}: ${bytes.length} bytes\n`);

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '#src/client/client.ts';
 import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/wire/packages.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { readPlain } from '../plain-path.ts';
 import { LiveLine } from '../run/live-line.ts';
 import { type Column, printJson, printList, type Terminal } from '../terminal.ts';
 
@@ -104,7 +103,7 @@ async function addAll(
 /** Returns the requirements that a file lists. Options of pip, which begin with a hyphen, are refused. */
 function requirementsOf(file: string | undefined, cwd: string): string[] {
   if (file === undefined) return [];
-  const lines = readFileSync(resolve(cwd, file), 'utf8').split('\n');
+  const lines = readPlain(file, cwd).toString('utf8').split('\n');
   const found = lines.map((line) => line.replace(/(^|\s)#.*$/, '').trim()).filter((line) => line !== '');
   const option = found.find((line) => line.startsWith('-'));
   if (option !== undefined)

@@ -1,7 +1,7 @@
 /** Copies single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
 import { randomUUID } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { lstat, readdir, rename, rm, stat } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +11,7 @@ import type { RequestOptions } from '#src/client/connection.ts';
 import { makeFolder } from '#src/core/make-folder.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { READ_PLAIN } from '../plain-path.ts';
 
 /** A file that was copied here. */
 export interface FetchedFile {
@@ -41,7 +42,8 @@ export async function sendPath(
   const stored: FileEntry[] = [];
   for await (const file of files) {
     const place = file === '' || target === '' ? `${target}${file}` : `${target}/${file}`;
-    const content = Readable.toWeb(createReadStream(join(source, file))) as ReadableStream<Uint8Array>;
+    const opened = await open(join(source, file), READ_PLAIN);
+    const content = Readable.toWeb(opened.createReadStream()) as ReadableStream<Uint8Array>;
     stored.push(await client.files.put(place, content, options));
   }
   return stored;
@@ -57,7 +59,7 @@ export async function* filesIn(folder: string): AsyncGenerator<string, void, und
   }
 }
 
-/** Copies a file to `target`. The target appears, or is replaced, once the copy is complete. */
+/** Copies a file to `target`, to which the caller knows no link leads. The target appears, or is replaced, once the copy is complete. */
 export async function fetchFile(
   client: Client,
   { path, updatedAt }: Pick<FileEntry, 'path' | 'updatedAt'>,
@@ -69,7 +71,7 @@ export async function fetchFile(
   // The name of the partial file does not contain the file's name, which may be as long as a name can be.
   const part = join(dirname(target), `.troupe-${randomUUID()}.part`);
   try {
-    const file = createWriteStream(part);
+    const file = createWriteStream(part, { flags: 'wx' });
     await pipeline(body === null ? [] : Readable.fromWeb(body as NodeReadableStream), file);
     await rename(part, target);
     return { path, file: target, bytes: file.bytesWritten, updatedAt };

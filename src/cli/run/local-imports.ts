@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { plainPath } from '../plain-path.ts';
 
 const IMPORT = /(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
 
 /**
  * Returns the modules and packages in `directory` that `code` imports, directly or through others: paths from `directory`, sorted.
- * Statements are found by their form, so an import inside a string counts as well.
+ * Statements are found by their form, so an import inside a string counts as well. Throws `CommandFailure` for a module that is a link.
  */
 export function localImports(code: string, directory: string): string[] {
   const found = new Set<string>();
@@ -15,7 +16,7 @@ export function localImports(code: string, directory: string): string[] {
       const path = pathOf(name, directory);
       if (path === undefined || found.has(path)) continue;
       found.add(path);
-      waiting.push(...codesOf(join(directory, path)));
+      waiting.push(...codesOf(plainPath(path, directory)));
     }
   }
   return [...found].sort();

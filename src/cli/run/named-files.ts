@@ -1,11 +1,12 @@
 /** Files as command lines name them, on this machine and in the workspace: paths, folders and patterns. */
 import { existsSync, statSync } from 'node:fs';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import type { RequestOptions } from '#src/client/connection.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { plainPath } from '../plain-path.ts';
 import { checkFetched, type FetchedFile, fetchFile, filesIn, sendPath } from './file-transfer.ts';
 import { folderOfGlob, globMatcher, isGlob } from './glob.ts';
 
@@ -27,7 +28,7 @@ export async function sendNamed(
   const matches = globMatcher(named);
   const stored: FileEntry[] = [];
   if (existsSync(resolve(cwd, folder)))
-    for await (const file of filesIn(resolve(cwd, folder)))
+    for await (const file of filesIn(plainPath(folder, cwd)))
       if (matches(folder + file))
         stored.push(...(await sendAs(client, cwd, folder + file, undefined, options)));
   if (stored.length === 0) throw new CommandFailure(`No file matches ${named}.`, EXIT.usage);
@@ -42,7 +43,7 @@ export async function sendAs(
   place: string | undefined,
   options: RequestOptions = {},
 ): Promise<FileEntry[]> {
-  const source = resolve(cwd, path);
+  const source = plainPath(path, cwd);
   if (place !== undefined) {
     const isFileInFolder = place.endsWith('/') && existsSync(source) && !statSync(source).isDirectory();
     const target = isFileInFolder ? `${place}${source.slice(source.lastIndexOf(sep) + 1)}` : place;
@@ -96,7 +97,7 @@ export async function fetchAll(
   const fetched: FetchedFile[] = [];
   for (const entry of entries) {
     checkFetched(entry.path, '');
-    fetched.push(await fetchFile(client, entry, join(directory, entry.path), options));
+    fetched.push(await fetchFile(client, entry, plainPath(entry.path, directory), options));
   }
   return fetched;
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { extname, resolve } from 'node:path';
+import { extname } from 'node:path';
 import { Option } from 'commander';
 import type { ImportedNotebook, NotebookFileFormat } from '#src/wire/notebook.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { readPlain } from '../plain-path.ts';
 
 /** The content of a notebook file, and its format. */
 export interface NotebookFile {
@@ -50,8 +50,9 @@ export function formatOf(name: string): NotebookFileFormat {
 /** Returns the text of a file. Throws `CommandFailure` when it cannot be read. */
 export function readTextFile(name: string, cwd: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(resolve(cwd, name)));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readPlain(name, cwd));
   } catch (error) {
+    if (error instanceof CommandFailure) throw error;
     if (error instanceof TypeError) {
       const advice = `iconv -f latin1 -t utf-8 ${name} converts it if it is Latin-1 (ISO 8859-1)`;
       throw new CommandFailure(`${name} is not UTF-8 text; ${advice}.`, EXIT.usage);

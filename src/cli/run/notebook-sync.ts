@@ -3,7 +3,7 @@
  * changed since both were last equal, or when the user demands it.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { ApiError } from '#src/client/api-error.ts';
@@ -11,6 +11,7 @@ import type { Client } from '#src/client/client.ts';
 import type { Notebook, NotebookSummary } from '#src/wire/notebook.ts';
 import type { CliContext } from '../command-group.ts';
 import { CommandFailure } from '../exit-code.ts';
+import { writePlain } from '../plain-path.ts';
 import { diffText } from '../show/diff.ts';
 import type { FileLinks } from './file-links.ts';
 import {
@@ -112,8 +113,7 @@ export async function pullFile(
 ): Promise<Pulled> {
   const { client, cwd, links, signal } = context;
   const format = formatOf(name);
-  const path = resolve(cwd, name);
-  const file = existsSync(path) ? { format, content: readTextFile(name, cwd) } : undefined;
+  const file = existsSync(resolve(cwd, name)) ? { format, content: readTextFile(name, cwd) } : undefined;
   const notebook = await notebookFor(context, name, file ?? { format, content: '' }, notebookId);
   if (notebook === undefined)
     throw new CommandFailure(
@@ -132,7 +132,7 @@ export async function pullFile(
       );
     if (link.notebook === stateOfNotebook(notebook)) return { notebook, isNew: false };
   }
-  if (!isEqual) writeFileSync(path, bytes);
+  if (!isEqual) writePlain(name, cwd, bytes);
   const install = links.get(name)?.install === true ? { install: true } : {};
   remember(context, name, { ...fetched, ...install }, notebook);
   return { notebook, isNew: !isEqual };

@@ -1,12 +1,13 @@
 /** The executed notebook as a file to hand on. */
-import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
-import { dirname, extname, resolve } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, extname } from 'node:path';
 import { Option } from 'commander';
 import type { Client } from '#src/client/client.ts';
 import { makeFolder } from '#src/core/make-folder.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
+import { plainPath, writePlain } from '../plain-path.ts';
 import { PLOT_OF_BOKEH, type StaticPage, staticPage } from '../show/static-page.ts';
 import { readBokehScripts } from './bokeh-scripts.ts';
 import { type CellPictures, drawCells } from './cell-pictures.ts';
@@ -80,7 +81,7 @@ export function hideCodeOption(): Option {
  */
 export function checkReport(name: string, cwd: string, searchPath: string | undefined): void {
   if (formatOf(name) === 'pdf') requireBrowser(searchPath);
-  const path = resolve(cwd, name);
+  const path = plainPath(name, cwd);
   try {
     makeFolder(dirname(path));
     const present = statSync(path, { throwIfNoEntry: false });
@@ -96,19 +97,18 @@ export function checkReport(name: string, cwd: string, searchPath: string | unde
 export async function writeReport(request: ReportRequest): Promise<WrittenReport> {
   const { client, cwd, report, frontEnd = 'none', notebook, signal } = request;
   const format = formatOf(report);
-  const path = resolve(cwd, report);
   if (format === 'pdf' || (format === 'html' && frontEnd === 'none')) {
     const { html, missing, fault } = await request.page();
     const bytes =
       format === 'pdf' ? await printPdf(requireBrowser(request.searchPath), html, signal) : Buffer.from(html);
-    writeFileSync(path, bytes);
+    writePlain(report, cwd, bytes);
     const lost = missing.map(({ label }) => label);
     const about = lost.length === 0 ? {} : { missing: lost, ...(fault === undefined ? {} : { why: fault }) };
     return { path: report, bytes: bytes.byteLength, ...about };
   }
   const options = format === 'html' && frontEnd !== 'none' ? { frontEnd, signal } : { signal };
   const { bytes } = await client.notebooks.export(notebook.id, format, options);
-  writeFileSync(path, bytes);
+  writePlain(report, cwd, bytes);
   return { path: report, bytes: bytes.byteLength };
 }
 

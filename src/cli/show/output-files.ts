@@ -1,6 +1,6 @@
-import { writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { makeFolder } from '#src/core/make-folder.ts';
+import { plainPath, writePlain } from '../plain-path.ts';
 import type { OutputFile } from './output.ts';
 
 export interface KeptFile {
@@ -51,8 +51,9 @@ export class OutputFiles {
     const count = (this.#counts.get(stem) ?? 0) + 1;
     this.#counts.set(stem, count);
     const path = join(this.#directory, `${stem}-${count}.${extensionOf(mimetype)}`);
+    plainPath(path, this.#cwd);
     makeFolder(this.#directory);
-    writeFileSync(path, bytes);
+    writePlain(path, this.#cwd, bytes);
     this.kept.push({ cellId, mimetype, path });
     const near = relative(this.#cwd, path);
     if (near.startsWith('..')) return path;
