@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { printPdf, requireBrowser } from '#src/cli/run/pdf.ts';
@@ -61,6 +61,47 @@ test('the browser sees the page and the system, but neither our files nor a netw
   assert.doesNotMatch(seen, /eth0|wlan|enp/);
   assert.match(seen, /\/usr\/written.*Read-only/);
   assert.deepEqual(readdirSync(temporary), [], 'nothing is left');
+});
+
+/** Tries to leave a root by the way that is open to every process with capabilities, and prints what it can do. */
+const ESCAPE = `import os
+def attempt(name, do):
+    try:
+        print(name, do())
+    except OSError as error:
+        print(name, "refused", error.errno)
+def leave():
+    outside = os.open("/", os.O_RDONLY)
+    os.mkdir("/tmp/inner")
+    os.chroot("/tmp/inner")
+    os.fchdir(outside)
+    for _ in range(64):
+        os.chdir("..")
+    os.chroot(".")
+    return os.listdir("/")
+attempt("chroot", leave)
+attempt("old", lambda: os.listdir("/old"))
+attempt("root", lambda: os.mkdir("/made"))
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print("namespace", libc.unshare(0x10000000))
+print("mount", libc.mount(b"none", b"/tmp", b"tmpfs", 0, None))
+print(open("/proc/self/status").read())
+`;
+
+test('the browser has no capabilities, gains none, and cannot leave its root', {
+  skip: canShutIn ? false : 'this machine has no user namespaces',
+}, async () => {
+  const browser = standIn(`exec > /page/report.pdf 2>&1\nexec /usr/bin/python3 -c '${ESCAPE}'`);
+  const seen = Buffer.from(await printPdf(browser, '')).toString('utf8');
+  assert.match(seen, /^chroot refused 1$/m);
+  assert.match(seen, /^old \[\]$/m);
+  assert.match(seen, /^root refused 30$/m);
+  assert.match(seen, /^namespace -1$/m);
+  assert.match(seen, /^mount -1$/m);
+  for (const kind of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
+    assert.match(seen, new RegExp(`Cap${kind}:\\t0+\\n`));
+  assert.match(seen, /NoNewPrivs:\t1/);
 });
 
 test('a browser that prints nothing fails with an error that says so', async () => {

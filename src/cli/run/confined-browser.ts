@@ -1,6 +1,6 @@
 /**
  * A browser on this machine, confined: it sees the system's programs and fonts and one folder for its page, writes only there, and has
- * no network, no other processes and no home.
+ * no network, no other processes, no home and no capabilities.
  */
 import { accessSync, constants, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,13 +19,16 @@ const BROWSERS = [
 /**
  * Runs a program in an isolated root. Arguments: a folder with an empty `root` and the folder `page`, the folder of the program,
  * the program and its arguments. Only these are mounted, and all but `page` and two folders in memory are read-only.
+ *
+ * The old root is unmounted, because a process with the capabilities of its user namespace leaves a mere `chroot`. The program has no
+ * capabilities, cannot gain any, and cannot make another user namespace, in which it would have them.
  */
 const SHUT_IN = `set -eu
 folder=$1; programs=$2; shift 2
 root=$folder/root
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 none "$root"
-mkdir "$root/page" "$root/proc" "$root/tmp" "$root/dev" "$root/dev/shm" "$root/etc"
+mkdir "$root/page" "$root/proc" "$root/tmp" "$root/dev" "$root/dev/shm" "$root/etc" "$root/old"
 mount -t tmpfs none "$root/tmp"
 show() {
   if [ -L "$1" ]; then cp -P "$1" "$root$1"; return; fi
@@ -41,8 +44,14 @@ for device in null zero random urandom; do
   : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"
 done
 mount -t proc none "$root/proc"
+mount -o remount,ro "$root"
 cd "$root"
-exec chroot "$root" "$@"`;
+pivot_root . old
+cd /
+unset OLDPWD
+umount -l /old
+echo 0 > /proc/sys/user/max_user_namespaces
+exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all --securebits=+noroot,+noroot_locked -- "$@"`;
 
 const NAMESPACES = [
   '--user',
@@ -114,6 +123,6 @@ export function confine(browser: string): ConfinedBrowser {
 
 /** Returns why the browser could not be confined, from its standard error; undefined when that was not the reason. */
 export function confinementFault(stderr: string): string | undefined {
-  const words = /^(?:unshare|mount|sh|mkdir|chroot|cp): .*/m.exec(stderr)?.[0];
+  const words = /^(?:unshare|u?mount|sh|mkdir|pivot_root|setpriv|cp): .*/m.exec(stderr)?.[0];
   return words && `the browser cannot be kept from files and network on this machine (${words})`;
 }
