@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -115,7 +115,8 @@ test('the doctor reports the default model, and asks it only with --model', asyn
 test('the doctor gives advice for each problem, and exits with 1', async (t) => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'data');
-  mkdirSync(data, { mode: 0o755 });
+  mkdirSync(data);
+  chmodSync(data, 0o755);
   writeFileSync(join(data, 'keyring.json'), '{}');
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');

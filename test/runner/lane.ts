@@ -51,6 +51,7 @@ function send(report: Report): void {
 async function run(file: string, ownHost: boolean): Promise<void> {
   const environment = { ...process.env };
   const dispatcher = globals[DISPATCHER];
+  const umask = process.umask();
   const compiled = join(root, 'dist', file.replace(/\.ts$/, '.js'));
   lane.file = file;
   lane.ownHost = ownHost;
@@ -78,6 +79,7 @@ async function run(file: string, ownHost: boolean): Promise<void> {
     if (environment[name] === undefined) delete process.env[name];
     else process.env[name] = environment[name];
   }
+  if (process.umask(umask) !== umask) send({ op: 'note', text: 'leaves another umask' });
   if (process.cwd() !== root) {
     send({ op: 'note', text: 'leaves another working directory' });
     process.chdir(root);

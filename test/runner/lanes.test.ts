@@ -92,12 +92,12 @@ test('hooks of a file run when the file ends, before the next one', async (t) =>
 test('a lane puts back what a file changed for the whole process, and names it', async (t) => {
   const root = checkout(t, {
     first: `test('changes much', () => {
-      process.env.TROUPE_LEFT = 'behind'; delete process.env.PATH; process.chdir('/');
+      process.env.TROUPE_LEFT = 'behind'; delete process.env.PATH; process.chdir('/'); process.umask(0o777);
       globalThis[Symbol.for('undici.globalDispatcher.1')] = {};
     });`,
     second: `test('finds what was', () => {
       assert.equal(process.env.TROUPE_LEFT, undefined); assert.ok(process.env.PATH);
-      assert.notEqual(process.cwd(), '/');
+      assert.notEqual(process.cwd(), '/'); assert.notEqual(process.umask(), 0o777);
       assert.notDeepEqual(globalThis[Symbol.for('undici.globalDispatcher.1')], {});
     });`,
   });
@@ -105,6 +105,7 @@ test('a lane puts back what a file changed for the whole process, and names it',
   assert.deepEqual(outcomes(second), ['passed: finds what was']);
   assert.deepEqual([...first!.notes].sort(), [
     'leaves another agent of fetch',
+    'leaves another umask',
     'leaves another working directory',
     'leaves process.env.PATH changed',
     'leaves process.env.TROUPE_LEFT changed',
@@ -122,14 +123,15 @@ test('a file that ends its lane has failed, and the remaining files run in anoth
   assert.deepEqual(outcomes(good), ['passed: is run']);
 });
 
-test('a file that does not end is ended at its limit, and its processes are named', async (t) => {
+test('a file that does not end is ended at its limit, and its running tests and processes are named', async (t) => {
   const root = checkout(t, {
-    bad: `import { spawn } from 'node:child_process'; test('hangs', () => { spawn('sleep', ['1234']); return new Promise(() => setInterval(() => {}, 1000)); });`,
+    bad: `import { spawn } from 'node:child_process'; test('ends', () => {}); test('hangs', () => { spawn('sleep', ['1234']); return new Promise(() => setInterval(() => {}, 1000)); });`,
     good: `test('is run', () => {});`,
   });
   const [bad, good] = await inOneLane(root, [fileOf('bad'), fileOf('good')], 10_000);
-  const [failed] = bad!.tests;
+  const failed = bad!.tests.find(({ outcome }) => outcome === 'failed');
   assert.equal(failed!.name, 'the file ends within 10 s');
+  assert.match(failed!.text!, /^It still runs: hangs\nProcesses below it:/);
   assert.match(failed!.text!, /sleep 1234/);
   assert.deepEqual(outcomes(good), ['passed: is run']);
 });

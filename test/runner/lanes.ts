@@ -83,6 +83,7 @@ class FileRun {
   readonly #startedAt = performance.now();
   readonly #tests: TestReport[] = [];
   readonly #notes: string[] = [];
+  readonly #begun = new Set<string>();
   #output = '';
 
   constructor(file: TestFile) {
@@ -90,8 +91,17 @@ class FileRun {
   }
 
   take(report: Report): void {
-    if (report.op === 'test') this.#tests.push(report);
-    else if (report.op === 'note') this.#notes.push(report.text);
+    // A lane's file is a suite with its name.
+    if (report.op === 'begun' && report.name !== this.file.path) this.#begun.add(report.name);
+    if (report.op === 'test') {
+      this.#begun.delete(report.name);
+      this.#tests.push(report);
+    } else if (report.op === 'note') this.#notes.push(report.text);
+  }
+
+  /** The tests that have begun and not ended. */
+  get running(): readonly string[] {
+    return [...this.#begun];
   }
 
   print(text: string): void {
@@ -204,7 +214,11 @@ class TestProcess {
       const { pid } = this.#child;
       this.#run?.fail(
         `the file ends within ${this.#options.limitMs / 1000} s`,
-        ['It still runs. Processes below it:', ...processesBelow(pid!)].join('\n'),
+        [
+          ...(this.#run?.running ?? []).map((name) => `It still runs: ${name}`),
+          'Processes below it:',
+          ...processesBelow(pid!),
+        ].join('\n'),
       );
       this.#child.kill('SIGUSR2');
       setTimeout(() => this.#kill(), GRACE_MS);

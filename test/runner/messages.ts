@@ -18,6 +18,8 @@ export interface TestReport {
 /** From a process that runs test files. */
 export type Report =
   | TestReport
+  /** A test has begun. */
+  | { readonly op: 'begun'; readonly name: string }
   /** The lane is ready for a file, because the one before has ended. */
   | { readonly op: 'next' }
   /** The present file left something of the process changed; the lane has put it back. */

@@ -3,7 +3,7 @@
  * `--test-reporter`.
  */
 import { fileReported } from './file-reported.ts';
-import type { TestReport } from './messages.ts';
+import type { Report, TestReport } from './messages.ts';
 
 interface TestEvent {
   readonly type: string;
@@ -24,6 +24,10 @@ const MAX_ERROR_CHARS = 6_000;
 
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const { type, data } of events) {
+    if (type === 'test:dequeue') {
+      const begun: Report = { op: 'begun', name: data.name };
+      process.send?.(begun);
+    }
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const { name, nesting, skip, details } = data;
     const error = details?.error;

@@ -1,6 +1,7 @@
 import type { Client } from '#src/client/client.ts';
 import type { FollowOptions } from '#src/client/event-stream.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import { bounded } from './processes.ts';
 
 type Matches = (event: NotebookStreamEvent) => boolean;
 
@@ -58,7 +59,10 @@ export class EventLog implements AsyncDisposable {
 
   /** Resolves with the next matching event. */
   next(matches: Matches): Promise<NotebookStreamEvent> {
-    return new Promise((resolve, reject) => this.#waits.push({ matches, resolve, reject }));
+    const event = new Promise<NotebookStreamEvent>((resolve, reject) =>
+      this.#waits.push({ matches, resolve, reject }),
+    );
+    return bounded('an event', event, () => `The session sent: ${this.types.join(' ')}`);
   }
 
   /** Resolves when the session has, or has had, this status. */

@@ -1,5 +1,6 @@
 /** An event stream as bytes, for the parts that a client hides: frames, comments, and stalled readers. */
 import { type IncomingMessage, request } from 'node:http';
+import { bounded } from './processes.ts';
 import type { TestServer } from './server-fixture.ts';
 
 /** One open stream. */
@@ -40,7 +41,7 @@ export class RawStream {
   }
 
   untilText(holds: (text: string) => boolean): Promise<void> {
-    return new Promise((resolve, reject) => {
+    const found = new Promise<void>((resolve, reject) => {
       const look = () => {
         if (!holds(this.text)) return;
         this.#waits.delete(look);
@@ -50,6 +51,7 @@ export class RawStream {
       void this.ended.then(() => reject(new Error(`the stream ended after: ${this.text.slice(-500)}`)));
       look();
     });
+    return bounded('the text of a stream', found, () => this.text.slice(-2000));
   }
 
   /** Stops reading until `resume` is called. */

@@ -90,6 +90,8 @@ test('a session with only observers goes to sleep, and one with a user does not'
   ]);
   await using observer = await EventLog.open(sleepy.client, idle.id, { observe: true });
   await using _user = await EventLog.open(sleepy.client, used.id);
+  // Both may have slept before anybody followed them. From here on, the idle one falls asleep in front of its observer.
+  for (const { id } of [idle, used]) await sleepy.client.notebookSessions.wake(id);
   await using _observerOfUsed = await EventLog.open(sleepy.client, used.id, { observe: true });
   let looks = 0;
   await eventually('the observed session sleeps', async () => {
@@ -99,7 +101,10 @@ test('a session with only observers goes to sleep, and one with a user does not'
   });
   assert.ok(looks > 0);
   await observer.until(({ type, data }) => type === 'session.status' && data.reason === 'idle');
-  assert.equal(await stateOf(sleepy, used.id), 'live live.ready');
+  await eventually(
+    'the used session is awake',
+    async () => (await stateOf(sleepy, used.id)) === 'live live.ready',
+  );
   await Promise.all([idle.close(), used.close()]);
 });
 
