@@ -32,7 +32,7 @@ export interface Mutant {
 }
 
 /** Stands for the call that records the mutant as reached, in `Mutant.marked`. */
-export const REACHED = 'REACHED';
+const REACHED = 'REACHED';
 
 /** Returns the file's text with the edit. Throws one line when the text before the edit does not occur exactly once. */
 export function mutated(text: string, mutant: Mutant): string {

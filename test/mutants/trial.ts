@@ -1,0 +1,111 @@
+/** Tries one mutant: the test files that reach it run, the cheapest first, until one fails. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Mutant, mutated } from './mutant.ts';
+import type { Recording } from './recording.ts';
+import type { RanFile, RunOrder } from './run-files.ts';
+import type { TrialCheckout } from './trial-checkout.ts';
+
+export interface Outcome {
+  readonly mutant: string;
+  /** The file and the test that found it; undefined when none did. */
+  readonly foundBy?: { readonly file: string; readonly test: string };
+  /** How many files reach it. */
+  readonly reachedBy: number;
+}
+
+export interface TrialOptions {
+  readonly checkout: TrialCheckout;
+  readonly recording: Recording;
+  readonly lanes: number;
+  /** Files to run in place of those that reach the mutant. */
+  readonly files?: readonly string[] | undefined;
+}
+
+const LIMIT_MS = 150_000;
+
+const running = new Set<ChildProcess>();
+
+/** Ends all test files that run now. */
+export function endTests(): void {
+  for (const child of running) child.kill('SIGTERM');
+}
+
+/** Resolves with the files that have ended, in the order of their ends. */
+export function runFiles(
+  { path }: TrialCheckout,
+  order: Omit<RunOrder, 'limitMs'>,
+  onEnd: (ran: RanFile) => void = () => {},
+): Promise<RanFile[]> {
+  return new Promise((resolve, reject) => {
+    const script = join(path, 'dist/test/mutants/run-files.js');
+    const child = fork(script, [JSON.stringify({ ...order, limitMs: LIMIT_MS })], {
+      cwd: path,
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      execArgv: ['--conditions=development'],
+    });
+    running.add(child);
+    const ended: RanFile[] = [];
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const ran = JSON.parse(line) as RanFile;
+      ended.push(ran);
+      onEnd(ran);
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      running.delete(child);
+      if (code === 0) resolve(ended);
+      else reject(new Error(`The test files could not be run: exit code ${code}.`));
+    });
+  });
+}
+
+/** Tries the mutant and puts the file back. Files that need no bundle come first, because to write the bundles takes long. */
+export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<Outcome> {
+  const { checkout, recording, files } = options;
+  const reached = files?.map((file) => ({ file, inBundle: true })) ?? recording.reached[mutant.name] ?? [];
+  const times = new Map(recording.files.map(({ file, ms }) => [file, ms]));
+  const failing = new Set(recording.files.flatMap(({ file, failed }) => (failed === undefined ? [] : file)));
+  const inOrder = (inBundle: boolean) =>
+    reached
+      .filter((one) => one.inBundle === inBundle && !failing.has(one.file))
+      .map(({ file }) => file)
+      .sort((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0) || (a < b ? -1 : 1));
+  const [unbundled, bundled] = [inOrder(false), inOrder(true)];
+  const original = checkout.read(mutant.file);
+  let hasBundle = false;
+  try {
+    checkout.write(mutant.file, mutated(original, mutant));
+    await checkout.compile(mutant.file);
+    let foundBy = await firstFailure(unbundled, options);
+    if (foundBy === undefined && bundled.length > 0) {
+      hasBundle = true;
+      await checkout.bundle();
+      foundBy = await firstFailure(bundled, options);
+    }
+    return { mutant: mutant.name, ...(foundBy && { foundBy }), reachedBy: reached.length };
+  } finally {
+    checkout.write(mutant.file, original);
+    await checkout.compile(mutant.file);
+    if (hasBundle) checkout.restoreBundle();
+  }
+}
+
+/** Resolves with the first file in the order that fails, and fails again; undefined when there is none. */
+async function firstFailure(
+  files: readonly string[],
+  { checkout, lanes }: TrialOptions,
+): Promise<Outcome['foundBy']> {
+  for (let rest = files; rest.length > 0; ) {
+    const ended = await runFiles(checkout, { files: rest, lanes, untilFailure: true });
+    const failed = new Set(ended.flatMap((ran) => (ran.failed === undefined ? [] : ran.file)));
+    const at = rest.findIndex((file) => failed.has(file));
+    if (at < 0) return undefined;
+    const file = rest[at]!;
+    const [again] = await runFiles(checkout, { files: [file], lanes: 1, untilFailure: false });
+    if (again?.failed !== undefined) return { file, test: again.failed };
+    rest = rest.slice(at + 1); // it had failed by chance
+  }
+  return undefined;
+}
