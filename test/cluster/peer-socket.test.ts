@@ -62,17 +62,20 @@ for (const [name, claimedBytes] of [
   });
 }
 
-test('a wrong secret ends the connection', async (t) => {
-  const path = await listen(t);
-  const stranger = connect(path).on('error', () => {});
-  const hello = Buffer.concat([
-    Buffer.from([9 + SECRET.byteLength, 0, 0, 0, FRAME.hello, 0, 0, 0, 0]),
-    SECRET,
-  ]);
-  hello[hello.length - 1] = 8;
-  stranger.write(hello);
-  await once(stranger, 'close');
-});
+for (const [name, secret] of [
+  ['a wrong secret', Buffer.concat([SECRET.subarray(1), Buffer.from([8])])],
+  ['a secret that is too short', SECRET.subarray(1)],
+  ['an empty secret', SECRET.subarray(SECRET.byteLength)],
+] as const) {
+  test(`${name} ends the connection and nothing else`, async (t) => {
+    const path = await listen(t);
+    const stranger = connect(path).on('error', () => {});
+    const head = Buffer.from([9 + secret.byteLength, 0, 0, 0, FRAME.hello, 0, 0, 0, 0]);
+    stranger.write(Buffer.concat([head, secret]));
+    await once(stranger, 'close');
+    assert.deepEqual(await askAsWorker(path), { value: 'asked of usage' });
+  });
+}
 
 test('a connection without a secret ends after ten seconds, and does not keep a worker from connecting', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
