@@ -4,6 +4,8 @@ import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { atOnce } from '#src/core/slices.ts';
+import { encodeVersion, putVersion } from '#src/notebook/notebook-versions.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
@@ -113,6 +115,25 @@ test('an earlier version of a notebook is deleted some days after the change tha
     ids.map((id) => (id === ids[29] ? 2 : 1)),
   );
   assert.equal([...store.listKeys(notebookVersionContents, workspaceId, [], 1000)].length, 1);
+});
+
+test('a version that was the present one until lately stays, however long ago it began', async (t) => {
+  const { store, sweepAfter } = await open(t, { keepVersionsDays: 7 });
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const [workspaceId] = WORKSPACES as [WorkspaceId];
+  addWorkspaces(store, workspaceId);
+  const { document } = await notebooks.create(workspaceId, { title: 'Old' }, 'ada');
+  const began = new Date(Date.now() - 30 * DAY_MS).toISOString();
+  const old = { ...document, updatedAt: began };
+  const json = Buffer.from(JSON.stringify(old));
+  const version = atOnce(encodeVersion(old, json, new Date().toISOString()));
+  store.write((tx) => putVersion(tx, workspaceId, document.id, version));
+  await store.durable();
+  await sweepAfter(6.9);
+  assert.equal(notebooks.versions(workspaceId, document.id).at(-1)?.updatedAt, began);
+  assert.deepEqual(Buffer.from(notebooks.version(workspaceId, document.id, began)), json);
+  await sweepAfter(7.1);
+  assert.equal(notebooks.versions(workspaceId, document.id).length, 1);
 });
 
 test('outputs of runs are deleted separately: the run records that, gets another entity tag, and is not examined again', async (t) => {
