@@ -14,7 +14,7 @@ import type { Server } from '#src/http/server.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
 import { send } from '../http/test-server.ts';
-import { startTwoWorkers } from './two-workers.ts';
+import { everywhere, startTwoWorkers } from './two-workers.ts';
 import { LARGE, routesOf, type Seen } from './worker-routes.ts';
 
 async function start(t: Parameters<typeof startTwoWorkers>[0]) {
@@ -41,6 +41,22 @@ test('a request is carried out in the home of its workspace, unchanged', async (
   assert.equal(answer.headers.etag, '"1"');
   assert.equal(answer.headers['x-request-id'], 'mine');
   assert.equal(answer.headers['cache-control'], 'no-store');
+});
+
+test('the home checks again whether the caller may do it, because the right may be gone since the first check', async (t) => {
+  let checks = 0;
+  const authorize = () => {
+    if (++checks === 2) throw new AppError('role_too_low', 'You may not any more.');
+  };
+  const seen: Seen[] = [0, 1].map(() => ({ begun: 0, subscribers: [], writable: 0, closed: 0, aborted: 0 }));
+  const { servers, workspaceIn } = await startTwoWorkers(
+    t,
+    (worker) => routesOf(worker, seen[worker]!, Promise.resolve()),
+    { auth: { ...everywhere, authorize } },
+  );
+  const headers = { authorization: 'Bearer good', 'service-workspace-id': workspaceIn(1) };
+  const refused = await send(servers[0], '/things/a', { method: 'DELETE', headers });
+  assert.deepEqual([refused.status, refused.code, checks], [403, 'role_too_low', 2]);
 });
 
 test('a request that only reads the store is answered in the worker that received it', async (t) => {

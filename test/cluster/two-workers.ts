@@ -18,7 +18,7 @@ import { bindListener } from '#src/os/listening-socket.ts';
 import { auth, principal } from '../http/test-server.ts';
 
 /** Every user is in every workspace. */
-const everywhere: Auth = {
+export const everywhere: Auth = {
   ...auth,
   authenticate(authorization, workspaceId) {
     if (authorization !== 'Bearer good') throw new AppError('unauthenticated', 'Send a valid token.');
