@@ -1,7 +1,9 @@
-/** Creations in a workspace that is deleted after their request has been admitted. */
+/** Changes that are no longer allowed when they are stored, because something has changed since their first check. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
@@ -32,4 +34,20 @@ test('no notebook is created or changed, and no secret set, once the workspace i
   for (const change of late) await assert.rejects(change, { code: 'not_found' });
   const secret = { name: 'TOKEN', value: 'x', userId: 'ada' };
   assert.throws(() => secrets.set(HOME, document.id, secret), { code: 'not_found' });
+});
+
+test('a large change is refused, and nothing stored, if a session was opened while the change was prepared', async (t) => {
+  const { store } = await temporaryStore(t);
+  addWorkspaces(store, HOME);
+  let checks = 0;
+  const refuseWhileOpen = () => {
+    if (++checks > 1) throw new AppError('session_open', 'A session is open.');
+  };
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen, allParse: () => true });
+  const { document } = await notebooks.create(HOME, {});
+  const fields = { serialization: { cells: [{ cell_id: 'a', code: '#'.repeat(MAX_SIZE_AT_ONCE) }] } };
+  const change = { expectedUpdatedAt: document.updatedAt, by: 'ada' };
+  await assert.rejects(notebooks.patch(HOME, document.id, fields, change), { code: 'session_open' });
+  assert.equal(checks, 2);
+  assert.equal(notebooks.read(HOME, document.id).updatedAt, document.updatedAt);
 });
