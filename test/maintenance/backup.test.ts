@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -19,6 +20,8 @@ import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { backUp } from '#src/maintenance/backup.ts';
 import { compact } from '#src/maintenance/compact.ts';
+import { ChainWriter } from '#src/maintenance/increment.ts';
+import { markStore } from '#src/maintenance/lineage.ts';
 import { readManifest } from '#src/maintenance/manifest.ts';
 import { restore } from '#src/maintenance/restore.ts';
 import { verify } from '#src/maintenance/verify.ts';
@@ -90,6 +93,22 @@ async function keepWriting(client: Client, acknowledged: string[], signal: Abort
     await new Promise((resolve) => setTimeout(resolve, 20)); // a pace, so that the backup has processor time, too
   }
 }
+
+test('a file that is deleted between two increments is not restored', async (t) => {
+  const dataDir = await filledDirectory(t);
+  await using store = await openStore(join(dataDir, 'store'), assert.fail);
+  const backup = join(dataDir, '..', 'backup');
+  const copyStore = (to: string, isCompact: boolean) => store.copyTo(to, isCompact);
+  await backUp({ dataDir, to: backup, copyStore, mark: await markStore(store) });
+  const files = join('workspaces', 'ws_1', 'files');
+  const chain = ChainWriter.open({ directory: backup, dataDir, store });
+  await chain?.add();
+  rmSync(join(dataDir, files, 'run.sh'));
+  assert.equal((await chain?.add())?.removed, 1);
+  const restored = join(dataDir, '..', 'restored');
+  await restore({ from: backup, dataDir: restored });
+  assert.deepEqual(readdirSync(join(restored, files)), ['deep']);
+});
 
 test('one flipped byte anywhere in a backup is found, and such a backup is not restored', async (t) => {
   const dataDir = await filledDirectory(t);
