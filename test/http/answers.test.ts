@@ -198,6 +198,24 @@ test('an answer to a mutation waits for its commit, and an answer to a GET does 
   assert.deepEqual((await patch).json, { handled: 1 });
 });
 
+test('an answer to a GET that has read a change waits for its commit', async (t) => {
+  const flushed = deferred();
+  let handled = 0;
+  const server = await serve(t, [thingRoute(() => ok({ handled: ++handled }), 'GET')], {
+    observe: (read) => ({ result: read(), uncommitted: handled === 1 ? flushed.promise : undefined }),
+  });
+  let answered = false;
+  const first = send(server, '/thing').then((answer) => {
+    answered = true;
+    return answer;
+  });
+  while (handled === 0) await send(server, '/nothing');
+  const second = await send(server, '/thing'); // has read nothing that is uncommitted
+  assert.deepEqual([answered, second.json], [false, { handled: 2 }]);
+  flushed.resolve();
+  assert.deepEqual((await first).json, { handled: 1 });
+});
+
 test('a commit that fails is a 500', async (t) => {
   const server = await serve(t, [thingRoute(() => ok({}), 'PUT')], {
     durable: () => Promise.reject(new Error('disk full')),
