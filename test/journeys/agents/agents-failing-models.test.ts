@@ -11,10 +11,10 @@ const settings = {
   TROUPE_OPENAI_COMPATIBLE_URL: model.url,
   TROUPE_OPENAI_COMPATIBLE_API_KEY: 'key-that-nobody-sees',
   TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
-  TROUPE_MODEL_SILENCE_S: '2',
+  TROUPE_MODEL_SILENCE_S: '4',
   TROUPE_AGENT_MAX_STEPS: '3',
   TROUPE_AGENT_MAX_TOKENS: '300',
-  TROUPE_AGENT_TIMEOUT_S: '20',
+  TROUPE_AGENT_TIMEOUT_S: '60',
   TROUPE_MODEL_CONTEXT_TOKENS: '2000',
 };
 const server = await startServer(test, settings);
@@ -122,7 +122,7 @@ test('a slow first token does not count as silence while bytes arrive', async ()
     let beats = 0;
     const timer = setInterval(() => {
       exchange.raw(': still here\n\n');
-      if (++beats < 6) return;
+      if (++beats < 12) return;
       clearInterval(timer);
       exchange.text('At last.').end();
     }, 400);

@@ -161,7 +161,7 @@ test('a server that was started by npm ends when npm receives a signal', async (
 });
 
 test('a draining server answers requests for the drain time, while readyz reports that it is not ready', async (t) => {
-  const server = await startChildServer(t, { TROUPE_DRAIN_S: '2' });
+  const server = await startChildServer(t, { TROUPE_DRAIN_S: '8' });
   const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
   const ended = server.end('SIGTERM');
   let status = 200;

@@ -290,7 +290,7 @@ test('the address of the server shows notebooks to a signed-in person, and leads
 test('an unused session ends, and so does the stream that it follows', {
   skip: HAS_WORKERS,
 }, async (t) => {
-  const own = await startServer(t, { TROUPE_SIGN_IN_IDLE_S: '1' });
+  const own = await startServer(t, { TROUPE_SIGN_IN_IDLE_S: '5' });
   const response = await fetch(`${own.baseUrl}/sign-in`, {
     method: 'POST',
     headers: { authorization: `Bearer ${OWNER.token}` },
