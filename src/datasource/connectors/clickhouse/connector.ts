@@ -47,7 +47,10 @@ export const clickhouse = defineConnector({
     return openClickhouse({ agent, origin: originOf(route, tls), database, user, password });
   },
   maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,
-  placeholder: (position, parameter) => `{p${position}:${typeOf(parameter)}}`,
+  placeholder(position, parameter) {
+    const placed = `{p${position}:${typeOf(parameter)}}`;
+    return parameter instanceof Uint8Array ? `unhex(${placed})` : placed;
+  },
   classify(error): FailureCategory | undefined {
     if (isServerError(error)) return CATEGORIES[codeOf(error) ?? ''];
     return error instanceof Error && error.message.startsWith('Timeout') ? 'timeout' : undefined;

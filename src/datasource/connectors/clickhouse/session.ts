@@ -104,7 +104,7 @@ async function* rowsOf(
       query: sql.replace(/;\s*$/, '') + (hasRows ? `\nFORMAT ${FORMAT}` : ''),
       query_id: id,
       abort_signal: signal,
-      query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
+      query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, sent(value)])),
       // 2 forbids writing but allows other settings to be set. The setting itself can then no
       // longer be changed.
       clickhouse_settings: readOnly ? { readonly: '2' } : hasRows ? {} : KEEPS_WRITES,
@@ -123,6 +123,11 @@ async function* rowsOf(
   } finally {
     if (isRunning) await kill(client, id);
   }
+}
+
+/** Returns the value as the driver takes it. Bytes, of which a URL cannot hold every one, are sent as hexadecimal digits. */
+function sent(parameter: Parameter): Exclude<Parameter, Uint8Array> {
+  return parameter instanceof Uint8Array ? Buffer.from(parameter).toString('hex') : parameter;
 }
 
 /**
