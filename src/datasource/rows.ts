@@ -110,8 +110,8 @@ export async function* cutNames(batches: AsyncIterable<RowBatch>): AsyncGenerato
   }
 }
 
-function withShortName({ name, type }: Column): Column {
-  return { name: cutText(name, 0, MAX_NAME_CHARS), type };
+function withShortName({ name, ...rest }: Column): Column {
+  return { ...rest, name: cutText(name, 0, MAX_NAME_CHARS) };
 }
 
 /** Yields the batches until they have `maxRows` rows together; the last batch is cut. */
