@@ -1,5 +1,6 @@
 /** Rows of query results, in the same few kinds of value for every database. */
 import { cutText } from '#src/core/cut-text.ts';
+import { DatasourceFailure } from './failure.ts';
 
 /** One value. Numbers are exact or floats; decimals, dates, times and other values that JavaScript lacks are text. */
 export type Cell = null | boolean | number | bigint | string | Uint8Array;
@@ -57,6 +58,12 @@ export interface RowBatch {
  * also when it is whole: databases compute differently with 2 and 2.0.
  */
 export type Parameter = Cell;
+
+/** Throws for a float that the database cannot hold, because it has neither infinity nor NaN. */
+export function refuseInfinite(parameter: Parameter): void {
+  if (typeof parameter === 'number' && !Number.isFinite(parameter))
+    throw new DatasourceFailure('query', undefined, 'This database has neither infinity nor NaN.');
+}
 
 /** How a statement is run. */
 export interface QueryOptions {

@@ -5,7 +5,7 @@ import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
-import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import { type Parameter, type QueryOptions, type RowBatch, refuseInfinite } from '../../rows.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
 import type { ServerAccount } from '../members.ts';
 import type { Session, Target } from '../session.ts';
@@ -187,6 +187,7 @@ async function* rowsOf(
   });
   const results = resultOf(request, route);
   parameters.forEach((value, at) => {
+    refuseInfinite(value);
     const bytes = value instanceof Uint8Array ? Buffer.from(value) : value;
     request.addParameter(
       `p${at + 1}`,

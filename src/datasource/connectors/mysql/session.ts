@@ -15,6 +15,7 @@ import {
   type Parameter,
   type QueryOptions,
   type RowBatch,
+  refuseInfinite,
 } from '../../rows.ts';
 import type { ServerAccount } from '../members.ts';
 import type { Session } from '../session.ts';
@@ -234,8 +235,7 @@ async function killQuery({ threadId }: Connection, connectAgain: () => Promise<C
 
 function parameterFor(parameter: Parameter): string | number | boolean | null | Buffer {
   if (parameter instanceof Uint8Array) return Buffer.from(parameter);
-  if (typeof parameter === 'number' && !Number.isFinite(parameter))
-    throw new DatasourceFailure('query', undefined, 'This database has neither infinity nor NaN.');
+  refuseInfinite(parameter);
   if (typeof parameter !== 'bigint') return parameter;
   // The driver sends every number as a double; text keeps the digits that a double would lose.
   const rounded = Number(parameter);
