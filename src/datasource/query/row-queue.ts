@@ -49,6 +49,12 @@ export class RowQueue {
     this.#wake?.();
   }
 
+  /** Makes `batches` throw, although the statement has not ended. The reader cancels it, and waits with `discardRest`. */
+  fail(error: Error): void {
+    this.#error ??= error;
+    this.#wake?.();
+  }
+
   /** Marks the result as complete, or as failed with `error`. */
   end(error?: Error): void {
     this.ended = true;
@@ -56,10 +62,10 @@ export class RowQueue {
     this.#wake?.();
   }
 
-  /** Yields at least one batch when there are columns, even without rows. Throws the error that was passed to `end`. */
+  /** Yields at least one batch when there are columns, even without rows. Throws the error that was passed to `end` or `fail`. */
   async *batches(): AsyncGenerator<RowBatch> {
     for (let batches = 0; ; batches++) {
-      while (!this.ended && !this.#isFull()) await this.#woken();
+      while (!this.ended && !this.#isFull() && this.#error === undefined) await this.#woken();
       if (this.#error !== undefined) throw this.#error;
       const isLast = this.ended;
       const rows = this.#rows;

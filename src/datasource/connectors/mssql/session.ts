@@ -218,14 +218,14 @@ function resultOf(request: TdsRequest, route: EgressRoute): RowQueue {
   });
   request.on('columnMetadata', (columns: readonly TdsColumn[]) => {
     if (queue.columns !== undefined)
-      return queue.end(new RemoteError('SEVERAL', 'Statements with several results are not supported.'));
+      return queue.fail(new RemoteError('SEVERAL', 'Statements with several results are not supported.'));
     queue.columns = columns.map(columnOf);
   });
   request.on('row', (cells: readonly { readonly value: unknown; readonly metadata: TdsColumn }[]) => {
     try {
       queue.push(cells.map(({ value, metadata }) => cellOf(value, metadata)));
     } catch (error) {
-      queue.end(error instanceof Error ? error : new DatasourceFailure('failed'));
+      queue.fail(error instanceof Error ? error : new DatasourceFailure('failed'));
     }
   });
   return queue;

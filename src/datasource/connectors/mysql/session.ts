@@ -197,12 +197,17 @@ async function* rowsOf(
     const query =
       parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
     rows = queue;
+    let hasSeveral = false;
     query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
       if (fields === undefined) return;
-      if (queue.columns !== undefined) queue.end(new DatasourceFailure('query', undefined, SEVERAL_RESULTS));
-      else queue.columns = fields.map(columnOf);
+      if (queue.columns === undefined) queue.columns = fields.map(columnOf);
+      else {
+        hasSeveral = true;
+        queue.fail(new DatasourceFailure('query', undefined, SEVERAL_RESULTS));
+      }
     });
     query.on('result', (row: unknown) => {
+      if (hasSeveral) return; // its columns are not those of the first result
       // A statement that returns no rows emits its summary, which is not a list.
       if (Array.isArray(row)) queue.push(row.map((cell, at) => cellOf(cell, queue.columns?.[at])));
       else if (typeof Object(row).affectedRows === 'number') onChanged?.(Object(row).affectedRows);
