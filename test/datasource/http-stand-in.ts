@@ -27,20 +27,29 @@ export interface StandInAnswer {
 export interface StandIn {
   readonly port: number;
   readonly requests: readonly StandInRequest[];
+  /** Cuts all connections, and every answer from now on after its first byte. */
+  disconnect(): void;
 }
 
-type Answer = (request: StandInRequest, port: number) => StandInAnswer | undefined;
+type Answered = StandInAnswer | undefined;
+type Answer = (request: StandInRequest, port: number) => Answered | Promise<Answered>;
 
 /** Starts a stand-in, which ends with the owner. A request for which `answer` returns nothing stays open. */
 export async function httpStandIn(owner: Owner, answer: Answer, tls = true): Promise<StandIn> {
   const requests: StandInRequest[] = [];
+  let isCutting = false;
   const serve = async (incoming: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const { method = '', url = '', headers } = incoming;
     const request = { method, path: url, headers, body: Buffer.concat(chunks).toString() };
     requests.push(request);
-    const given = answer(request, port);
+    const given = await answer(request, port);
+    if (isCutting) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{', () => response.destroy());
+      return;
+    }
     if (given === undefined) return;
     response.writeHead(given.status ?? 200, { 'content-type': 'application/json', ...given.headers });
     if (given.body instanceof Readable) {
@@ -58,5 +67,9 @@ export async function httpStandIn(owner: Owner, answer: Answer, tls = true): Pro
   };
   const server = tls ? createServer({ cert: TEST_CERTIFICATE, key: TEST_KEY }, handle) : createPlain(handle);
   const port = await listening(owner, server);
-  return { port, requests };
+  const disconnect = () => {
+    isCutting = true;
+    server.closeAllConnections();
+  };
+  return { port, requests, disconnect };
 }

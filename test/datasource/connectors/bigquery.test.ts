@@ -2,11 +2,20 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
-import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
-import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
+import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
+import { ask, askAndCancel } from '../probe-fixture.ts';
+import { cannot, conformance, type Overrides } from './conformance.ts';
+import {
+  HTTP_RULES,
+  LONG_NAME,
+  LONG_TYPES,
+  plainPort,
+  resultOf,
+  startHttp,
+  tooLargePage,
+} from './http-vendor.ts';
 
 const newKeys = () =>
   generateKeyPairSync('rsa', {
@@ -74,21 +83,42 @@ function answer({ method, path, headers, body }: StandInRequest, port: number): 
   if (method === 'POST') {
     const { configuration, jobReference } = JSON.parse(body);
     const { query } = configuration.query;
-    if (query === 'SELEC') return failed(400, 'invalidQuery', 'Syntax error private-part');
+    if (query === 'SELEC') return failed(400, 'invalidQuery', 'Syntax error secret-id');
     const statementType = query.startsWith('SELECT') && !query.includes(';') ? 'SELECT' : 'SCRIPT';
-    const jobId = query === 'SELECT forever' ? 'forever' : 'job';
     return {
       body: {
-        jobReference: { ...jobReference, jobId, location: 'EU' },
+        jobReference: { ...jobReference, jobId: query, location: 'EU' },
         statistics: { query: { statementType } },
         status: { state: 'RUNNING' },
       },
     };
   }
   if (searchParams.get('location') !== 'EU') return failed(404, 'notFound', 'Not found: Job');
-  if (pathname.endsWith('/forever')) return undefined;
-  const page = searchParams.get('pageToken') === null ? { pageToken: 'next' } : {};
-  return { body: { jobComplete: true, schema: { fields: FIELDS }, rows: [ROW], ...page } };
+  const isFirst = searchParams.get('pageToken') === null;
+  return pageOf(decodeURIComponent(pathname.split('/').at(-1) ?? ''), isFirst);
+}
+
+/** Returns the page of a statement; nothing for a page that never comes. */
+function pageOf(sql: string, isFirst: boolean): StandInAnswer | undefined {
+  if (sql === 'SELECT forever') return undefined;
+  if (sql === 'SELECT large') return tooLargePage();
+  const done = (fields: readonly object[], rows: readonly object[], hasMore: boolean) => ({
+    body: { jobComplete: true, schema: { fields }, rows, ...(hasMore && { pageToken: 'next' }) },
+  });
+  if (sql === 'SELECT long names') {
+    const fields = LONG_TYPES.map((type) => ({ name: LONG_NAME, type }));
+    return done(fields, [], false);
+  }
+  const result = resultOf(sql);
+  if (result === undefined) return done(FIELDS, [ROW], isFirst);
+  if (!isFirst) return undefined;
+  const { column, rows, isPartial } = result;
+  const fields = [{ name: column, type: 'INTEGER' }];
+  return done(
+    fields,
+    rows.map(([value]) => ({ f: [{ v: String(value) }] })),
+    isPartial === true,
+  );
 }
 
 function isSigned(assertion: string, port: number): boolean {
@@ -107,93 +137,116 @@ function isSigned(assertion: string, port: number): boolean {
   );
 }
 
-async function bigquery(owner: Owner, overrides: object = {}, private_key = KEYS.privateKey) {
-  const { port, requests } = await httpStandIn(owner, answer);
-  const connection = {
-    kind: 'bigquery',
-    project: 'my-project',
-    dataset: 'sales',
-    service_account: {
-      type: 'service_account',
-      client_email: EMAIL,
-      private_key,
-      token_uri: `https://localhost:${port}/token`,
+const connectionTo = (port: number, private_key = KEYS.privateKey) => ({
+  kind: 'bigquery',
+  project: 'my-project',
+  dataset: 'sales',
+  service_account: {
+    type: 'service_account',
+    client_email: EMAIL,
+    private_key,
+    private_key_id: 'secret-id',
+    token_uri: `https://localhost:${port}/token`,
+  },
+  url: `https://localhost:${port}`,
+  ca_certificate: TEST_CERTIFICATE,
+});
+
+function bigquery(owner: Owner, { key, ...overrides }: Overrides = {}) {
+  return startHttp(
+    owner,
+    {
+      statementIn({ path, body }) {
+        if (!path.endsWith('/jobs')) return undefined;
+        const { dryRun, query } = JSON.parse(body).configuration;
+        return dryRun ? undefined : query.query;
+      },
+      parametersIn({ body }) {
+        const { query } = JSON.parse(body).configuration;
+        return [query.parameterMode, query.queryParameters];
+      },
+      isPoll: ({ path }) => path.includes('/queries/SELECT%20forever'),
+      isCancel: ({ path }) => path.includes('/cancel?'),
+      answer,
     },
-    url: `https://localhost:${port}`,
-    ca_certificate: TEST_CERTIFICATE,
-    ...overrides,
-  };
-  return { connection, requests };
+    (port) => ({ ...connectionTo(port, typeof key === 'string' ? key : undefined), ...overrides }),
+  );
 }
 
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----';
+const CELLS = [
+  true,
+  9007199254740993n,
+  1.5,
+  '1.10',
+  'é',
+  new Uint8Array([0, 255]),
+  '2024-02-29',
+  '2024-01-02 03:04:05.678901',
+  '2024-01-02 03:04:05.678901+00:00',
+  '[1,2]',
+  '{"k":1,"e":["x"]}',
+  null,
+];
+const parameter = (type: string, value?: string) => ({
+  parameterType: { type },
+  parameterValue: value === undefined ? {} : { value },
+});
+const ONLY_READING = 'Only statements that read are allowed here.';
 
-const PROBES: Readonly<
-  Record<string, readonly [overrides: object, key: string, ok: boolean, message: string]>
-> = {
-  'a bigquery connection works': [{}, KEYS.privateKey, true, 'The connection works.'],
-  'a key of another account is rejected': [{}, newKeys().privateKey, false, FAILURES.authentication],
-  'an invalid key is rejected': [{}, BROKEN_KEY, false, FAILURES.authentication],
-  'a missing dataset is reported': [{ dataset: 'none' }, KEYS.privateKey, false, FAILURES.database_missing],
-  'a missing project is reported': [{ project: 'none' }, KEYS.privateKey, false, FAILURES.database_missing],
-};
+conformance({
+  kind: 'bigquery',
+  start: bigquery,
+  rules: {
+    ...HTTP_RULES,
+    works: { 'with a service account': {} },
+    wrongCredentials: {
+      'a key of another account': { key: newKeys().privateKey },
+      'an invalid key': { key: BROKEN_KEY },
+    },
+    missing: { dataset: { dataset: 'none' }, project: { project: 'none' } },
+    withoutTls: cannot('BigQuery is reached by https only'),
+    requiredTls: { https: async (t) => connectionTo(await plainPort(t)) },
+    values: {
+      sql: 'SELECT *',
+      columns:
+        'b:boolean i:integer f:float d:decimal t:text y:bytes a:date s:timestamp w:timestamptz l:json r:json z:text',
+      rows: [CELLS, CELLS],
+    },
+    parameters: {
+      sql: 'SELECT ?',
+      received: [
+        'POSITIONAL',
+        [
+          parameter('STRING', "it's; DROP TABLE x -- \\"),
+          parameter('INT64', '5'),
+          parameter('INT64', '9007199254740993'),
+          parameter('FLOAT64', '1.5'),
+          parameter('FLOAT64', '2'),
+          parameter('STRING'),
+          parameter('BOOL', 'true'),
+          parameter('BYTES', '/wA='),
+        ],
+      ],
+    },
+    infinity: {
+      sql: 'SELECT ?, ?',
+      received: ['POSITIONAL', [parameter('FLOAT64', 'Infinity'), parameter('FLOAT64', '-Infinity')]],
+    },
+    writes: { 'SELECT 1; DROP TABLE x': ONLY_READING, 'DROP TABLE x': ONLY_READING },
+    message: { sql: 'SELEC', detail: 'Syntax error [secret]' },
+  },
+});
 
-for (const [sentence, [overrides, key, ok, message]] of Object.entries(PROBES)) {
-  test(sentence, async (t) => {
-    const { connection } = await bigquery(t, overrides, key);
-    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
-  });
-}
-
-test('values of every common type are returned unchanged, page by page', async (t) => {
-  const { connection, requests } = await bigquery(t);
-  const session = await probeFixture(t).open(connection);
-  const types = 'boolean integer float decimal text bytes date timestamp timestamptz json json text'.split(
-    ' ',
-  );
-  const row = [
-    true,
-    9007199254740993n,
-    1.5,
-    '1.10',
-    'é',
-    new Uint8Array([0, 255]),
-    '2024-02-29',
-    '2024-01-02 03:04:05.678901',
-    '2024-01-02 03:04:05.678901+00:00',
-    '[1,2]',
-    '{"k":1,"e":["x"]}',
-    null,
-  ];
-  assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
-    columns: FIELDS.map(({ name }, at) => ({ name, type: types[at] })),
-    rows: [row, row],
-  });
+test('a session asks for one access token', async (t) => {
+  const { connection, fixture, requests } = await bigquery(t);
+  await ask(await fixture.open(connection), 'SELECT *');
   assert.equal(requests.filter(({ path }) => path === '/token').length, 1);
 });
 
-test('parameters are passed by position', async (t) => {
-  const { connection, requests } = await bigquery(t);
-  const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT ?', { parameters: ["it's", 5n, null, 2], readOnly: false });
-  const { query } = JSON.parse(requests.find(({ path }) => path.endsWith('/jobs'))?.body ?? '').configuration;
-  assert.deepEqual(
-    [query.parameterMode, query.queryParameters],
-    [
-      'POSITIONAL',
-      [
-        { parameterType: { type: 'STRING' }, parameterValue: { value: "it's" } },
-        { parameterType: { type: 'INT64' }, parameterValue: { value: '5' } },
-        { parameterType: { type: 'STRING' }, parameterValue: {} },
-        { parameterType: { type: 'FLOAT64' }, parameterValue: { value: '2' } },
-      ],
-    ],
-  );
-});
-
 test('a read-only query is not run unless the service calls it a SELECT', async (t) => {
-  const { connection, requests } = await bigquery(t);
-  const session = await probeFixture(t).open(connection);
+  const { connection, fixture, requests } = await bigquery(t);
+  const session = await fixture.open(connection);
   await assert.rejects(ask(session, 'SELECT 1; DROP TABLE x'), { category: 'query' });
   const jobs = requests
     .filter(({ path }) => path.endsWith('/jobs'))
@@ -201,22 +254,12 @@ test('a read-only query is not run unless the service calls it a SELECT', async 
   assert.deepEqual(jobs, [true]);
 });
 
-test("the service's error message for a statement is passed on", async (t) => {
-  const session = await probeFixture(t).open((await bigquery(t)).connection);
-  await assert.rejects(ask(session, 'SELEC', { readOnly: false }), {
-    category: 'query',
-    detail: 'Syntax error private-part',
-  });
-});
-
-test('a cancelled query is cancelled in the service', async (t) => {
-  const { connection, requests } = await bigquery(t);
-  const session = await probeFixture(t).open(connection);
-  await askAndCancel(
-    session,
-    'SELECT forever',
-    () => requests.some(({ path }) => path.includes('/queries/')),
-    { readOnly: false },
+test('a job is cancelled by its id and location', async (t) => {
+  const { connection, fixture, requests } = await bigquery(t);
+  const isPolled = () => requests.some(({ path }) => path.includes('/queries/'));
+  await askAndCancel(await fixture.open(connection), 'SELECT forever', isPolled, { readOnly: false });
+  assert.equal(
+    requests.at(-1)?.path,
+    '/bigquery/v2/projects/my-project/jobs/SELECT%20forever/cancel?location=EU',
   );
-  assert.equal(requests.at(-1)?.path, '/bigquery/v2/projects/my-project/jobs/forever/cancel?location=EU');
 });

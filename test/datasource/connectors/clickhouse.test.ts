@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
-import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
+import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { testProbes } from '../probe-cases.ts';
-import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
+import { ask, askAndCancel } from '../probe-fixture.ts';
+import { cannot, conformance, type Overrides } from './conformance.ts';
+import { HTTP_RULES, LONG_NAME, LONG_TYPES, plainPort, resultOf, startHttp } from './http-vendor.ts';
 
 const NAMES = ['b', 'i', 'l', 'f', 'n', 'd', 't', 'a', 's', 'r', 'z'];
 const TYPES = [
@@ -38,12 +38,6 @@ const ROW = [
   null,
 ];
 
-/** With a cost of the square of its length, a type of this length would take hours. */
-const LONG_TYPES = [')', 'Nullable(', 'LowCardinality', '0', '(', ' '].map(
-  (unit) => `${unit.repeat(1e6 / unit.length)}x`,
-);
-const LONG_NAMES = LONG_TYPES.map(() => 'n'.repeat(20_000));
-
 const LINES = '["a"]\n["UInt8"]\n[1]\n';
 
 function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefined {
@@ -56,7 +50,7 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   const expected = `Basic ${Buffer.from('analyst:secret-password').toString('base64')}`;
   if (headers.authorization !== expected) return failed(403, 516, 'AUTHENTICATION_FAILED');
   if (searchParams.get('database') !== 'sales') return failed(404, 81, 'UNKNOWN_DATABASE');
-  if (body.startsWith('SELECT sleep')) return undefined;
+  if (body.startsWith('SELECT forever')) return undefined;
   if (body.startsWith('SELECT packed')) {
     const status = body.startsWith('SELECT packed error') ? 500 : 200;
     return { status, headers: { 'content-encoding': 'gzip' }, body: gzipSync(LINES) };
@@ -68,14 +62,28 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   if (body.startsWith('SELECT cut')) return { body: `${LINES}[2` };
   if (body.startsWith('SELECT long error')) return { status: 500, body: endless() };
   if (body.startsWith('SELECT endless')) return { body: endless() };
-  if (body.startsWith('SELEC ')) return failed(400, 62, 'SYNTAX_ERROR');
+  if (/^SELEC\b/.test(body)) return failed(400, 62, 'SYNTAX_ERROR');
   if (!body.startsWith('SELECT') && searchParams.get('readonly') === '2') return failed(500, 164, 'READONLY');
-  const [names, types, rows] = body.startsWith('SELECT *')
-    ? [NAMES, TYPES, [ROW]]
-    : body.startsWith('SELECT long types')
-      ? [LONG_NAMES, LONG_TYPES, []]
-      : [['1'], ['UInt8'], [[1]]];
-  return { body: `${[names, types, ...rows].map((line) => JSON.stringify(line)).join('\n')}\n` };
+  return { body: linesOf(body.replace(/\nFORMAT \w+$/, '')) };
+}
+
+/** Returns the lines of a result: names, types and rows. A partial result has no end. */
+function linesOf(sql: string): string | Readable {
+  const text = (...lines: readonly unknown[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  if (sql === 'SELECT *') return text(NAMES, TYPES, ROW);
+  if (sql === 'SELECT long names')
+    return text(
+      LONG_TYPES.map(() => LONG_NAME),
+      LONG_TYPES,
+    );
+  const result = resultOf(sql);
+  if (result === undefined) return text(['1'], ['UInt8'], [1]);
+  const { column, rows, isPartial } = result;
+  const lines = text([column], ['Int64'], ...rows.map(([value]) => [String(value)]));
+  if (!isPartial) return lines;
+  const unending = new Readable({ read() {} });
+  unending.push(lines);
+  return unending;
 }
 
 /** One row that does not end while it is read. */
@@ -89,100 +97,105 @@ function endless(): Readable {
   });
 }
 
-async function clickhouse(owner: Owner, overrides: object = {}) {
-  const { port, requests } = await httpStandIn(owner, answer);
-  const connection = {
-    kind: 'clickhouse',
-    url: `https://localhost:${port}`,
-    database: 'sales',
-    user: 'analyst',
-    password: 'secret-password',
-    ca_certificate: TEST_CERTIFICATE,
-    ...overrides,
-  };
-  return { connection, requests };
+function clickhouse(owner: Owner, overrides: Overrides = {}) {
+  return startHttp(
+    owner,
+    {
+      statementIn: ({ body }) => (body.startsWith('KILL') ? undefined : body),
+      parametersIn: ({ path, body }) => [
+        body.split('\n')[0],
+        ...[...new URL(path, 'http://x').searchParams].filter(([name]) => name.startsWith('param_')),
+      ],
+      isCancel: ({ body }) => body.startsWith('KILL'),
+      answer,
+    },
+    (port) => ({ ...connectionTo(port), ...overrides }),
+  );
 }
 
-testProbes(clickhouse, {
-  'a clickhouse connection works': [{}, true, 'The connection works.'],
-  'a wrong password is rejected': [{ password: 'wrong' }, false, FAILURES.authentication],
-  'a missing database is reported': [{ database: 'none' }, false, FAILURES.database_missing],
+const connectionTo = (port: number) => ({
+  kind: 'clickhouse',
+  url: `https://localhost:${port}`,
+  database: 'sales',
+  user: 'analyst',
+  password: 'secret-password',
+  ca_certificate: TEST_CERTIFICATE,
 });
 
-test('a certificate that the system does not know is rejected', async (t) => {
-  const { ca_certificate: _, ...connection } = (await clickhouse(t)).connection;
-  assert.deepEqual(await probeFixture(t).probe(connection), { ok: false, message: FAILURES.tls });
+conformance({
+  kind: 'clickhouse',
+  start: clickhouse,
+  rules: {
+    ...HTTP_RULES,
+    manyRows: { ...HTTP_RULES.manyRows, most: 2499 },
+    cancelledEarly: { sql: 'SELECT forever', cancellation: /KILL QUERY WHERE query_id = '[0-9a-f-]{36}'/ },
+    works: { 'with a password': {} },
+    wrongCredentials: { 'a wrong password': { password: 'wrong' } },
+    missing: { database: { database: 'none' } },
+    requiredTls: { https: async (t) => connectionTo(await plainPort(t)) },
+    values: {
+      sql: 'SELECT *',
+      columns:
+        'b:boolean i:integer l:integer f:float n:float d:decimal t:text a:date s:timestamp r:json z:text',
+      rows: [
+        [
+          true,
+          1,
+          18446744073709551615n,
+          1.5,
+          Number.NaN,
+          '1.10',
+          'é',
+          '2024-02-29',
+          '2024-01-02 03:04:05.678',
+          '[1,2]',
+          null,
+        ],
+      ],
+    },
+    noResult: 'CHECK TABLE x',
+    largeRows: cannot('the driver passes rows on as they arrive'),
+    tooLarge: { beyond: 'SELECT endless', category: 'row_too_large' },
+    parameters: {
+      sql: 'SELECT ?, ?, ?, ?, ?, ?, ?, ?',
+      received: [
+        'SELECT {p1:String}, {p2:Int64}, {p3:Int64}, {p4:Float64}, {p5:Float64}, {p6:Nullable(String)}, {p7:Bool}, unhex({p8:String})',
+        ['param_p1', "it\\'s; DROP TABLE x -- \\\\"],
+        ['param_p2', '5'],
+        ['param_p3', '9007199254740993'],
+        ['param_p4', '1.5'],
+        ['param_p5', '2'],
+        ['param_p6', '\\N'],
+        ['param_p7', '1'],
+        ['param_p8', 'ff00'],
+      ],
+    },
+    infinity: {
+      sql: 'SELECT ?, ?',
+      received: ['SELECT {p1:Float64}, {p2:Float64}', ['param_p1', '+inf'], ['param_p2', '-inf']],
+    },
+    writes: { 'DROP TABLE x': undefined },
+    message: { sql: 'SELEC', detail: /Syntax error near \[secret\]/ },
+  },
 });
 
-test('long names of columns are cut, and long names of types take time in proportion to their length', async (t) => {
-  const session = await probeFixture(t).open((await clickhouse(t)).connection);
-  const { columns } = await ask(session, 'SELECT long types');
+async function opened(owner: Owner) {
+  const { connection, fixture, requests } = await clickhouse(owner);
+  return { requests, session: await fixture.open(connection) };
+}
+
+test('a cancelled query is killed by its id', async (t) => {
+  const { session, requests } = await opened(t);
+  await askAndCancel(session, 'SELECT forever', () => requests.length > 0);
+  const id = new URL(requests[0]?.path ?? '', 'http://x').searchParams.get('query_id');
   assert.deepEqual(
-    columns.map(({ name, type }) => [name.length, type]),
-    LONG_TYPES.map(() => [10_000, 'other']),
+    requests.slice(1).map(({ body }) => body),
+    [`KILL QUERY WHERE query_id = '${id}'`],
   );
 });
 
-test('values of every common type are returned unchanged', async (t) => {
-  const session = await probeFixture(t).open((await clickhouse(t)).connection);
-  assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
-    columns: [
-      { name: 'b', type: 'boolean' },
-      { name: 'i', type: 'integer' },
-      { name: 'l', type: 'integer' },
-      { name: 'f', type: 'float' },
-      { name: 'n', type: 'float' },
-      { name: 'd', type: 'decimal' },
-      { name: 't', type: 'text' },
-      { name: 'a', type: 'date' },
-      { name: 's', type: 'timestamp' },
-      { name: 'r', type: 'json' },
-      { name: 'z', type: 'text' },
-    ],
-    rows: [
-      [
-        true,
-        1,
-        18446744073709551615n,
-        1.5,
-        Number.NaN,
-        '1.10',
-        'é',
-        '2024-02-29',
-        '2024-01-02 03:04:05.678',
-        '[1,2]',
-        null,
-      ],
-    ],
-  });
-});
-
-test("the server's error message for a statement is passed on, without the password", async (t) => {
-  const session = await probeFixture(t).open((await clickhouse(t)).connection);
-  await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), (error: object) => {
-    assert.deepEqual(Reflect.get(error, 'category'), 'query');
-    assert.match(String(Reflect.get(error, 'detail')), /Syntax error near \[secret\]/);
-    return true;
-  });
-  await assert.rejects(ask(session, 'DROP TABLE x'), { category: 'query' });
-});
-
-for (const readOnly of [true, false]) {
-  test(`a cancelled query ends in the server as well, ${readOnly ? 'for agents' : 'for notebooks'}`, async (t) => {
-    const { connection, requests } = await clickhouse(t);
-    const session = await probeFixture(t).open(connection);
-    await askAndCancel(session, 'SELECT sleep(60)', () => requests.length > 0, { readOnly });
-    const id = new URL(requests[0]?.path ?? '', 'http://x').searchParams.get('query_id');
-    assert.deepEqual(
-      requests.slice(1).map(({ body }) => body),
-      [`KILL QUERY WHERE query_id = '${id}'`],
-    );
-  });
-}
-
 test('the response to a writing statement is read and discarded', async (t) => {
-  const { connection, requests } = await clickhouse(t);
-  const session = await probeFixture(t).open(connection);
+  const { session, requests } = await opened(t);
   assert.deepEqual(await ask(session, 'CHECK TABLE x', { readOnly: false }), { columns: [], rows: [] });
   assert.deepEqual(
     requests.map(({ body }) => body),
@@ -191,8 +204,7 @@ test('the response to a writing statement is read and discarded', async (t) => {
 });
 
 test('settings of a profile change neither the form of values nor whether a write is kept', async (t) => {
-  const { connection, requests } = await clickhouse(t);
-  const session = await probeFixture(t).open(connection);
+  const { session, requests } = await opened(t);
   await ask(session, 'SELECT 1');
   await ask(session, 'INSERT INTO t VALUES (1)', { readOnly: false });
   const form = {
@@ -212,17 +224,8 @@ test('settings of a profile change neither the form of values nor whether a writ
   assert.deepEqual(sent, [form, { ...form, wait_for_async_insert: '1' }]);
 });
 
-test('a query that ends by itself is not killed', async (t) => {
-  const { connection, requests } = await clickhouse(t);
-  const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT 1');
-  await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }));
-  assert.equal(requests.length, 2);
-});
-
 test('a compressed answer, which was not requested, is not decompressed', async (t) => {
-  const { connection } = await clickhouse(t);
-  const session = await probeFixture(t).open(connection);
+  const { session } = await opened(t);
   for (const sql of ['SELECT packed', 'SELECT packed error'])
     await assert.rejects(ask(session, sql), { category: 'failed' });
 });
@@ -237,15 +240,7 @@ for (const [what, sql, expected] of [
   ['an error without an end fails', 'SELECT long error', { category: 'failed' }],
 ] as const) {
   test(what, async (t) => {
-    const session = await probeFixture(t).open((await clickhouse(t)).connection);
+    const { session } = await opened(t);
     await assert.rejects(ask(session, sql), expected);
   });
 }
-
-test('a row without an end is cut off at the limit', async (t) => {
-  const { connection } = await clickhouse(t);
-  await assert.rejects(ask(await probeFixture(t).open(connection), 'SELECT endless'), {
-    category: 'row_too_large',
-    message: FAILURES.row_too_large,
-  });
-});

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { AppError } from '#src/core/errors.ts';
 import { connectionSchemaDocument, parseConnection } from '#src/datasource/connectors/connection-schema.ts';
@@ -44,6 +47,18 @@ test('the document is JSON Schema 2020-12 for every kind', () => {
       'databricks',
       'trino',
     ],
+  );
+});
+
+test('every kind is tested with the rules of connectors', () => {
+  const folder = fileURLToPath(new URL('../../../../test/datasource/connectors/', import.meta.url));
+  const vendors = readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .filter((text) => text.includes('conformance({'));
+  const untested = CONNECTORS.filter(({ kind }) => !vendors.some((text) => text.includes(`'${kind}'`)));
+  assert.deepEqual(
+    untested.map(({ kind }) => kind),
+    [],
   );
 });
 

@@ -10,11 +10,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/connectors/drivers.ts';
-import { cellOf, typeFor } from '#src/datasource/connectors/mssql/values.ts';
+import { cellOf } from '#src/datasource/connectors/mssql/values.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
-import { BATCH, RPC, tdsStandIn } from './tds-stand-in.ts';
+import { cannot, conformance, type Overrides } from './conformance.ts';
+import { ATTENTION, BATCH, LARGE, MANY, RPC, tdsStandIn } from './tds-stand-in.ts';
 
 const elsewhere = process.env.TROUPE_TEST_DRIVERS;
 const drivers: DriverLoader =
@@ -31,8 +32,8 @@ const skip =
   isLenient &&
   `the driver is not installed: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`;
 
-async function mssql(owner: Owner, overrides: object = {}) {
-  const { port, logins, types, resets } = await tdsStandIn(owner);
+async function mssql(owner: Owner, overrides: Overrides = {}) {
+  const { port, logins, types, resets, isRunning, lastCall, disconnect } = await tdsStandIn(owner);
   const connection = {
     kind: 'mssql',
     host: '127.0.0.1',
@@ -42,8 +43,104 @@ async function mssql(owner: Owner, overrides: object = {}) {
     password: 'secret-password',
     ...overrides,
   };
-  return { connection, logins, types, resets, fixture: probeFixture(owner, { drivers }) };
+  const received = {
+    statements: () => (lastCall().length > 0 ? [String(lastCall()[0])] : []),
+    parameters: lastCall,
+    cancellations: () => types.filter((type) => type === ATTENTION).map(String),
+  };
+  return {
+    connection,
+    logins,
+    types,
+    resets,
+    fixture: probeFixture(owner, { drivers }),
+    received,
+    passwords: () => logins.length,
+    observe: () => ({ isRunning, disconnect }),
+  };
 }
+
+const ONLY_READING = 'Only statements that read are allowed here.';
+
+conformance({
+  kind: 'mssql',
+  skip,
+  start: mssql,
+  rules: {
+    works: { 'with a password': {} },
+    wrongCredentials: { 'an unknown user': { user: 'none' } },
+    missing: { database: { database: 'none' } },
+    withoutTls: { tls: 'disable' },
+    requiredTls: { require: { tls: 'require' }, 'verify-full': { tls: 'verify-full' } },
+    unknownCertificate: cannot(
+      'the stand-in has no TLS; test/datasource/egress/tls-mode.test.ts has the rule',
+    ),
+    values: {
+      sql: 'SELECT * FROM item',
+      columns:
+        'i:integer l:integer b:boolean f:float d:decimal t:text y:bytes a:date s:timestamp u:uuid z:text',
+      rows: [
+        [
+          7,
+          9007199254740993n,
+          true,
+          1.5,
+          '1.100000',
+          'é',
+          new Uint8Array([0, 255]),
+          '2024-02-29',
+          '2024-01-02 03:04:05.678901',
+          '5B4D2F8E-0B2A-4F0E-9A55-1C1F5B0A7D3E',
+          null,
+        ],
+      ],
+    },
+    noRows: { sql: 'SELECT nothing', columns: [{ name: 'one', type: 'integer' }] },
+    noResult: 'INSERT three',
+    manyRows: { sql: 'SELECT many', total: MANY, last: [MANY] },
+    largeRows: { sql: 'SELECT large rows', total: LARGE[0], most: 20 },
+    tooLarge: { beyond: 'SELECT endless', category: 'row_too_large' },
+    longNames: cannot('a name in its protocol has at most 255 characters'),
+    parameters: {
+      sql: 'SELECT ?, ?, ?, ?, ?, ?, ?, ?',
+      received: [
+        'SELECT @p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8',
+        '@p1 nvarchar(23), @p2 bigint, @p3 bigint, @p4 float, @p5 float, @p6 nvarchar(1), @p7 bit, @p8 varbinary(2)',
+        "it's; DROP TABLE x -- \\",
+        5n,
+        9007199254740993n,
+        1.5,
+        2,
+        null,
+        true,
+        new Uint8Array([255, 0]),
+      ],
+    },
+    infinity: { sql: 'SELECT ?, ?', detail: 'This database has neither infinity nor NaN.' },
+    writes: Object.fromEntries(
+      [
+        'DROP TABLE x',
+        'SELECT 1 DROP TABLE x',
+        'SELECT 1 INTO x',
+        "EXEC('x')",
+        "/* /* */ SELECT */ sp_rename 'a', 'b'",
+        'SELECT 1 DISABLE TRIGGER ALL ON DATABASE',
+        'SELECT 1; RECEIVE * FROM queue',
+        'SELECT NEXT /* a */ VALUE FOR numbers',
+        "SELECT * FROM OPENDATASOURCE('MSOLEDBSQL', 'x').a.b.c",
+      ].map((sql) => [sql, ONLY_READING]),
+    ),
+    message: { sql: 'SELECT wrong', detail: 'Wrong near [secret].' },
+    several: { 'SELECT 1 SELECT 2': 'Statements with several results are not supported.' },
+    abandoned: 'SELECT partly',
+    cancelled: 'SELECT forever',
+    cancelledEarly: cannot('a statement is cancelled on the connection that has sent it'),
+    endsByItself: ['SELECT 1', 'SELECT wrong'],
+    lost: 'SELECT partly',
+    lostWhileIdle: true,
+    changed: { sql: 'INSERT three', count: 3 },
+  },
+});
 
 test('a missing driver is named, with the command that installs it', async (t) => {
   const fixture = probeFixture(t, { drivers: () => import(String('no-such-package')) });
@@ -71,24 +168,10 @@ test('a driver of another version is named, with the command that installs the r
   });
 });
 
-const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
-  'a mssql connection works': [{}, true, 'The connection works.'],
-  'a connection works without TLS if it disables TLS': [{ tls: 'disable' }, true, 'The connection works.'],
-  'an unknown user is rejected': [{ user: 'none' }, false, FAILURES.authentication],
-  'a server whose answer to the login cannot be read ends the probe at once': [
-    { user: 'unreadable', tls: 'disable' },
-    false,
-    FAILURES.failed,
-  ],
-  'a missing database is reported': [{ database: 'none' }, false, FAILURES.database_missing],
-};
-
-for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
-  test(sentence, { skip }, async (t) => {
-    const { connection, fixture } = await mssql(t, overrides);
-    assert.deepEqual(await fixture.probe(connection), { ok, message });
-  });
-}
+test('a server whose answer to the login cannot be read ends the probe at once', { skip }, async (t) => {
+  const { connection, fixture } = await mssql(t, { user: 'unreadable', tls: 'disable' });
+  assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.failed });
+});
 
 for (const [user, warnings] of [
   ['analyst', []],
@@ -99,14 +182,6 @@ for (const [user, warnings] of [
     const { connection, fixture } = await mssql(t, { user });
     assert.deepEqual(await fixture.warnings(connection), warnings);
     assert.deepEqual(await fixture.probe(connection), { ok: true, message: 'The connection works.' });
-  });
-}
-
-for (const tls of ['require', 'verify-full']) {
-  test(`with ${tls}, a server without TLS never receives the password`, { skip }, async (t) => {
-    const { connection, fixture, logins } = await mssql(t, { tls });
-    assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.tls });
-    assert.deepEqual(logins, []);
   });
 }
 
@@ -135,69 +210,23 @@ test('a server can redirect its clients only to allowed addresses', { skip }, as
   assert.equal(logins.length, 1);
 });
 
-test('values are returned unchanged', { skip }, async (t) => {
-  const { connection, fixture } = await mssql(t);
-  assert.deepEqual(await ask(await fixture.open(connection), 'SELECT * FROM item'), {
-    columns: [
-      { name: 'id', type: 'integer' },
-      { name: 'name', type: 'text' },
-    ],
-    rows: [
-      [7, 'é'],
-      [8, null],
-    ],
-  });
-});
-
 test('a decimal is exact, or refused with advice', { skip }, async (t) => {
   const { connection, fixture } = await mssql(t);
   const { rows } = await ask(await fixture.open(connection), 'SELECT decimal of 15');
   assert.deepEqual(rows, [['123456789.012345']]);
-  await assert.rejects(ask(await fixture.open(connection), 'SELECT decimal of 16'), {
+  const session = await fixture.open(connection);
+  await assert.rejects(ask(session, 'SELECT decimal of 16'), {
     category: 'query',
     detail:
       'The column "amount" has a decimal of more than 15 digits, which the driver of SQL Server rounds. Cast it to varchar, or to float.',
   });
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
 
 test('a tenth of a microsecond at the end of a time is cut off, and never rounded up', () => {
   const last = Object.assign(new Date('9999-12-31T23:59:59.999Z'), { nanosecondsDelta: 0.0009999 });
   const column = { colName: 'until', scale: 7, type: { name: 'DateTime2' } };
   assert.equal(cellOf(last, column), '9999-12-31 23:59:59.999999');
-});
-
-test("the server's error message for a statement is passed on, without the password", { skip }, async (t) => {
-  const { connection, fixture } = await mssql(t);
-  const session = await fixture.open(connection);
-  await assert.rejects(ask(session, 'SELECT wrong'), { category: 'query', detail: 'Wrong near [secret].' });
-});
-
-for (const sql of [
-  'DROP TABLE x',
-  'SELECT 1 DROP TABLE x',
-  'SELECT 1 INTO x',
-  "EXEC('x')",
-  "/* /* */ SELECT */ sp_rename 'a', 'b'",
-  'SELECT 1 DISABLE TRIGGER ALL ON DATABASE',
-  'SELECT 1; RECEIVE * FROM queue',
-  'SELECT NEXT /* a */ VALUE FOR numbers',
-  "SELECT * FROM OPENDATASOURCE('MSOLEDBSQL', 'x').a.b.c",
-]) {
-  test(`in read-only mode ${sql} is not sent`, { skip }, async (t) => {
-    const { connection, fixture } = await mssql(t);
-    const detail = 'Only statements that read are allowed here.';
-    await assert.rejects(ask(await fixture.open(connection), sql), { category: 'query', detail });
-  });
-}
-
-test('the number of changed rows is passed on', { skip }, async (t) => {
-  const { connection, fixture } = await mssql(t);
-  const counts: number[] = [];
-  const onChanged = (rows: number) => counts.push(rows);
-  const session = await fixture.open(connection);
-  await ask(session, 'INSERT three', { readOnly: false, onChanged });
-  await ask(session, 'SELECT 1', { onChanged });
-  assert.deepEqual(counts, [3]);
 });
 
 test('the server resets a connection before another statement gets it', { skip }, async (t) => {
@@ -207,21 +236,6 @@ test('the server resets a connection before another statement gets it', { skip }
   await session.reset?.();
   await ask(session, 'SELECT 1');
   assert.deepEqual([types.slice(-3), resets], [[RPC, BATCH, RPC], [BATCH]]);
-});
-
-test('a whole float is sent as a float, and an integer as an integer', () => {
-  assert.deepEqual([2, 2.5, 2n].map(typeFor), ['Float', 'Float', 'BigInt']);
-});
-
-test('a cancelled query ends, and the session can be used again', { skip }, async (t) => {
-  const { connection, fixture, types } = await mssql(t);
-  const session = await fixture.open(connection);
-  const stop = new AbortController();
-  const waiting = ask(session, 'SELECT forever', { signal: stop.signal });
-  while (!types.includes(RPC)) await new Promise(setImmediate);
-  stop.abort();
-  await assert.rejects(waiting, { category: 'cancelled' });
-  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
 
 test('docs/datasources.md names the driver that must be installed on demand', () => {

@@ -4,12 +4,20 @@ import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:c
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { cellsOf } from '#src/datasource/connectors/snowflake/values.ts';
-import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
-import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
+import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { testProbes } from '../probe-cases.ts';
-import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
+import { ask, askAndCancel } from '../probe-fixture.ts';
+import { cannot, conformance, type Overrides } from './conformance.ts';
+import {
+  HTTP_RULES,
+  LONG_NAME,
+  LONG_TYPES,
+  plainPort,
+  resultOf,
+  startHttp,
+  tooLargePage,
+} from './http-vendor.ts';
 
 const KEYS = generateKeyPairSync('rsa', {
   modulusLength: 2048,
@@ -60,22 +68,33 @@ function answer({ method, path, headers, body }: StandInRequest): StandInAnswer 
     if (warehouse !== 'WH') return { status: 422, body: { code: '390201', message: 'No warehouse' } };
     if (statement === 'SELEC')
       return { status: 422, body: { code: '001003', message: 'syntax error secret-token' } };
-    const handle =
-      statement === 'SELECT forever'
-        ? 'forever'
-        : statement === 'SELECT CURRENT_SCHEMA()'
-          ? `schema-${schema}`
-          : 'h';
+    const handle = statement === 'SELECT CURRENT_SCHEMA()' ? `schema ${schema}` : statement;
     return { status: 202, body: { code: '333334', statementHandle: handle } };
   }
   if (method === 'POST') return { body: { code: '000604' } };
   const done = (rowType: object[], partitions: number, data: unknown[]) => ({
     body: { code: '090001', resultSetMetaData: { rowType, partitionInfo: Array(partitions).fill({}) }, data },
   });
-  if (pathname.endsWith('/forever')) return { status: 202, body: { statementHandle: 'forever' } };
-  if (pathname.includes('/schema-'))
-    return done(ROW_TYPE.slice(4, 5), 1, [[pathname.endsWith('-PUBLIC') ? 'PUBLIC' : null]]);
-  if (searchParams.get('partition') === null) return done(ROW_TYPE, 2, [ROW]);
+  const handle = decodeURIComponent(pathname.split('/').at(-1) ?? '');
+  const partition = searchParams.get('partition');
+  if (handle === 'SELECT forever') return { status: 202, body: { statementHandle: handle } };
+  if (handle === 'SELECT large') return tooLargePage();
+  if (handle === 'SELECT long names')
+    return done(
+      LONG_TYPES.map((type) => ({ name: LONG_NAME, type })),
+      1,
+      [],
+    );
+  if (handle.startsWith('schema '))
+    return done(ROW_TYPE.slice(4, 5), 1, [[handle.endsWith(' PUBLIC') ? 'PUBLIC' : null]]);
+  const result = resultOf(handle);
+  if (result !== undefined && partition !== null) return undefined;
+  if (result !== undefined) {
+    const { column, rows, isPartial } = result;
+    const data = rows.map(([value]) => [String(value)]);
+    return done([{ name: column, type: 'fixed', scale: 0 }], isPartial ? 2 : 1, data);
+  }
+  if (partition === null) return done(ROW_TYPE, 2, [ROW]);
   return { headers: { 'content-encoding': 'gzip' }, body: gzipSync(JSON.stringify({ data: [ROW] })) };
 }
 
@@ -100,24 +119,31 @@ function isAuthorized(authorization: string, type: unknown): boolean {
   );
 }
 
-async function snowflake(
-  owner: Owner,
-  { token = 'secret-token', ...overrides }: Record<string, string> = {},
-) {
-  const { port, requests } = await httpStandIn(owner, answer);
-  const connection = {
-    kind: 'snowflake',
-    account: 'myorg-account',
-    user: 'analyst',
-    warehouse: 'WH',
-    database: 'SALES',
-    schema: 'PUBLIC',
-    url: `https://localhost:${port}`,
-    ca_certificate: TEST_CERTIFICATE,
-    ...(overrides.private_key === undefined && { token }),
-    ...overrides,
-  };
-  return { connection, requests };
+const connectionTo = (port: number) => ({
+  kind: 'snowflake',
+  account: 'myorg-account',
+  user: 'analyst',
+  token: 'secret-token',
+  warehouse: 'WH',
+  database: 'SALES',
+  schema: 'PUBLIC',
+  url: `https://localhost:${port}`,
+  ca_certificate: TEST_CERTIFICATE,
+});
+
+function snowflake(owner: Owner, overrides: Overrides = {}) {
+  return startHttp(
+    owner,
+    {
+      statementIn: ({ path, body }) =>
+        path.includes('?async=true') ? JSON.parse(body).statement : undefined,
+      parametersIn: ({ body }) => JSON.parse(body).bindings,
+      isPoll: ({ path }) => path.endsWith('/SELECT%20forever'),
+      isCancel: ({ path }) => path.endsWith('/cancel'),
+      answer,
+    },
+    (port) => ({ ...connectionTo(port), ...overrides }),
+  );
 }
 
 const OTHER_KEY = generateKeyPairSync('rsa', {
@@ -126,93 +152,87 @@ const OTHER_KEY = generateKeyPairSync('rsa', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 }).privateKey;
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----';
+const withKey = (private_key: string) => ({ token: undefined, private_key });
+const CELLS = [
+  9007199254740993n,
+  '1.10',
+  1.5,
+  true,
+  'é',
+  new Uint8Array([0, 255]),
+  '2024-02-29',
+  '12:00:00.250000',
+  '2024-01-02 03:04:05.678901',
+  '1969-12-31 23:59:58.500000',
+  '2024-01-02 03:04:05.678901+00:00',
+  '2024-01-02 01:04:05.678901-02:00',
+  '{"k":1}',
+  null,
+];
+const ONLY_READING = 'Only statements that read are allowed here.';
 
-testProbes(snowflake, {
-  'a snowflake connection works with a token': [{}, true, 'The connection works.'],
-  'a snowflake connection works with a key pair': [
-    { private_key: KEYS.privateKey },
-    true,
-    'The connection works.',
-  ],
-  'a wrong token is rejected': [{ token: 'wrong' }, false, FAILURES.authentication],
-  'a key of another pair is rejected': [{ private_key: OTHER_KEY }, false, FAILURES.authentication],
-  'an invalid key is rejected': [{ private_key: BROKEN_KEY }, false, FAILURES.authentication],
-  'a missing schema is reported': [{ schema: 'NONE' }, false, FAILURES.database_missing],
-  'a missing warehouse is reported': [{ warehouse: 'NONE' }, false, FAILURES.database_missing],
+conformance({
+  kind: 'snowflake',
+  start: snowflake,
+  rules: {
+    ...HTTP_RULES,
+    works: { 'with a token': {}, 'with a key pair': withKey(KEYS.privateKey) },
+    wrongCredentials: {
+      'a wrong token': { token: 'wrong' },
+      'a key of another pair': withKey(OTHER_KEY),
+      'an invalid key': withKey(BROKEN_KEY),
+    },
+    missing: { schema: { schema: 'NONE' }, warehouse: { warehouse: 'NONE' } },
+    withoutTls: cannot('Snowflake is reached by https only'),
+    requiredTls: { https: async (t) => connectionTo(await plainPort(t)) },
+    values: {
+      sql: 'SELECT *',
+      columns:
+        'I:integer D:decimal F:float B:boolean T:text Y:bytes A:date M:time S:timestamp P:timestamp L:timestamptz W:timestamptz V:json Z:text',
+      rows: [CELLS, CELLS],
+    },
+    parameters: {
+      sql: 'SELECT ?',
+      received: {
+        1: { type: 'TEXT', value: "it's; DROP TABLE x -- \\" },
+        2: { type: 'FIXED', value: '5' },
+        3: { type: 'FIXED', value: '9007199254740993' },
+        4: { type: 'REAL', value: '1.5' },
+        5: { type: 'REAL', value: '2' },
+        6: { type: 'TEXT', value: null },
+        7: { type: 'BOOLEAN', value: 'true' },
+        8: { type: 'BINARY', value: 'ff00' },
+      },
+    },
+    infinity: {
+      sql: 'SELECT ?, ?',
+      received: { 1: { type: 'REAL', value: 'inf' }, 2: { type: 'REAL', value: '-inf' } },
+    },
+    writes: {
+      'DROP TABLE x': ONLY_READING,
+      'WITH a AS (SELECT 1) INSERT INTO b SELECT 1': ONLY_READING,
+      'CALL x()': ONLY_READING,
+      'SELECT 1 ->> DROP TABLE a': ONLY_READING,
+    },
+    message: { sql: 'SELEC', detail: 'syntax error [secret]' },
+  },
 });
 
-test('values of every common type are returned unchanged, partition by partition', async (t) => {
-  const session = await probeFixture(t).open((await snowflake(t)).connection);
-  const types =
-    'integer decimal float boolean text bytes date time timestamp timestamp timestamptz timestamptz json text'.split(
-      ' ',
-    );
-  const row = [
-    9007199254740993n,
-    '1.10',
-    1.5,
-    true,
-    'é',
-    new Uint8Array([0, 255]),
-    '2024-02-29',
-    '12:00:00.250000',
-    '2024-01-02 03:04:05.678901',
-    '1969-12-31 23:59:58.500000',
-    '2024-01-02 03:04:05.678901+00:00',
-    '2024-01-02 01:04:05.678901-02:00',
-    '{"k":1}',
-    null,
-  ];
-  assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
-    columns: ROW_TYPE.map(({ name }, at) => ({ name, type: types[at] })),
-    rows: [row, row],
-  });
-});
-
-test('parameters are sent as bindings', async (t) => {
-  const { connection, requests } = await snowflake(t);
-  const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT ?', { parameters: ["it's", 5n, 1.5, null, true, new Uint8Array([255]), 2] });
-  assert.deepEqual(JSON.parse(requests[0]?.body ?? '').bindings, {
-    1: { type: 'TEXT', value: "it's" },
-    2: { type: 'FIXED', value: '5' },
-    3: { type: 'REAL', value: '1.5' },
-    4: { type: 'TEXT', value: null },
-    5: { type: 'BOOLEAN', value: 'true' },
-    6: { type: 'BINARY', value: 'ff' },
-    7: { type: 'REAL', value: '2' },
-  });
-});
-
-test("the server's error message for a statement is passed on, without the token", async (t) => {
-  const session = await probeFixture(t).open((await snowflake(t)).connection);
-  await assert.rejects(ask(session, 'SELEC', { readOnly: false }), {
-    category: 'query',
-    detail: 'syntax error [secret]',
-  });
-  await assert.rejects(ask(session, 'DROP TABLE x'), { category: 'query' });
-});
-
-test('a cancelled query is cancelled in the server', async (t) => {
-  const { connection, requests } = await snowflake(t);
-  const session = await probeFixture(t).open(connection);
-  await askAndCancel(session, 'SELECT forever', () => requests.length >= 2);
-  assert.deepEqual(
-    [requests.at(-1)?.method, requests.at(-1)?.path],
-    ['POST', '/api/v2/statements/forever/cancel'],
-  );
-});
-
-test('one text is one statement, in the same form with any account setting, and agents cannot chain statements', async (t) => {
-  const { connection, requests } = await snowflake(t);
-  const session = await probeFixture(t).open(connection);
-  await assert.rejects(ask(session, 'SELECT 1 ->> DROP TABLE a'), {
-    detail: 'Only statements that read are allowed here.',
-  });
-  await ask(session, 'SELECT CURRENT_SCHEMA()');
+test('one text is one statement, in the same form with any account setting', async (t) => {
+  const { connection, fixture, requests } = await snowflake(t);
+  await ask(await fixture.open(connection), 'SELECT CURRENT_SCHEMA()');
   assert.deepEqual(
     requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).parameters),
     [{ MULTI_STATEMENT_COUNT: '1', BINARY_OUTPUT_FORMAT: 'HEX', ROWS_PER_RESULTSET: '0' }],
+  );
+});
+
+test('a statement is cancelled by its handle', async (t) => {
+  const { connection, fixture, requests } = await snowflake(t);
+  await askAndCancel(await fixture.open(connection), 'SELECT forever', () => requests.length >= 2);
+  assert.deepEqual(
+    [requests.at(-1)?.method, requests.at(-1)?.path],
+    ['POST', '/api/v2/statements/SELECT%20forever/cancel'],
   );
 });
 

@@ -1,6 +1,28 @@
 /** The part of SQL Server's protocol (TDS, without TLS) that a driver needs to log in and to read a result. */
 import type { Socket } from 'node:net';
 import { listeningWith, type Owner } from '../listening.ts';
+import { parametersIn } from './tds-call.ts';
+import {
+  bigint,
+  binary,
+  bit,
+  columns,
+  date,
+  datetime2,
+  decimal,
+  done,
+  float,
+  guid,
+  integer,
+  longText,
+  moment,
+  NEVER,
+  row,
+  text,
+  token,
+  uint16,
+  varchar,
+} from './tds-values.ts';
 
 /** The running stand-in. */
 export interface TdsStandIn {
@@ -11,6 +33,12 @@ export interface TdsStandIn {
   readonly types: readonly number[];
   /** The types of the messages before which the server has to reset the connection. */
   readonly resets: readonly number[];
+  /** Returns whether the last statement has no answer yet, or only a part of it. */
+  isRunning(): boolean;
+  /** Returns the statement of the last call, the declaration of its parameters, and their values. */
+  lastCall(): readonly unknown[];
+  /** Cuts all connections. */
+  disconnect(): void;
 }
 
 const PRELOGIN = 0x12;
@@ -20,7 +48,8 @@ export const BATCH = 0x01;
 /** The type of a message that runs a statement with parameters. */
 export const RPC = 0x03;
 const RESET_CONNECTION = 0x08;
-const ATTENTION = 0x06;
+/** The type of a message that cancels the statement before it. */
+export const ATTENTION = 0x06;
 const REPLY = 0x04;
 
 /** Starts a stand-in, which ends with the owner. */
@@ -28,8 +57,13 @@ export async function tdsStandIn(owner: Owner): Promise<TdsStandIn> {
   const logins: Buffer[] = [];
   const types: number[] = [];
   const resets: number[] = [];
-  const answer = (type: number, status: number, body: Buffer): Buffer | undefined => {
+  let lastCall: readonly unknown[] = [];
+  let isRunning = false;
+  const sockets = new Set<Socket>();
+  const answer = (type: number, status: number, body: Buffer): Answer | undefined => {
     types.push(type);
+    const wasRunning = isRunning;
+    isRunning = false;
     if ((status & RESET_CONNECTION) !== 0) resets.push(type);
     switch (type) {
       case PRELOGIN:
@@ -40,22 +74,42 @@ export async function tdsStandIn(owner: Owner): Promise<TdsStandIn> {
       case BATCH:
         return done(0);
       case ATTENTION:
-        return done(0x20);
-      case RPC:
-        return queryAnswer(
-          logins.at(-1)?.toString('utf16le') ?? '',
-          body.toString('utf16le'),
-          body.subarray(1).toString('utf16le'),
-        );
+        return wasRunning ? { before: done(0), last: done(0x20) } : done(0x20);
+      case RPC: {
+        lastCall = parametersIn(body);
+        const given = queryAnswer(logins.at(-1)?.toString('utf16le') ?? '', String(lastCall[0]));
+        isRunning = given === undefined || !Buffer.isBuffer(given);
+        return given;
+      }
     }
   };
-  const port = await listeningWith(owner, (socket) => serve(socket, answer));
-  return { port, logins, types, resets };
+  const port = await listeningWith(owner, (socket) => {
+    sockets.add(socket);
+    serve(socket, answer);
+  });
+  const disconnect = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port,
+    logins,
+    types,
+    resets,
+    isRunning: () => isRunning,
+    lastCall: () => lastCall,
+    disconnect,
+  };
 }
+
+/** A message, two messages, or a part of one, after which more or nothing comes. */
+type Answer =
+  | Buffer
+  | { readonly before: Buffer; readonly last: Buffer }
+  | { readonly part: Buffer; readonly forever?: Buffer };
 
 function serve(
   socket: Socket,
-  answer: (type: number, status: number, body: Buffer) => Buffer | undefined,
+  answer: (type: number, status: number, body: Buffer) => Answer | undefined,
 ): void {
   let pending = Buffer.alloc(0);
   let message: Buffer[] = [];
@@ -68,19 +122,39 @@ function serve(
       if ((status & 1) === 0) continue;
       const body = answer(type, status, Buffer.concat(message));
       message = [];
-      if (body !== undefined) {
-        // The request that is still unanswered ends first.
-        if (type === ATTENTION) socket.write(packet(done(0)));
-        socket.write(packet(body));
-      }
+      if (body === undefined) continue;
+      if (Buffer.isBuffer(body)) socket.write(packets(body));
+      else if ('before' in body) socket.write(Buffer.concat([packets(body.before), packets(body.last)]));
+      else sendPart(socket, body.part, body.forever);
     }
   });
 }
 
-function packet(body: Buffer): Buffer {
-  const header = Buffer.from([REPLY, 1, 0, 0, 0, 0, 1, 0]);
-  header.writeUInt16BE(body.length + 8, 2);
-  return Buffer.concat([header, body]);
+const PACKET_BYTES = 4096 - 8;
+
+/** Returns the packets of a message; without the mark of the last one for a part of a message. */
+function packets(body: Buffer, isPart = false): Buffer {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < body.length; at += PACKET_BYTES) {
+    const content = body.subarray(at, at + PACKET_BYTES);
+    const isLast = !isPart && at + PACKET_BYTES >= body.length;
+    const header = Buffer.from([REPLY, isLast ? 1 : 0, 0, 0, 0, 0, 1, 0]);
+    header.writeUInt16BE(content.length + 8, 2);
+    parts.push(header, content);
+  }
+  return Buffer.concat(parts);
+}
+
+/** Sends a part of a message, and then the same bytes for as long as the client reads. */
+function sendPart(socket: Socket, part: Buffer, forever?: Buffer): void {
+  socket.write(packets(part, true));
+  if (forever === undefined) return;
+  const more = packets(forever, true);
+  const pour = () => {
+    while (!socket.destroyed && socket.write(more));
+  };
+  socket.on('drain', pour);
+  pour();
 }
 
 /** The version, then the statement that encryption is not supported. */
@@ -110,30 +184,79 @@ function routing(host: string, port: number): Buffer {
   return token(0xe3, [Buffer.from([20]), uint16(value.length), value, uint16(0)]);
 }
 
-function queryAnswer(login: string, ...readings: readonly string[]): Buffer | undefined {
-  const has = (sql: string) => readings.some((one) => one.includes(sql));
-  if (has('HAS_PERMS_BY_NAME')) {
+const result = (described: readonly Buffer[], ...rows: readonly (readonly Buffer[])[]): Buffer =>
+  Buffer.concat([columns(described), ...rows.map(row), done(0x10, rows.length)]);
+
+/** The number of rows of `SELECT many`. */
+export const MANY = 2500;
+/** The number of rows of `SELECT large rows`, and the characters of each. */
+export const LARGE = [30, 50_000] as const;
+
+function queryAnswer(login: string, sql: string): Answer | undefined {
+  if (sql.includes('HAS_PERMS_BY_NAME')) {
     if (login.includes('analyst-unasked')) return failed(229, 'You may not ask.');
-    const answer = login.includes('analyst-writing') ? 1 : 0;
-    return Buffer.concat([columns([integer('may_write')]), row([intCell(answer)]), done(0x10, 1)]);
+    return result([integer.column('may_write')], [integer.cell(login.includes('analyst-writing') ? 1 : 0)]);
   }
-  if (has('SELECT forever')) return undefined;
-  if (has('SELECT unreadable')) return UNREADABLE;
-  if (has('SELECT never')) return Buffer.concat([columns([moment('at')]), row([NEVER]), done(0x10, 1)]);
-  if (has('SELECT decimal')) {
-    const digits = has('SELECT decimal of 16') ? 1_234_567_890_123_456n : 123_456_789_012_345n;
-    return Buffer.concat([columns([decimal('amount')]), row([decimalCell(digits)]), done(0x10, 1)]);
+  if (sql === 'SELECT forever') return undefined;
+  if (sql === 'SELECT unreadable') return UNREADABLE;
+  if (sql === 'SELECT never') return result([moment.column('at')], [NEVER]);
+  if (sql.startsWith('SELECT decimal of'))
+    return result(
+      [decimal.column('amount')],
+      [decimal.cell(sql.endsWith('16') ? 1_234_567_890_123_456n : 123_456_789_012_345n)],
+    );
+  if (sql === 'INSERT three') return done(0x10, 3);
+  if (sql === 'SELECT wrong') return failed(102, 'Wrong near secret-password.');
+  const one = [integer.column('one')];
+  if (sql === 'SELECT 1 SELECT 2')
+    return Buffer.concat([result(one, [integer.cell(1)]), result(one, [integer.cell(2)])]);
+  if (sql === 'SELECT nothing') return result(one);
+  if (sql === 'SELECT many')
+    return result(one, ...Array.from({ length: MANY }, (_, at) => [integer.cell(at + 1)]));
+  if (sql === 'SELECT partly')
+    return {
+      part: Buffer.concat([columns(one), ...Array.from({ length: MANY }, () => row([integer.cell(1)]))]),
+    };
+  const [rows, chars] = LARGE;
+  const long = [longText.column('t')];
+  if (sql === 'SELECT large rows')
+    return result(long, ...Array.from({ length: rows }, () => [longText.cell('x'.repeat(chars))]));
+  if (sql === 'SELECT endless') {
+    const part = Buffer.concat([columns(long), Buffer.from([0xd1]), longText.start]);
+    return { part, forever: longText.chunk('x'.repeat(chars)) };
   }
-  if (has('INSERT three')) return done(0x10, 3);
-  if (has('SELECT wrong')) return failed(102, 'Wrong near secret-password.');
-  if (has('SELECT 1')) return Buffer.concat([columns([integer('one')]), row([intCell(1)]), done(0x10, 1)]);
-  return Buffer.concat([
-    columns([integer('id'), varchar('name')]),
-    row([intCell(7), textCell('é')]),
-    row([intCell(8), textCell(undefined)]),
-    done(0x10, 2),
-  ]);
+  if (sql === 'SELECT * FROM item') return ITEMS;
+  return result(one, [integer.cell(1)]);
 }
+
+const ITEMS = result(
+  [
+    integer.column('i'),
+    bigint.column('l'),
+    bit.column('b'),
+    float.column('f'),
+    decimal.column('d'),
+    varchar.column('t'),
+    binary.column('y'),
+    date.column('a'),
+    datetime2.column('s'),
+    guid.column('u'),
+    varchar.column('z'),
+  ],
+  [
+    integer.cell(7),
+    bigint.cell(9_007_199_254_740_993n),
+    bit.cell(true),
+    float.cell(1.5),
+    decimal.cell(1_100_000n),
+    varchar.cell('é'),
+    binary.cell(Buffer.from([0, 255])),
+    date.cell('2024-02-29'),
+    datetime2.cell('2024-01-02', 11_045_678_901),
+    guid.cell('5b4d2f8e-0b2a-4f0e-9a55-1c1f5b0a7d3e'),
+    varchar.cell(undefined),
+  ],
+);
 
 function failed(number: number, message: string): Buffer {
   const head = Buffer.alloc(6);
@@ -142,74 +265,4 @@ function failed(number: number, message: string): Buffer {
   head.writeUInt8(14, 5);
   const words = Buffer.concat([uint16(message.length), Buffer.from(message, 'utf16le')]);
   return Buffer.concat([token(0xaa, [head, words, text('s'), text(''), Buffer.alloc(4)]), done(2)]);
-}
-
-function done(status: number, rows = 0): Buffer {
-  const body = Buffer.alloc(13);
-  body.writeUInt8(0xfd);
-  body.writeUInt16LE(status, 1);
-  body.writeUInt8(rows, 5);
-  return body;
-}
-
-function columns(described: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from([0x81]), uint16(described.length), ...described]);
-}
-
-function integer(name: string): Buffer {
-  return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x26, 4]), text(name)]);
-}
-
-function moment(name: string): Buffer {
-  return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6f, 8]), text(name)]);
-}
-
-/** A decimal of up to 18 digits, 6 of them after the point. */
-function decimal(name: string): Buffer {
-  return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6a, 9, 18, 6]), text(name)]);
-}
-
-function decimalCell(digits: bigint): Buffer {
-  const value = Buffer.alloc(10);
-  value.set([9, 1]); // the length of the number, and its positive sign
-  value.writeBigUInt64LE(digits, 2);
-  return value;
-}
-
-/** A day some five million years from now, which JavaScript cannot hold. */
-const NEVER = Buffer.from([8, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0]);
-
-function varchar(name: string): Buffer {
-  const collation = Buffer.from([9, 4, 208, 0, 52]);
-  return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0xe7]), uint16(200), collation, text(name)]);
-}
-
-function row(cells: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from([0xd1]), ...cells]);
-}
-
-function intCell(value: number): Buffer {
-  return Buffer.from([4, value, 0, 0, 0]);
-}
-
-function textCell(value: string | undefined): Buffer {
-  if (value === undefined) return uint16(0xffff);
-  const bytes = Buffer.from(value, 'utf16le');
-  return Buffer.concat([uint16(bytes.length), bytes]);
-}
-
-function token(id: number, parts: readonly Buffer[]): Buffer {
-  const body = Buffer.concat(parts);
-  return Buffer.concat([Buffer.from([id]), uint16(body.length), body]);
-}
-
-/** Returns text, preceded by its length in characters. */
-function text(value: string): Buffer {
-  return Buffer.concat([Buffer.from([value.length]), Buffer.from(value, 'utf16le')]);
-}
-
-function uint16(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeUInt16LE(value);
-  return bytes;
 }

@@ -1,12 +1,20 @@
 /** Runs against a stand-in that speaks the client protocol of Trino. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
-import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
+import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { testProbes } from '../probe-cases.ts';
-import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
+import { ask } from '../probe-fixture.ts';
+import { cannot, conformance, type Overrides } from './conformance.ts';
+import {
+  HTTP_RULES,
+  LONG_NAME,
+  LONG_TYPES,
+  plainPort,
+  resultOf,
+  startHttp,
+  tooLargePage,
+} from './http-vendor.ts';
 
 const COLUMNS = [
   ['b', 'boolean'],
@@ -21,11 +29,6 @@ const COLUMNS = [
   ['w', 'timestamp(3) with time zone'],
   ['r', 'array(integer)'],
 ].map(([name, type]) => ({ name, type }));
-/** With a cost of the square of its length, a type of this length would take hours. */
-const LONG_COLUMNS = ['(', 'a(', ' ', ')', '\n('].map((unit) => ({
-  name: 'n',
-  type: `${unit.repeat(1e6)}\n`,
-}));
 const ROW = [
   true,
   7,
@@ -39,138 +42,133 @@ const ROW = [
   '2024-01-02 03:04:05.678 UTC',
   [1, 2],
 ];
+const CELLS = [
+  true,
+  7,
+  1.5,
+  Number.NaN,
+  '1.10',
+  'é',
+  new Uint8Array([0, 255]),
+  '2024-02-29',
+  '2024-01-02 03:04:05.678',
+  '2024-01-02 03:04:05.678 UTC',
+  '[1,2]',
+];
 const BASIC = `Basic ${Buffer.from('analyst:secret-password').toString('base64')}`;
 
 /** Answers in three steps, as the coordinator does: queued, some rows, the last rows. */
 function answer({ method, path, headers, body }: StandInRequest, port: number): StandInAnswer | undefined {
   if (headers.authorization !== BASIC) return { status: 401, body: 'Unauthorized' };
-  const next = (name: string) => `https://localhost:${port}/v1/statement/executing/${name}`;
+  const next = (name: string) =>
+    `https://localhost:${port}/v1/statement/executing/${encodeURIComponent(name)}`;
   const failed = (errorName: string) => ({
     body: { id: 'q', error: { message: `${errorName} secret-password`, errorName } },
   });
   if (method === 'DELETE') return { status: 204, body: '' };
-  if (method === 'GET') {
-    if (path.endsWith('/1')) return { body: { id: 'q', columns: COLUMNS, data: [ROW], nextUri: next('2') } };
-    if (path.endsWith('/long')) return { body: { id: 'q', columns: LONG_COLUMNS, data: [] } };
-    if (path.endsWith('/2')) return { body: { id: 'q', columns: COLUMNS, data: [ROW] } };
-    if (path.endsWith('/one'))
-      return { body: { id: 'q', columns: [{ name: '_col0', type: 'integer' }], data: [[1]] } };
-    if (path.endsWith('/none')) return { body: { id: 'q', columns: [{ name: '_col0', type: 'integer' }] } };
-    return undefined;
-  }
+  if (method === 'GET') return pageOf(decodeURIComponent(path.split('/').at(-1) ?? ''), next);
   if (headers['x-trino-catalog'] !== 'hive') return failed('CATALOG_NOT_FOUND');
-  if (body.startsWith('SELEC ')) return failed('SYNTAX_ERROR');
-  if (body.includes('information_schema')) {
-    return { body: { id: 'q', nextUri: next(body.includes("'sales'") ? 'one' : 'none') } };
-  }
-  if (body === 'SELECT long types') return { body: { id: 'q', nextUri: next('long') } };
+  if (body === 'SELEC') return failed('SYNTAX_ERROR');
+  if (body.includes('information_schema'))
+    return { body: { id: 'q', nextUri: next(body.includes("'sales'") ? 'SELECT 1' : 'SELECT nothing') } };
   if (body === 'SELECT away')
-    return { body: { id: 'q', nextUri: 'https://169.254.169.254/v1/statement/executing/one' } };
+    return { body: { id: 'q', nextUri: 'https://169.254.169.254/v1/statement/executing/SELECT%201' } };
+  return { body: { id: 'q', nextUri: next(body.startsWith('EXECUTE') ? 'SELECT *' : body) } };
+}
+
+/** Returns the page of a statement; nothing for a page that never comes. */
+function pageOf(sql: string, next: (name: string) => string): StandInAnswer | undefined {
+  if (sql === 'SELECT large') return tooLargePage();
+  if (sql === 'SELECT *') return { body: { id: 'q', columns: COLUMNS, data: [ROW], nextUri: next('last') } };
+  if (sql === 'last') return { body: { id: 'q', columns: COLUMNS, data: [ROW] } };
+  if (sql === 'SELECT long names')
+    return { body: { id: 'q', columns: LONG_TYPES.map((type) => ({ name: LONG_NAME, type })), data: [] } };
+  const result = resultOf(sql);
+  if (result === undefined) return undefined;
+  const { column, type, rows, isPartial } = result;
+  const data = rows.length > 0 ? { data: rows } : {};
   return {
     body: {
       id: 'q',
-      nextUri: next(body.startsWith('SELECT *') || body.startsWith('EXECUTE') ? '1' : 'forever'),
+      columns: [{ name: column, type }],
+      ...data,
+      ...(isPartial && { nextUri: next('SELECT forever') }),
     },
   };
 }
 
-async function trino(owner: Owner, overrides: object = {}) {
-  const { port, requests } = await httpStandIn(owner, answer);
-  const connection = {
-    kind: 'trino',
-    url: `https://localhost:${port}`,
-    catalog: 'hive',
-    schema: 'sales',
-    user: 'analyst',
-    password: 'secret-password',
-    ca_certificate: TEST_CERTIFICATE,
-    ...overrides,
-  };
-  return { connection, requests };
+const connectionTo = (port: number) => ({
+  kind: 'trino',
+  url: `https://localhost:${port}`,
+  catalog: 'hive',
+  schema: 'sales',
+  user: 'analyst',
+  password: 'secret-password',
+  ca_certificate: TEST_CERTIFICATE,
+});
+
+function trino(owner: Owner, overrides: Overrides = {}) {
+  return startHttp(
+    owner,
+    {
+      statementIn: ({ method, body }) => (method === 'POST' ? body : undefined),
+      parametersIn: ({ headers, body }) => [headers['x-trino-prepared-statement'], body],
+      isPoll: ({ path }) => path.endsWith('/SELECT%20forever'),
+      isCancel: ({ method }) => method === 'DELETE',
+      answer,
+    },
+    (port) => ({ ...connectionTo(port), ...overrides }),
+  );
 }
 
-testProbes(trino, {
-  'a trino connection works': [{}, true, 'The connection works.'],
-  'a wrong password is rejected': [{ password: 'wrong' }, false, FAILURES.authentication],
-  'a missing catalog is reported': [{ catalog: 'none' }, false, FAILURES.database_missing],
-  'a missing schema is reported': [{ schema: "no'ne" }, false, FAILURES.database_missing],
-});
+const ONLY_READING = 'Only statements that read are allowed here.';
 
-test('values of every common type are returned unchanged, page by page', async (t) => {
-  const session = await probeFixture(t).open((await trino(t)).connection);
-  const row = [true, 7, 1.5, Number.NaN, '1.10', 'é', new Uint8Array([0, 255]), ...ROW.slice(7, 10), '[1,2]'];
-  const types = 'boolean integer float float decimal text bytes date timestamp timestamptz json'.split(' ');
-  assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
-    columns: COLUMNS.map(({ name }, at) => ({ name, type: types[at] })),
-    rows: [row, row],
-  });
-});
-
-test('parameters are sent with a prepared statement', async (t) => {
-  const { connection, requests } = await trino(t);
-  const session = await probeFixture(t).open(connection);
-  await ask(session, 'SELECT * FROM x WHERE a = ?', {
-    parameters: ["it's", 5n, 1.5, 2, null, true, new Uint8Array([255])],
-  });
-  assert.deepEqual(
-    [requests[0]?.headers['x-trino-prepared-statement'], requests[0]?.body],
-    [
-      'statement=SELECT%20*%20FROM%20x%20WHERE%20a%20%3D%20%3F',
-      "EXECUTE statement USING 'it''s', 5, DOUBLE '1.5', DOUBLE '2', NULL, true, X'ff'",
-    ],
-  );
+conformance({
+  kind: 'trino',
+  start: trino,
+  rules: {
+    ...HTTP_RULES,
+    works: { 'with a password': {} },
+    wrongCredentials: { 'a wrong password': { password: 'wrong' } },
+    missing: { catalog: { catalog: 'none' }, schema: { schema: "no'ne" } },
+    withoutTls: cannot('a password is sent over https only'),
+    requiredTls: { https: async (t) => connectionTo(await plainPort(t)) },
+    values: {
+      sql: 'SELECT *',
+      columns:
+        'b:boolean l:integer f:float n:float d:decimal t:text y:bytes a:date s:timestamp w:timestamptz r:json',
+      rows: [CELLS, CELLS],
+    },
+    parameters: {
+      sql: 'SELECT * FROM x WHERE a = ?',
+      received: [
+        'statement=SELECT%20*%20FROM%20x%20WHERE%20a%20%3D%20%3F',
+        "EXECUTE statement USING 'it''s; DROP TABLE x -- \\', 5, 9007199254740993, DOUBLE '1.5', DOUBLE '2', NULL, true, X'ff00'",
+      ],
+    },
+    infinity: {
+      sql: 'SELECT ?, ?',
+      received: ['statement=SELECT%20%3F%2C%20%3F', 'EXECUTE statement USING infinity(), -infinity()'],
+    },
+    writes: {
+      'DROP TABLE x': ONLY_READING,
+      'EXPLAIN /* */ ANALYZE DROP TABLE x': ONLY_READING,
+      'WITH a AS (SELECT 1) INSERT INTO b SELECT 1': ONLY_READING,
+      'CALL x()': ONLY_READING,
+    },
+    message: { sql: 'SELEC', detail: 'SYNTAX_ERROR [secret]' },
+  },
 });
 
 test('a nextUri with another host is requested from the host of the connection', async (t) => {
-  const { connection, requests } = await trino(t);
-  const session = await probeFixture(t).open(connection);
+  const { connection, fixture, requests } = await trino(t);
+  const session = await fixture.open(connection);
   assert.deepEqual((await ask(session, 'SELECT away')).rows, [[1]]);
   assert.deepEqual(
     requests.map(({ method, path }) => [method, path]),
     [
       ['POST', '/v1/statement'],
-      ['GET', '/v1/statement/executing/one'],
+      ['GET', '/v1/statement/executing/SELECT%201'],
     ],
-  );
-});
-
-test("the server's error message for a statement is passed on, without the password", async (t) => {
-  const session = await probeFixture(t).open((await trino(t)).connection);
-  await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), {
-    category: 'query',
-    detail: 'SYNTAX_ERROR [secret]',
-  });
-});
-
-for (const sql of [
-  'DROP TABLE x',
-  'EXPLAIN /* */ ANALYZE DROP TABLE x',
-  'WITH a AS (SELECT 1) INSERT INTO b SELECT 1',
-  'CALL x()',
-]) {
-  test(`in read-only mode ${sql} is not sent`, async (t) => {
-    const { connection, requests } = await trino(t);
-    const session = await probeFixture(t).open(connection);
-    await assert.rejects(ask(session, sql), {
-      category: 'query',
-      detail: 'Only statements that read are allowed here.',
-    });
-    assert.deepEqual(requests, []);
-  });
-}
-
-test('a cancelled query is cancelled in the server', async (t) => {
-  const { connection, requests } = await trino(t);
-  const session = await probeFixture(t).open(connection);
-  await askAndCancel(session, 'SELECT forever', () => requests.length >= 2);
-  assert.deepEqual(requests.at(-1)?.method, 'DELETE');
-});
-
-test('long names of types take time in proportion to their length', async (t) => {
-  const session = await probeFixture(t).open((await trino(t)).connection);
-  const { columns } = await ask(session, 'SELECT long types');
-  assert.deepEqual(
-    columns.map(({ type }) => type),
-    LONG_COLUMNS.map(() => 'other'),
   );
 });
