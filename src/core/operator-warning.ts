@@ -4,6 +4,7 @@ export const WARNING_KINDS = [
   'disk_full',
   'store_slow',
   'backup_failed',
+  'backup_silent',
   'clock_ahead',
   'audit_not_forwarded',
   'records_damaged',

@@ -4,7 +4,7 @@
  */
 
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
@@ -27,6 +27,8 @@ export interface BackupScheduleOptions
   readonly increments?: { readonly everyMs: number; readonly store: Store };
   /** Whether this process makes the backups: of several workers one does. */
   readonly isResponsible?: () => boolean;
+  /** How long the directory may take to open a file until it counts as silent; 30 seconds when absent. */
+  readonly silentAfterMs?: number;
   /** A clock that never goes back, in milliseconds, by which increments are due; `performance.now` when absent. */
   readonly nowMs?: () => number;
   readonly log: Log;
@@ -40,8 +42,15 @@ export interface BackupStatus {
   /** The duration of the last backup of this process. */
   readonly durationMs: number | undefined;
   readonly everyMs: number;
+  /** The time at which the last increment of this process was made, or found unnecessary; undefined before the first. */
+  readonly incrementAtMs: number | undefined;
+  /** How often an increment is made; undefined when none is. */
+  readonly incrementEveryMs: number | undefined;
 }
 
+const SILENT_AFTER_MS = 30_000;
+/** The file that is opened to see whether the directory responds. */
+const PROBE = '.troupe-probe';
 const LOOK_EVERY_MS = 60_000;
 /**
  * Lists the names of the newest backups at each time when the store was found replaced or set back,
@@ -57,6 +66,8 @@ export class BackupSchedule implements AsyncDisposable {
   readonly #options: BackupScheduleOptions;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
+  /** The time since which the directory has not opened the probe; undefined while it does. */
+  #silentSinceMs: number | undefined;
   #status: BackupStatus | undefined;
   /** The newest backup, with the writer of its increments. */
   #chain: { readonly name: string; readonly writer: ChainWriter | undefined } | undefined;
@@ -65,11 +76,12 @@ export class BackupSchedule implements AsyncDisposable {
   constructor(options: BackupScheduleOptions) {
     this.#options = options;
     const everyMs = Math.min(LOOK_EVERY_MS, options.everyMs, options.increments?.everyMs ?? LOOK_EVERY_MS);
-    this.#timer = setInterval(
-      () => unawaited(this.look(), 'backup-schedule: the look for a due backup'),
-      everyMs,
-    ).unref();
-    unawaited(this.look(), 'backup-schedule: the look for a due backup');
+    const look = () => {
+      unawaited(this.look(), 'backup-schedule: the look for a due backup');
+      unawaited(this.#probe(), 'backup-schedule: the look whether the directory responds');
+    };
+    this.#timer = setInterval(look, everyMs).unref();
+    look();
   }
 
   /**
@@ -86,6 +98,14 @@ export class BackupSchedule implements AsyncDisposable {
 
   /** Returns warnings for operators; empty while backups are made. */
   get warnings(): readonly OperatorWarning[] {
+    const silentMs = this.#silentSinceMs === undefined ? 0 : performance.now() - this.#silentSinceMs;
+    if (silentMs > (this.#options.silentAfterMs ?? SILENT_AFTER_MS))
+      return [
+        {
+          kind: 'backup_silent',
+          text: `The folder of the backups has not responded for ${Math.round(silentMs / 1000)} seconds, so no backup is made. Look after ${this.#options.directory} and its disk or network.`,
+        },
+      ];
     if (this.status?.hasFailed !== true) return [];
     return [{ kind: 'backup_failed', text: 'The latest backup could not be made: look into the log.' }];
   }
@@ -93,6 +113,25 @@ export class BackupSchedule implements AsyncDisposable {
   /** Undefined while another worker makes the backups, and before the first check. */
   get status(): BackupStatus | undefined {
     return this.#options.isResponsible?.() === false ? undefined : this.#status;
+  }
+
+  /**
+   * Opens a file in the directory. A file system that hangs, such as one of a server that is gone, fails nothing: a backup would
+   * wait for it, and nobody would know. At most one probe waits, because each holds a thread of Node.js' pool.
+   */
+  async #probe(): Promise<void> {
+    const { directory, isResponsible } = this.#options;
+    if (this.#silentSinceMs !== undefined || isResponsible?.() === false) return;
+    this.#silentSinceMs = performance.now();
+    const path = join(directory, PROBE);
+    try {
+      await (await open(path, 'a')).close();
+      await rm(path, { force: true });
+    } catch {
+      // It responds. The attempt at a backup reports the error.
+    } finally {
+      this.#silentSinceMs = undefined;
+    }
   }
 
   async #backUpWhenDue(): Promise<void> {
@@ -118,9 +157,15 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   #note(change: Partial<BackupStatus>): void {
-    const { everyMs } = this.#options;
-    const unknown = { hasFailed: false, newestAtMs: undefined, durationMs: undefined };
-    this.#status = { ...unknown, ...this.#status, everyMs, ...change };
+    const { everyMs, increments } = this.#options;
+    const unknown = {
+      hasFailed: false,
+      newestAtMs: undefined,
+      durationMs: undefined,
+      incrementAtMs: undefined,
+    };
+    const incrementEveryMs = increments?.everyMs;
+    this.#status = { ...unknown, ...this.#status, everyMs, incrementEveryMs, ...change };
   }
 
   /** Makes a backup, and deletes those beyond the number to keep. */
@@ -138,6 +183,7 @@ export class BackupSchedule implements AsyncDisposable {
     });
     this.#chain = undefined;
     this.#lastIncrementAt = this.#nowMs();
+    if (increments !== undefined) this.#note({ incrementAtMs: Date.now() });
     const ms = Math.round(performance.now() - startedAt);
     const count = { files: files.length, leftOut: skipped.length };
     log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
@@ -172,6 +218,7 @@ export class BackupSchedule implements AsyncDisposable {
     try {
       const added = await writer.add();
       this.#lastIncrementAt = nowMs;
+      this.#note({ incrementAtMs: Date.now() });
       const ms = Math.round(performance.now() - startedAt);
       if (added !== undefined)
         log.info({ backup: newest, ...added, ms }, 'an increment was added to the backup');

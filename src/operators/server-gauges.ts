@@ -161,6 +161,22 @@ export function observeServer({
   );
   registry.observedGauge(
     {
+      name: 'troupe_backup_last_increment_timestamp_seconds',
+      help: 'When changes were last added to the newest backup, or there were none, in seconds since 1970. Absent where the server adds none, and before the first time since its start.',
+    },
+    [],
+    backup(({ incrementAtMs }) => incrementAtMs && incrementAtMs / 1000),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_backup_increment_interval_seconds',
+      help: 'How often changes are added to the newest backup. Absent where the server adds none.',
+    },
+    [],
+    backup(({ incrementEveryMs }) => incrementEveryMs && incrementEveryMs / 1000),
+  );
+  registry.observedGauge(
+    {
       name: 'troupe_backup_duration_seconds',
       help: 'How long the last backup took since the start of the server.',
     },

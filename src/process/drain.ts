@@ -19,6 +19,8 @@ export interface DrainOptions {
   readonly subject: 'server' | 'worker';
   /** How long the server still answers while `readyz` says that it is not ready. */
   readonly leavingMs: number;
+  /** Ends the process after a drain that took too long, because a thread may be in a call that never returns. */
+  readonly abandon: (code: number) => Promise<void>;
 }
 
 /**
@@ -46,7 +48,9 @@ export async function drain(options: DrainOptions, signal: string): Promise<bool
     await pause(deadlineMs, undefined, { ref: false });
     const stored = Promise.resolve(app.stored()).then(() => true);
     const isStored = await Promise.race([stored, pause(LAST_WRITE_MS, false)]);
-    return end(isStored, `the ${subject} has stopped before all of its kernels`);
+    await end(isStored, `the ${subject} has stopped before all that it had begun`);
+    await options.abandon(isStored ? 0 : 1);
+    return isStored;
   };
   const finish = async () => {
     await app[Symbol.asyncDispose]();

@@ -5,6 +5,7 @@ import type { Config } from '#src/config.ts';
 import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
 import { unawaited } from '#src/core/unawaited.ts';
+import { exitAtOnce } from '#src/os/exit.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
@@ -48,7 +49,10 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   const { warmedUp } = await import('./warm-up.ts');
   const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
-    drain({ app: warmed, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
+    drain(
+      { app: warmed, log, subject: 'server', leavingMs: config.drainS * 1000, abandon: exitAtOnce },
+      signal,
+    ),
   );
   await holdLocalhost(log, config.host, Number(new URL(app.url).port || HTTP_PORT));
   announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });

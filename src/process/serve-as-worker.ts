@@ -6,6 +6,7 @@ import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-li
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
 import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import { VERSION } from '#src/core/version.ts';
+import { exitAtOnce } from '#src/os/exit.ts';
 import { dieWithParent } from '#src/os/prctl.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
@@ -54,7 +55,10 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
   });
   const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   link.onDrain((signal) => {
-    drain({ app: warmed, log, subject: 'worker', leavingMs: config.drainS * 1000 }, signal).then(
+    drain(
+      { app: warmed, log, subject: 'worker', leavingMs: config.drainS * 1000, abandon: exitAtOnce },
+      signal,
+    ).then(
       (isStored) => end(isStored ? 0 : 1),
       (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
     );

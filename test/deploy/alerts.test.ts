@@ -20,6 +20,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   disk_full: 'TroupeDiskFull',
   store_slow: 'TroupeStoreStuck',
   backup_failed: 'TroupeBackupFails',
+  backup_silent: 'TroupeBackupSilent',
   clock_ahead: 'TroupeClockAhead',
   audit_not_forwarded: 'TroupeAuditNotForwarded',
   records_damaged: 'TroupeRecordsDamaged',
@@ -54,6 +55,21 @@ test('failing and outdated backups fire an alert', { skip }, async (t) => {
   writeFileSync(inTheWay, '');
   const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(inTheWay, 'backups') });
   assert.deepEqual(firingAlerts(t, await seriesOf(server)), ['TroupeBackupFails', 'TroupeBackupOld']);
+});
+
+test('a backup that gets no more increments fires an alert', { skip }, async (t) => {
+  const server = await startChildServer(t, {
+    TROUPE_BACKUP_DIR: join(temporaryDirectory(t), 'backups'),
+    TROUPE_BACKUP_INCREMENT_MIN: '1',
+  });
+  const last = /^(troupe_backup_last_increment_timestamp_seconds\S*) ([\d.e+]+)$/;
+  const series = await eventually('a backup to which increments are added', async () => {
+    const lines = await seriesOf(server);
+    return lines.some((line) => last.test(line)) && lines;
+  });
+  assert.deepEqual(firingAlerts(t, series), []);
+  const older = series.map((line) => line.replace(last, (_, name, at) => `${name} ${Number(at) - 1000}`));
+  assert.deepEqual(firingAlerts(t, older), ['TroupeIncrementOld']);
 });
 
 test('a damaged record fires an alert once it was read', { skip }, async (t) => {

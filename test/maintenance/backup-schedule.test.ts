@@ -1,5 +1,17 @@
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
@@ -69,6 +81,24 @@ test('an operator is warned while backups cannot be made, and the warning ends w
   const { hasFailed, newestAtMs = 0 } = schedule.status ?? {};
   assert.ok(hasFailed === false && fromMs <= newestAtMs && newestAtMs <= second());
   assert.equal(readdirSync(directory).length, 1);
+});
+
+test('an operator is warned while the folder of the backups does not respond, until it does', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  mkdirSync(directory);
+  // A pipe without a reader hangs as a file system does whose server is gone.
+  const probe = join(directory, '.troupe-probe');
+  assert.equal(spawnSync('mkfifo', [probe]).status, 0);
+  const { log } = rememberingLog();
+  const copyStore = (to: string) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true }));
+  const options = { directory, everyMs: 3_600_000, keep: 2, dataDir, copyStore, log, silentAfterMs: 50 };
+  await using schedule = new BackupSchedule(options);
+  const warning = await eventually('the warning', () => schedule.warnings[0]);
+  assert.equal(warning.kind, 'backup_silent');
+  assert.match(warning.text, /^The folder of the backups has not responded for \d+ seconds.*Look after /);
+  closeSync(openSync(probe, constants.O_RDONLY | constants.O_NONBLOCK));
+  await eventually('the warning has ended', () => schedule.warnings.length === 0);
 });
 
 test('a server makes backups at its interval and keeps the newest ones', async (t) => {

@@ -1,8 +1,8 @@
 // tier: whole, because it kills, fills and restarts servers of several processes
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
@@ -11,6 +11,7 @@ import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { descendants, eventually, gone } from '#test/support/processes.ts';
 import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 /** Cells that no interrupt stops, each with a process of its own. */
 const STUBBORN = {
@@ -171,6 +172,18 @@ test('a draining server answers requests for the drain time, while readyz report
   assert.deepEqual([health.status, await health.json()], [503, { status: 'draining' }]);
   assert.equal((await server.client.notebooks.get(id)).id, id);
   assert.deepEqual(await ended, { code: 0, signal: null });
+});
+
+test('a server whose folder of backups hangs stops in time', async (t) => {
+  const backups = temporaryDirectory(t);
+  // A pipe without a writer hangs as a file system does whose server is gone.
+  assert.equal(spawnSync('mkfifo', [join(backups, 'last-of-replaced-stores.json')]).status, 0);
+  const server = await startChildServer(t, { TROUPE_BACKUP_DIR: backups });
+  await eventually('the backup', () => readdirSync(backups).some((name) => name.startsWith('troupe-')));
+  const { id } = await server.client.notebooks.create({});
+  assert.deepEqual(await server.end('SIGTERM'), { code: 0, signal: null });
+  const again = await server.again();
+  assert.equal((await again.client.notebooks.get(id)).id, id);
 });
 
 test('SIGHUP drains a server that is one process', async (t) => {
