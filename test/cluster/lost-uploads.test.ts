@@ -57,7 +57,18 @@ test('a client whose whole body has arrived is answered at once', () => {
   receive(PIECE);
   receive(PIECE, true);
   upload.discard((isWhole) => done.push(`whole: ${isWhole}`));
-  assert.deepEqual(done, ['paused', 'resumed', 'whole: true']);
+  assert.deepEqual(done, ['whole: true']);
+});
+
+test('the end of an upload that arrives after the pause lets its connection go on', () => {
+  const { upload, receive, done } = openUpload(PIECE.byteLength * 3);
+  receive(PIECE);
+  receive(PIECE);
+  assert.deepEqual(done, ['paused']);
+  receive(PIECE, true);
+  assert.deepEqual(done, ['paused', 'resumed']);
+  upload.credit(PIECE.byteLength * 3);
+  assert.deepEqual(done, ['paused', 'resumed']);
 });
 
 test('reading stops when a body is far beyond its limit, and the connection has to end', () => {
@@ -105,5 +116,7 @@ for (const framing of ['of known length', 'in chunks'])
     await eventually('the handler has begun', () => seen[1]!.begun === 1);
     peers[1][Symbol.dispose]();
     const [answer] = (await response) as [http.IncomingMessage];
-    assert.deepEqual([answer.statusCode, isSent], [503, true]);
+    assert.equal(answer.statusCode, 503);
+    // The event may come a turn after the answer. It would not come if the server had ended the connection before the last byte.
+    await eventually('everything was sent', () => isSent);
   });

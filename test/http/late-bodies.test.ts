@@ -8,9 +8,11 @@ import { json } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
+import { BodyStream } from '#src/http/edge/body-stream.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import type { ServerOptions } from '#src/http/server.ts';
+import type { WireResponse } from '#src/http/wire-exchange.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
 import { GOOD, JSON_BODY, serve } from './test-server.ts';
@@ -193,4 +195,25 @@ test('an upload ends if its caller cannot be checked, and later ones are still c
   const ends = await Promise.all(uploads);
   assert.deepEqual(ends.map(({ status }) => status).sort(), [401, 500]);
   assert.equal(server.logged.length, 1);
+});
+
+test('a body whose end arrives after its client was paused is read whole, and its connection goes on', async () => {
+  const done: string[] = [];
+  let onData: (chunk: ArrayBuffer, isLast: boolean) => void = () => {};
+  const res: Pick<WireResponse, 'onData' | 'pause' | 'resume'> = {
+    onData: (handler) => {
+      onData = handler;
+    },
+    pause: () => done.push('paused'),
+    resume: () => done.push('resumed'),
+  };
+  const content = new BodyStream(res as WireResponse, 4 << 20);
+  onData(new ArrayBuffer((1 << 20) + 1), false);
+  assert.deepEqual(done, ['paused']);
+  onData(new ArrayBuffer(1 << 20), true);
+  assert.deepEqual(done, ['paused', 'resumed']);
+  let bytes = 0;
+  for await (const piece of content) bytes += piece.byteLength;
+  assert.equal(bytes, (2 << 20) + 1);
+  assert.deepEqual(done, ['paused', 'resumed']);
 });

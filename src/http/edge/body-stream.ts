@@ -2,7 +2,10 @@ import { AppError } from '#src/core/errors.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { bodyTooLarge, isDiscarded } from './request-body.ts';
 
-/** When this many bytes are in memory, the client has to wait. */
+/**
+ * When this many bytes are in memory, the client has to wait. uWebSockets.js still passes on what it reads in the same turn: up to ten
+ * reads of 512 KiB, and the end of the body may be among them.
+ */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** The body of a request without one. */
@@ -38,8 +41,10 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     if (this.#end !== 'open') return;
     this.#size += chunk.byteLength;
     const isTooLarge = this.#size > this.#limitBytes;
-    if (isLast) this.#end = isTooLarge && !this.#isDiscarding ? 'refused' : 'whole';
-    else if (!isDiscarded(this.#size, this.#limitBytes)) this.#end = 'refused';
+    if (isLast) {
+      this.#resume(); // or the connection would not take another request
+      this.#end = isTooLarge && !this.#isDiscarding ? 'refused' : 'whole';
+    } else if (!isDiscarded(this.#size, this.#limitBytes)) this.#end = 'refused';
     if (isTooLarge || this.#isDiscarding) this.#drop();
     else if (chunk.byteLength > 0) {
       this.#pieces.push(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk

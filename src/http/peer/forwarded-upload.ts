@@ -80,7 +80,10 @@ export class ForwardedUpload {
       return;
     }
     if (chunk.byteLength > 0) this.#hold(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
-    if (isLast) this.#hold(new Uint8Array(0));
+    if (isLast) {
+      this.#hold(new Uint8Array(0));
+      this.#resume(); // the end may arrive after the pause, and the connection has to take another request
+    }
     this.#send();
   }
 
@@ -93,7 +96,7 @@ export class ForwardedUpload {
   #hold(bytes: Uint8Array): void {
     this.#held.push(bytes);
     this.#heldBytes += bytes.byteLength;
-    if (this.#heldBytes > MAX_HELD_BYTES && !this.#isPaused) {
+    if (this.#heldBytes > MAX_HELD_BYTES && !this.#isPaused && !this.#isWhole) {
       this.#isPaused = true;
       this.#res.pause();
     }
