@@ -413,6 +413,7 @@ async function openServer(
   return stack.use(
     await createServer({
       listen: { host: config.host, port: config.port, socketPath },
+      uwebsockets: config.uwebsockets,
       log,
       requestLog: new RequestLog({
         log,

@@ -56,6 +56,7 @@ test('with nothing set, every setting has its default', (t) => {
     host: '127.0.0.1',
     port: 8787,
     publicUrl: undefined,
+    uwebsockets: undefined,
     corsOrigins: [],
     workers: automaticWorkers(process.platform, usableProcessors()),
     dataDir: join(cwd, '.troupe'),

@@ -251,9 +251,11 @@ test('files that belong to one folder are used by that folder only', () => {
   );
 });
 
-test('one file loads the web server, and the others know only its types', () => {
-  const loading = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
-  assert.deepEqual([...new Set(loading.map(({ file }) => file))], ['src/http/uws.ts']);
+test('the web server is loaded by one file and checked by the doctor, and the others know only its types', () => {
+  const importing = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
+  assert.deepEqual([...new Set(importing.map(({ file }) => file))], ['src/http/uws.ts']); // the type of the whole module
+  const loading = FILES.filter((file) => /\brequireUws\(copy\)/.test(codeOf(file)));
+  assert.deepEqual(loading, ['src/doctor/runtime.ts', 'src/http/uws.ts']);
 });
 
 test('only the configuration reads the environment, except for inherited variables of kernels and the address for notices', () => {

@@ -54,6 +54,12 @@ export const SERVER_SETTINGS = {
     description:
       'Number of worker processes; notebooks and conversations are divided among them. `auto` means one on up to three processors (or outside of Linux), and otherwise half of the processors, at most 8, because kernels need the rest.',
   }),
+  uwebsockets: optional({
+    env: 'TROUPE_UWEBSOCKETS',
+    kind: path,
+    description:
+      'Another copy of uWebSockets.js, such as one of its own releases: its folder, or its `.node` file. If it cannot be loaded, the server does not start. Unset: the copy of this installation.',
+  }),
   dataDir: setting({
     env: 'TROUPE_DATA_DIR',
     kind: path,

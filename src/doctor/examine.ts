@@ -7,7 +7,7 @@ import { checkBinaries, checkNode } from './runtime.ts';
 /** Yields one or more findings for each thing that a server with these settings needs on this machine. Changes nothing. */
 export async function* examine(config: Config): AsyncGenerator<Finding, void, undefined> {
   yield checkNode(process.versions.node);
-  yield* await checkBinaries();
+  yield* await checkBinaries(config.uwebsockets);
   yield* await checkPython(config);
   yield* await checkDataDirectory(config.dataDir);
   yield* await checkStoreAndKeyring(config);

@@ -1,13 +1,8 @@
-import { importSetUp } from '#src/core/set-up-module.ts';
-import { type Finding, messageOf, ok, problem } from './finding.ts';
+import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/core/native-binaries.ts';
+import { type Finding, ok, problem } from './finding.ts';
 
 const OLDEST = [20, 12] as const;
-const BINARIES = ['uWebSockets.js', 'lmdb'];
-
-/** The function of set-up that explains why a binary does not load. */
-interface SetUp {
-  unloadable(name: string, text: string): string;
-}
+const STORE = 'lmdb';
 
 /** Checks the version of Node.js. */
 export function checkNode(version: string): Finding {
@@ -17,21 +12,27 @@ export function checkNode(version: string): Finding {
   return problem('Node.js', version, `Install Node.js ${OLDEST.join('.')} or later.`);
 }
 
-/** Checks that the packages with native binaries can be loaded on this machine. */
-export async function checkBinaries(): Promise<Finding[]> {
-  return Promise.all(
-    BINARIES.map(async (name) => {
-      try {
-        await import(name);
-        return ok(name, 'its native binary loads');
-      } catch (error) {
-        const { unloadable } = await importSetUp<SetUp>('node-packages');
-        return problem(
-          name,
-          unloadable(name, messageOf(error)),
-          'Install Troupe again with the Node.js that runs the server (in a checkout: npm run setup).',
-        );
-      }
-    }),
-  );
+/**
+ * Checks that the native binaries load on this machine: the store's, and uWebSockets.js, of which the setting `uwebsockets` may name
+ * another copy.
+ */
+export async function checkBinaries(uwebsockets: string | undefined): Promise<Finding[]> {
+  const copy = await uwsCopyInUse(uwebsockets);
+  return [
+    await checkBinary('uWebSockets.js', () => requireUws(copy), `${copy.path} loads (${copy.origin})`),
+    await checkBinary(STORE, () => import(STORE), 'its native binary loads'),
+  ];
+}
+
+async function checkBinary(name: string, load: () => unknown, detail: string): Promise<Finding> {
+  try {
+    await load();
+    return ok(name, detail);
+  } catch (error) {
+    return problem(
+      name,
+      await whyUnloadable(name, error),
+      'Install Troupe again with the Node.js that runs the server (in a checkout: npm run setup).',
+    );
+  }
 }

@@ -21,12 +21,14 @@ import type { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Route } from './route.ts';
-import { type ListenAddress, listenOn, loadUws } from './uws.ts';
+import { createApp, type ListenAddress, listenOn, loadUws } from './uws.ts';
 import type { WireRequest } from './wire-exchange.ts';
 
 export interface ServerOptions extends HttpDependencies {
   readonly routes: readonly Route[];
   readonly listen: ListenAddress;
+  /** The path of another copy of uWebSockets.js than the one of this installation. */
+  readonly uwebsockets?: string | undefined;
   /** Counts the open connections, together with those of other ports. Defaults to a limit of its own. */
   readonly connections?: ConnectionLimit;
   /** Gets the routes, for requests that the server makes to itself. */
@@ -58,7 +60,7 @@ const GRACE_CHECK_MS = 5;
 
 /** Resolves once the server listens. Rejects with an error of one line when it cannot, or when a route is misdeclared. */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const uws = await loadUws();
+  const uws = await loadUws(options.uwebsockets);
   const open = options.open ?? new OpenRequests(options.log);
   const context: HttpContext = {
     auth: options.auth,
@@ -84,7 +86,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     allowedOrigin: createAllowedOrigins(options.corsOrigins ?? []),
     forwarding: options.forwarding,
   };
-  const app = uws.App();
+  const app = createApp(uws);
   limitConnections(app, options.connections ?? new ConnectionLimit());
   const prepared = mount(app, options.routes, context);
   options.inner?.attach(prepared, context);

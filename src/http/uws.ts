@@ -2,13 +2,18 @@
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { closeSync } from 'node:fs';
 import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
+import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/core/native-binaries.ts';
 import { listenOnInherited, loadInheritedListener } from '#src/os/listening-socket.ts';
 
 export type Uws = typeof import('uWebSockets.js');
 
 declare module 'uWebSockets.js' {
-  // This overload is missing in the package's own declarations; the native code accepts it.
+  // These are missing in the package's own declarations.
   interface TemplatedApp {
+    /** Sets the seconds after which a connection is closed whose request does not go on. Not every copy has it. */
+    setIdleTimeout?(seconds: number): void;
+    /** Sets the same for the time after a response. */
+    setResponseTimeout?(seconds: number): void;
     listen(
       host: string,
       port: number,
@@ -18,6 +23,8 @@ declare module 'uWebSockets.js' {
   }
 }
 
+/** The steps of the library's clock are four seconds, so a connection may end two seconds later. */
+const MAX_IDLE_S = 10;
 /** Without this option another program of the same user could share the port. */
 const EXCLUSIVE_PORT = 1;
 /**
@@ -44,17 +51,28 @@ export interface Listening {
   stop(): void;
 }
 
-/** Loads the library. Throws an error of one line when its binary does not run on this machine. */
-export async function loadUws(): Promise<Uws> {
+/**
+ * Loads the library: the copy with the path `named`, or else the one of this installation. Throws an error of one line when its binary
+ * does not run on this machine.
+ */
+export async function loadUws(named?: string): Promise<Uws> {
+  const copy = await uwsCopyInUse(named);
   try {
-    return (await import('uWebSockets.js')).default;
+    return requireUws(copy) as Uws;
   } catch (cause) {
-    const { platform, arch, version } = process;
-    throw new Error(
-      `uWebSockets.js cannot be loaded on ${platform}-${arch} with Node ${version}: it needs Node 20, 22 or 24 on Linux with glibc, and glibc 2.38 or newer for Node 22 and 24.`,
-      { cause },
-    );
+    throw new Error(await whyUnloadable(`uWebSockets.js (${copy.path}, ${copy.origin})`, cause), { cause });
   }
+}
+
+/**
+ * Returns an app that closes connections on which nothing complete arrives for ten seconds: half requests, and idle connections.
+ * Some copies of the library take 30 seconds unless they are told otherwise, and others always take ten.
+ */
+export function createApp(uws: Uws): TemplatedApp {
+  const app = uws.App();
+  app.setIdleTimeout?.(MAX_IDLE_S);
+  app.setResponseTimeout?.(MAX_IDLE_S);
+  return app;
 }
 
 /** Resolves once the app listens. Rejects with one line that names the reason and the solution when it cannot listen. */

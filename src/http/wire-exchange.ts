@@ -15,8 +15,8 @@ export interface WireRequest {
   getQuery(name: string): string | undefined;
   /** The empty string when it is missing. */
   getHeader(lowerCaseName: string): string;
-  /** Returns a parameter of the path by its index, not decoded. */
-  getParameter(index: number): string;
+  /** Returns a parameter of the path by its index, not decoded; undefined when the route has fewer. */
+  getParameter(index: number): string | undefined;
   forEach(visit: (name: string, value: string) => void): void;
 }
 

@@ -1,6 +1,6 @@
 // `npm run lock`: adds to package-lock.json the optional packages of other platforms that npm leaves out when the
 // registry lacks them. `npm ci` rejects a lock file without them, on every platform.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -29,9 +29,12 @@ export function missingEntries({ packages }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const path = join(fileURLToPath(new URL('../../', import.meta.url)), 'package-lock.json');
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const path = join(root, 'package-lock.json');
   const lock = JSON.parse(readFileSync(path, 'utf8'));
   const entries = Object.entries({ ...lock.packages, ...missingEntries(lock) });
   lock.packages = Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b, 'en')));
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
+  // npm has noted there that the packages of the new lock file are installed, although it installed none. Set-up would believe it.
+  rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true });
 }

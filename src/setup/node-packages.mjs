@@ -15,12 +15,12 @@ export function pending(root) {
     : 'package.json or package-lock.json has changed';
 }
 
-/** Installs the packages and checks that their binaries load. Rejects with a `SetupError`. */
+/** Installs the packages and checks that the store's binary loads. Rejects with a `SetupError`. */
 export async function perform(root, keepOpen) {
   if (!isInstalled(root)) {
     await install(root, keepOpen);
   }
-  await requireBinaries(root, keepOpen);
+  await requireBinary('lmdb', root, keepOpen);
   writeStamp(stampPath(root), wanted(root));
 }
 
@@ -63,14 +63,12 @@ export function isInstalled(root) {
   });
 }
 
-async function requireBinaries(root, keepOpen) {
-  for (const name of ['lmdb', 'uWebSockets.js']) {
-    const args = ['--input-type=module', '-e', `await import('${name}'); process.exit(0)`];
-    try {
-      await run(process.execPath, args, { cwd: root, failure: name, keepOpen });
-    } catch (error) {
-      throw new SetupError(unloadable(name, error.message));
-    }
+async function requireBinary(name, root, keepOpen) {
+  const args = ['--input-type=module', '-e', `await import('${name}'); process.exit(0)`];
+  try {
+    await run(process.execPath, args, { cwd: root, failure: name, keepOpen });
+  } catch (error) {
+    throw new SetupError(unloadable(name, error.message));
   }
 }
 
@@ -89,10 +87,14 @@ export function unloadable(name, text) {
 
 function adviceOn(reason) {
   const [, needed] = /`GLIBC_([\d.]+)' not found/.exec(reason) ?? [];
-  if (needed !== undefined) {
-    const here = process.report.getReport().header.glibcVersionRuntime;
-    return `. It needs glibc ${needed}, and this system has ${here}: use Node.js 20, or a newer system such as Debian 13 or Ubuntu 24.04.`;
-  }
-  if (/Cannot find module '\.\/uws_/.test(reason)) return '. Use Node.js 20, 22 or 24, on glibc.';
+  if (needed !== undefined)
+    return `. It needs glibc ${needed}, and this system has ${glibcHere()}: use a newer system, such as Debian 12, Debian 13 or Ubuntu 24.04.`;
+  if (/Cannot find module '\.\/uws_/.test(reason))
+    return '. Use Node.js 20, 22 or 24, on glibc, or name another copy with TROUPE_UWEBSOCKETS.';
   return '';
+}
+
+/** Returns the version of the glibc of this system, such as `2.36`; 0 where it has another library. */
+export function glibcHere() {
+  return process.report.getReport().header.glibcVersionRuntime ?? '0';
 }

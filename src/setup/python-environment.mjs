@@ -3,7 +3,8 @@ import { accessSync, constants, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
 import { SetupError } from './console.mjs';
-import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
+import { settingOf } from './settings.mjs';
+import { digest, readStamp, writeStamp } from './stamps.mjs';
 
 /** The announcement of set-up while the step runs. */
 export const title = 'creating the Python environment';
@@ -16,7 +17,7 @@ const DEBIAN = 'On Debian or Ubuntu: apt install python3 python3-venv';
  * the settings of the folder `cwd`.
  */
 export function pending(root, cwd = process.cwd()) {
-  if (namesOtherPython(cwd)) return undefined;
+  if (settingOf('TROUPE_PYTHON', 'python', cwd) !== undefined) return undefined;
   return readStamp(stampPath(root)) === wanted(root) ? undefined : 'its requirements have changed';
 }
 
@@ -46,15 +47,6 @@ function requireWritable(root) {
     throw new SetupError(
       `The Python environment in ${root} is missing or old, and this user cannot write there. Run \`troupe setup\` as the user who installed Troupe.`,
     );
-  }
-}
-
-function namesOtherPython(cwd) {
-  if (process.env.TROUPE_PYTHON) return true;
-  try {
-    return JSON.parse(readIfPresent(join(cwd, 'troupe.config.json')) ?? '{}').python !== undefined;
-  } catch {
-    return false; // the server reports the fault of the file
   }
 }
 

@@ -1,5 +1,5 @@
 // Prepares an installation. A checkout needs npm packages, a Python environment and a build; an installed package is built
-// already, and needs the Python environment and compiled code for its Node.js. When nothing is missing, set-up only compares
+// already, and needs the Python environment, the prepared addon and compiled code for its Node.js. When nothing is missing, set-up only compares
 // stamps and prints nothing. `npm run setup` runs this file, `troupe setup` and `troupe serve` import it.
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { endingWithUs } from './children.mjs';
 import { began, reporting, SetupError, say } from './console.mjs';
 import { holdingLock } from './lock.mjs';
 import * as pythonEnvironment from './python-environment.mjs';
+import * as uwebsockets from './uwebsockets.mjs';
 
 /** The directory of this installation. */
 export const ROOT = realpathSync(fileURLToPath(new URL('../../', import.meta.url)));
@@ -53,8 +54,8 @@ async function performSteps(root, sequences) {
 async function stepsOfPrograms(root) {
   const isCheckout = existsSync(join(root, 'tsconfig.json'));
   return isCheckout
-    ? [await import('./node-packages.mjs'), await import('./build.mjs')]
-    : [await import('./code-cache.mjs')];
+    ? [await import('./node-packages.mjs'), uwebsockets, await import('./build.mjs')]
+    : [uwebsockets, await import('./code-cache.mjs')];
 }
 
 async function performIfPending(step, root, lock) {

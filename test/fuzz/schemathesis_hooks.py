@@ -1,8 +1,8 @@
 """Changes the requests that schemathesis generates, and counts the results.
 
 Most generated ids are replaced by ids of existing objects, the newest that an answer has named: a request for an unknown object
-gets a 404 and tests little. When a header has a name with other characters than these, or a control character in its value,
-uWebSockets.js waits for the rest of the head and ends the connection after ten seconds: such headers are left out.
+gets a 404 and tests little. Headers with unusual names are left out, and those with a control character in their value, which
+uWebSockets.js refuses with an empty 400.
 
 FUZZ_FIRST: the objects that exist at the start, {kind: [id]}. FUZZ_SPARED: ids, separated by spaces, of the objects that every
 test needs. FUZZ_REPORT: the file that gets the counts, {"cases", "failed", "statuses": {operation: {status: count}}}.

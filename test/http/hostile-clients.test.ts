@@ -118,7 +118,8 @@ test('clients that stop in the middle of a request are disconnected, and nobody 
   const halves = {
     silent: '',
     'half a head': `GET /thing HTTP/1.1\r\nHost: x\r\n`,
-    'a header with an underscore in its name': `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}X_Odd: 1\r\n\r\n`,
+    'half a line': 'GET /thi',
+    'half a head after an answer': `${NEXT}GET /thing HTTP/1.1\r\nHo`,
     'half a body': `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Content-Length: 1000\r\n\r\n{`,
     'half a chunk': `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n64\r\n{`,
   };
@@ -126,7 +127,11 @@ test('clients that stop in the middle of a request are disconnected, and nobody 
     const raw = new RawConnection(server);
     if (bytes !== '') raw.write(bytes);
     const { text } = await ended(raw);
-    assert.equal(text, '', name);
+    assert.equal(
+      text.split('HTTP/1.1 ').length - 1,
+      name.endsWith('after an answer') ? 1 : 0,
+      `${name}: ${text}`,
+    );
   });
   const crowd = Array.from({ length: 500 }, () => {
     const raw = new RawConnection(server);

@@ -36,6 +36,8 @@ test('set-up performs and prints the missing steps, and prints nothing when noth
         'troupe: creating the Python environment: done in <time>',
         'troupe: installing the npm packages …',
         'troupe: installing the npm packages: done in <time>',
+        'troupe: preparing uWebSockets.js …',
+        'troupe: preparing uWebSockets.js: done in <time>',
       ],
     ],
   );
@@ -163,7 +165,7 @@ test('when python3 or its venv module is missing, one line names the package to 
   assert.equal(lastLine(), `troupe: Python 3.11 or later is needed; python3 here is 3.9. ${debian}`);
 });
 
-test('when a native binary does not load, one line gives the reason', (t) => {
+test('when the binary of the store does not load, one line gives the reason', (t) => {
   const { root, write } = checkout(t);
   rmSync(join(root, 'node_modules/lmdb'));
   write('node_modules/lmdb/package.json', '{"name":"lmdb","type":"module","exports":"./index.js"}');
@@ -200,7 +202,7 @@ test('the error of a native binary is reduced to one line', async () => {
   );
 });
 
-test('the error for a system or a Node.js without a uWebSockets.js binary names it and the supported ones', async () => {
+test('the error for a system or a Node.js without a uWebSockets.js binary names the way out', async () => {
   const { unloadable } = await importSetup('node-packages');
   const general = 'Error: This version of uWS.js supports only Node.js versions 16, 18, 20\n\n';
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime: string } };
@@ -210,12 +212,12 @@ test('the error for a system or a Node.js without a uWebSockets.js binary names 
       `${general}Error: /lib/libc.so.6: version \`GLIBC_2.38' not found (required by x.node)`,
     ),
     new RegExp(
-      `: /lib/libc.so.6: .*It needs glibc 2\\.38, and this system has ${header.glibcVersionRuntime}: use Node.js 20`,
+      `: /lib/libc.so.6: .*It needs glibc 2\\.38, and this system has ${header.glibcVersionRuntime}: use a newer system`,
     ),
   );
   assert.match(
     unloadable('uWebSockets.js', `${general}Error: Cannot find module './uws_linux_x64_131.node'`),
-    /Cannot find module.*Use Node\.js 20, 22 or 24/,
+    /Cannot find module.*Use Node\.js 20, 22 or 24.*TROUPE_UWEBSOCKETS/,
   );
 });
 

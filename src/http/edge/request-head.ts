@@ -43,7 +43,7 @@ export function copyParams(
   const params: Record<string, string> = {};
   for (let i = 0; i < names.length; i++) {
     const isOpen = openEnd !== undefined && names[i] === openEnd.name;
-    const text = isOpen ? restOf(req.getUrl(), openEnd.before) : req.getParameter(i);
+    const text = isOpen ? restOf(req.getUrl(), openEnd.before) : req.getParameter(i)!;
     // An id never contains a `%`, so an undecodable id is kept, and matches nothing. A file's name may contain one, so an
     // undecodable path becomes empty, which matches nothing.
     params[names[i]!] = text.includes('%') ? (decode(text) ?? (isOpen ? '' : text)) : text;

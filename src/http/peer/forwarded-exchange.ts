@@ -80,7 +80,7 @@ export function forwardedHead(
     method: req.getMethod(),
     url: req.getUrl(),
     query: req.getQuery() ?? '',
-    params: paramNames.map((name, i) => (name === openEnd?.name ? '' : req.getParameter(i))),
+    params: paramNames.map((name, i) => (name === openEnd?.name ? '' : req.getParameter(i)!)),
     headers,
     address: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
     isStreamed: route.takesBytes === true && announcesBody(req),
