@@ -2,10 +2,12 @@
  * The log: one JSON line per event, on standard output. Lines are written in the background; those that wait are written
  * when the process exits, also with `process.exit`.
  *
- * Every field passes through `log-fields.ts`, so callers need not remove secrets themselves.
+ * Every field passes through `log-fields.ts`, so callers need not remove secrets themselves. Of warnings and errors with the same
+ * message at most 100 are written in ten seconds; then one line with `leftOut` has the number of the others.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Fields, type Scrubber, scrubber, visibleFields } from './log-fields.ts';
+import { LogFlood } from './log-flood.ts';
 import { LogOutput, SHARED_PIPE_BYTES } from './log-output.ts';
 import { RecentLines } from './recent-lines.ts';
 import type { Secret } from './secret.ts';
@@ -76,7 +78,7 @@ export function openLog(options: LogOptions): RootLog {
     recent: () => recent.list(),
     ofWorker: (worker) => rootOf(log.child({ worker })),
   });
-  return rootOf(wrap(logger, scrubber(secrets)));
+  return rootOf(wrap(logger, scrubber(secrets), new LogFlood()));
 }
 
 function standardOutput(isShared: boolean): LogOutput {
@@ -85,19 +87,27 @@ function standardOutput(isShared: boolean): LogOutput {
   return output;
 }
 
-function wrap(logger: Logger, scrub: Scrubber): Log {
+function wrap(logger: Logger, scrub: Scrubber, flood: LogFlood): Log {
   const at =
     (level: Exclude<LogLevel, 'silent'>): Write =>
     (fields, message) => {
       if (logger.isLevelEnabled(level)) logger[level](visibleFields(fields, scrub), scrub(message));
     };
+  /** The same for lines that others can cause: those of one kind are limited. */
+  const limited = (level: 'error' | 'warn'): Write => {
+    const write = at(level);
+    return (fields, message) => {
+      const tell = (leftOut: number) => write({ leftOut }, message);
+      if (flood.admits(`${level} ${message}`, tell)) write(fields, message);
+    };
+  };
   return {
     fatal: at('fatal'),
-    error: at('error'),
-    warn: at('warn'),
+    error: limited('error'),
+    warn: limited('warn'),
     info: at('info'),
     debug: at('debug'),
     trace: at('trace'),
-    child: (fields) => wrap(logger.child(visibleFields(fields, scrub)), scrub),
+    child: (fields) => wrap(logger.child(visibleFields(fields, scrub)), scrub, flood),
   };
 }

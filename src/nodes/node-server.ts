@@ -1,7 +1,7 @@
 /** The TLS server for nodes: every connection begins with one line that says what it is for. */
 
-import type { AddressInfo } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { KernelLog } from '#src/confined/host/zygote-process.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
@@ -9,9 +9,70 @@ import { unawaited } from '#src/core/unawaited.ts';
 import type { Credentials } from './certificates.ts';
 import { type Fields, readFirstLine, sendLine, tune } from './protocol.ts';
 
-/** Connections that are open and have not said what they are for. */
-const MAX_STRANGERS = 256;
 const HANDSHAKE_MS = 10_000;
+/** Connections that have not said what they are for, of addresses from which no node has joined. */
+const MAX_STRANGERS = 256;
+/** The same of one such address. */
+const MAX_OF_STRANGE_ADDRESS = 64;
+/** The same of an address from which a node has joined: each of its kernels opens a connection. */
+const MAX_OF_NODE_ADDRESS = 256;
+/** Addresses of nodes that are remembered; the oldest is forgotten first. */
+const MAX_NODE_ADDRESSES = 1024;
+
+/**
+ * The connections that have not said what they are for, counted from the moment they were accepted, before TLS. When an address has
+ * its share, or all places are taken, the oldest connection of the address with the most makes room: a program that opens connections
+ * and stays silent closes its own, and no connection of a node.
+ */
+class Strangers {
+  /** By address, then by port, oldest first. */
+  readonly #byAddress = new Map<string, Map<number, Socket>>();
+  readonly #ofNodes = new Set<string>();
+
+  admit(socket: Socket): void {
+    const { remoteAddress: address = '', remotePort: port = 0 } = socket;
+    const own = this.#byAddress.get(address) ?? new Map<number, Socket>();
+    if (own.size >= (this.#ofNodes.has(address) ? MAX_OF_NODE_ADDRESS : MAX_OF_STRANGE_ADDRESS)) evict(own);
+    else if (!this.#ofNodes.has(address)) this.#makeRoom();
+    own.set(port, socket);
+    this.#byAddress.set(address, own);
+    socket.once('close', () => this.release(address, port));
+  }
+
+  /** Forgets a connection that has said what it is for, or is closed. */
+  release(address: string, port: number): void {
+    const own = this.#byAddress.get(address);
+    own?.delete(port);
+    if (own?.size === 0) this.#byAddress.delete(address);
+  }
+
+  /** Remembers that a node has joined from this address. */
+  remember(address: string): void {
+    this.#ofNodes.delete(address);
+    this.#ofNodes.add(address);
+    const [oldest] = this.#ofNodes;
+    if (this.#ofNodes.size > MAX_NODE_ADDRESSES && oldest !== undefined) this.#ofNodes.delete(oldest);
+  }
+
+  #makeRoom(): void {
+    let all = 0;
+    let most: Map<number, Socket> | undefined;
+    for (const [address, sockets] of this.#byAddress) {
+      if (this.#ofNodes.has(address)) continue;
+      all += sockets.size;
+      if (sockets.size > (most?.size ?? 0)) most = sockets;
+    }
+    if (all >= MAX_STRANGERS && most !== undefined) evict(most);
+  }
+}
+
+function evict(sockets: Map<number, Socket>): void {
+  for (const [port, oldest] of sockets) {
+    sockets.delete(port);
+    oldest.destroy();
+    return;
+  }
+}
 
 export interface NodeServerOptions {
   readonly host: string;
@@ -32,10 +93,10 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
   const { host, ports, authority, log, take } = options;
   const { makeServerCredentials } = await import('./certificates.ts');
   const { key, cert } = await makeServerCredentials(authority);
-  const sockets = new Set<TLSSocket>();
-  let strangers = 0;
+  const sockets = new Set<Socket>();
+  const strangers = new Strangers();
   let isEnded = false;
-  const server = createServer(
+  const tls = createTlsServer(
     {
       key,
       cert: `${cert}\n${authority.cert}`,
@@ -47,21 +108,16 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
     },
     (socket) => unawaited(welcome(socket), 'node-server: the welcome of a node'),
   );
-  server.on('tlsClientError', (error) =>
+  tls.on('tlsClientError', (error) =>
     log.warn({ reason: error.message }, 'a connection of a kernel node failed'),
   );
 
   async function welcome(socket: TLSSocket): Promise<void> {
     tune(socket);
     socket.on('error', () => undefined); // 'close' follows
-    if (isEnded || strangers >= MAX_STRANGERS) {
-      socket.destroy();
-      return;
-    }
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    strangers++;
-    const reading = readFirstLine(socket).finally(() => strangers--);
+    const { remoteAddress: address = '', remotePort: port = 0 } = socket;
+    if (socket.authorized) strangers.remember(address);
+    const reading = readFirstLine(socket).finally(() => strangers.release(address, port));
     try {
       const { first, rest } = await reading;
       if (isEnded) socket.destroy();
@@ -75,6 +131,14 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
       refuse(socket, isTheirs ? error.message : 'The server could not read this.');
     }
   }
+
+  // TLS begins only after a connection was counted.
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket)).on('error', () => undefined);
+    strangers.admit(socket);
+    tls.emit('connection', socket);
+  });
 
   for (const [index, port] of ports.entries()) {
     try {

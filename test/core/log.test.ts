@@ -151,3 +151,16 @@ test('a secret is shown only by reveal()', () => {
   assert.deepEqual(shown, ['[secret]', '{"secret":"[secret]"}', '{ secret: [secret] }', {}]);
   assert.equal(secret.reveal(), CANARY);
 });
+
+test('of one kind of warning a hundred lines are written in ten seconds, and one more says how many were left out', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { log, lines } = capture();
+  const child = log.child({ requestId: 'req_1' });
+  for (let n = 0; n < 150; n++) (n % 2 === 0 ? log : child).warn({ n }, 'a stranger knocked');
+  log.error({}, 'something else');
+  assert.equal(lines().length, 101);
+  t.mock.timers.tick(10_000);
+  assert.deepEqual(lines().at(-1), { level: 'warn', leftOut: 50, msg: 'a stranger knocked' });
+  for (let n = 0; n < 150; n++) log.info({ n }, 'served');
+  assert.equal(lines().length, 252, 'lines of what the server does by itself are not limited');
+});

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
@@ -364,4 +365,43 @@ test('a certificate is renewed in the last third of its life', () => {
     [needsRenewal(someCertificate, due), needsRenewal(someCertificate, due + day)],
     [false, true],
   );
+});
+
+test('connections that stay silent close each other, and nodes of the same and of another address join', async (t) => {
+  const opened = await openNodes(t);
+  const first = await joined(t, opened, 'first');
+  let closed = 0;
+  const silent = Array.from({ length: 600 }, (_, n) => {
+    const localAddress = n % 2 === 0 ? '127.0.0.1' : '127.0.0.3';
+    const socket = connectTcp({ host: '127.0.0.1', port: opened.nodes.port, localAddress });
+    socket.on('error', () => undefined).once('close', () => closed++);
+    t.after(() => void socket.destroy());
+    return socket;
+  });
+  // The address of a node keeps 256 of its 300, the other one 64.
+  await eventually('the oldest are closed', () => closed === 600 - 256 - 64);
+  assert.ok(
+    silent.slice(0, 60).every(({ destroyed }) => destroyed),
+    'the oldest make room',
+  );
+  await joined(t, opened, 'second');
+  const reports = order(opened, 'k1');
+  assert.match(String((await first.line.next()).op), /fork|welcome|ping|drain/);
+  assert.deepEqual(reports, ['placed']);
+});
+
+test('silent connections of many addresses share a limit, and each further one closes one of the address with the most', async (t) => {
+  const opened = await openNodes(t);
+  let closed = 0;
+  const silence = (localAddress: string, count: number) =>
+    Array.from({ length: count }, () => {
+      const socket = connectTcp({ host: '127.0.0.1', port: opened.nodes.port, localAddress });
+      socket.on('error', () => undefined).once('close', () => closed++);
+      t.after(() => void socket.destroy());
+      return socket;
+    });
+  for (let n = 2; n <= 5; n++) silence(`127.0.0.${n}`, 64);
+  const [lone] = silence('127.0.0.9', 1);
+  await eventually('one was closed', () => closed === 1);
+  assert.equal(lone!.destroyed, false);
 });
