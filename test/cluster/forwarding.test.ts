@@ -215,14 +215,16 @@ test('a client that leaves while its large body is checked gets no answer', asyn
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
-test('a request for a workspace that has moved reaches its new home, also when that is this worker', async (t) => {
+test('a request for a workspace that has moved is refused by its former home, and reaches its new one, also when that is this worker', async (t) => {
   const { first, headers, peers, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker does not know yet that it owns all slots
   const asked = t.mock.method(peers[1], 'ownsSlot').mock;
+  const forwarded = t.mock.method(peers[1], 'forward').mock;
   const answer = send(first, '/things/1', { headers });
   await eventually('the request was sent on twice', () => asked.callCount() >= 2);
   giveAllTo(0);
   assert.equal(((await answer).json as { worker: number }).worker, 0);
+  assert.equal(forwarded.callCount(), 0, 'the former home carries nothing out, and forwards nothing');
 });
 
 test('a request that was lost with its worker is answered 503 with retry-after', async (t) => {
