@@ -79,8 +79,9 @@ export class TrialCheckout implements Disposable {
     await bundle(this.path);
   }
 
-  /** Puts the bundles of the build back. */
+  /** Puts the bundles of the build back, if they were replaced. */
   restoreBundle(): void {
+    if (!existsSync(join(this.path, KEPT))) return;
     rmSync(join(this.path, 'dist/server'), { recursive: true, force: true });
     execFileSync('cp', ['-al', KEPT, 'dist/server'], { cwd: this.path });
   }

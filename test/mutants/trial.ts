@@ -61,51 +61,52 @@ export function runFiles(
   });
 }
 
-/** Tries the mutant and puts the file back. Files that need no bundle come first, because to write the bundles takes long. */
+/**
+ * Tries the mutant and puts the file back. Files that need no bundle come first, because to write the bundles takes long. A file has
+ * found the mutant if it fails twice with it and then passes without it.
+ */
 export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<Outcome> {
-  const { checkout, recording, files } = options;
+  const { checkout, recording, files, lanes } = options;
   const reached = files?.map((file) => ({ file, inBundle: true })) ?? recording.reached[mutant.name] ?? [];
   const times = new Map(recording.files.map(({ file, ms }) => [file, ms]));
-  const failing = new Set(recording.files.flatMap(({ file, failed }) => (failed === undefined ? [] : file)));
   const inOrder = (inBundle: boolean) =>
     reached
-      .filter((one) => one.inBundle === inBundle && !failing.has(one.file))
+      .filter((one) => one.inBundle === inBundle)
       .map(({ file }) => file)
       .sort((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0) || (a < b ? -1 : 1));
-  const [unbundled, bundled] = [inOrder(false), inOrder(true)];
   const original = checkout.read(mutant.file);
-  let hasBundle = false;
+  const edited = mutated(original, mutant);
+  const use = async (text: string, inBundle: boolean) => {
+    checkout.write(mutant.file, text);
+    await checkout.compile(mutant.file);
+    if (!inBundle) return;
+    if (text === original) checkout.restoreBundle();
+    else await checkout.bundle();
+  };
+  const failureOf = async (file: string) => {
+    const [ran] = await runFiles(checkout, { files: [file], lanes: 1, untilFailure: false });
+    return ran?.failed;
+  };
   try {
-    checkout.write(mutant.file, mutated(original, mutant));
-    await checkout.compile(mutant.file);
-    let foundBy = await firstFailure(unbundled, options);
-    if (foundBy === undefined && bundled.length > 0) {
-      hasBundle = true;
-      await checkout.bundle();
-      foundBy = await firstFailure(bundled, options);
+    for (const inBundle of [false, true]) {
+      for (let rest = inOrder(inBundle); rest.length > 0; ) {
+        await use(edited, inBundle);
+        const ended = await runFiles(checkout, { files: rest, lanes, untilFailure: true });
+        const failed = new Set(ended.flatMap((ran) => (ran.failed === undefined ? [] : ran.file)));
+        const at = rest.findIndex((file) => failed.has(file));
+        if (at < 0) break;
+        const file = rest[at]!;
+        const test = await failureOf(file);
+        if (test !== undefined) {
+          await use(original, inBundle);
+          if ((await failureOf(file)) === undefined)
+            return { mutant: mutant.name, foundBy: { file, test }, reachedBy: reached.length };
+        }
+        rest = rest.slice(at + 1);
+      }
     }
-    return { mutant: mutant.name, ...(foundBy && { foundBy }), reachedBy: reached.length };
+    return { mutant: mutant.name, reachedBy: reached.length };
   } finally {
-    checkout.write(mutant.file, original);
-    await checkout.compile(mutant.file);
-    if (hasBundle) checkout.restoreBundle();
+    await use(original, true);
   }
-}
-
-/** Resolves with the first file in the order that fails, and fails again; undefined when there is none. */
-async function firstFailure(
-  files: readonly string[],
-  { checkout, lanes }: TrialOptions,
-): Promise<Outcome['foundBy']> {
-  for (let rest = files; rest.length > 0; ) {
-    const ended = await runFiles(checkout, { files: rest, lanes, untilFailure: true });
-    const failed = new Set(ended.flatMap((ran) => (ran.failed === undefined ? [] : ran.file)));
-    const at = rest.findIndex((file) => failed.has(file));
-    if (at < 0) return undefined;
-    const file = rest[at]!;
-    const [again] = await runFiles(checkout, { files: [file], lanes: 1, untilFailure: false });
-    if (again?.failed !== undefined) return { file, test: again.failed };
-    rest = rest.slice(at + 1); // it had failed by chance
-  }
-  return undefined;
 }
