@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
 import type { AnyMachineSnapshot, AnyStateMachine, StateValue } from 'xstate';
 import type { Address } from '#src/actors/address.ts';
 import { refusal } from '#src/actors/refusal.ts';
@@ -10,6 +11,52 @@ export type Cell<State extends string> = { to: State } | { refused: ErrorCode } 
 
 /** Every state against every event; a missing cell does not compile. */
 export type Table<State extends string, Event extends string> = Record<State, Record<Event, Cell<State>>>;
+
+/** A machine, and the table of its events. */
+export interface TestedTable<State extends string, Event extends string> {
+  /** The subject of the tests' names, such as "a run". */
+  readonly what: string;
+  readonly machine: AnyStateMachine;
+  readonly table: Table<State, Event>;
+  /** Leaf states that have no row, because they are left at once. */
+  readonly transient?: readonly string[];
+  /** Returns the state of the chart that a row is about; absent where both have the same name. */
+  stateOf?(row: State): string;
+  /** Returns the effects of all events in the state of a row, by name. */
+  effects(row: State, t: TestContext): Readonly<Record<string, Cell<string>>>;
+}
+
+/** Makes the tests that every machine has: each row holds, and every state of the chart has one. */
+export function testTable<State extends string, Event extends string>({
+  what,
+  machine,
+  table,
+  transient = [],
+  stateOf = (row) => row,
+  effects,
+}: TestedTable<State, Event>): void {
+  const rows = Object.keys(table) as State[];
+  for (const row of rows) {
+    test(`${what} in ${row} takes, refuses or ignores every event as its row says`, (t) => {
+      assert.deepEqual(effects(row, t), table[row]);
+    });
+  }
+
+  test(`the table of ${what} has a row for every state of the chart`, () => {
+    const states = new Set([...rows.map(stateOf), ...transient]);
+    assert.deepEqual(leavesOf(machine), [...states].sort());
+  });
+}
+
+/** Returns the effects of events, each on an actor of its own. */
+export function outcomes(
+  events: Readonly<Record<string, { readonly type: string }>>,
+  actorFor: () => Sendable,
+): Record<string, Cell<string>> {
+  return Object.fromEntries(
+    Object.entries(events).map(([name, event]) => [name, outcome(actorFor(), event)]),
+  );
+}
 
 export interface Sendable {
   getSnapshot(): unknown;

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { createActor } from 'xstate';
 import { type EnvironmentEvent, environmentMachine, environmentStatus } from '#machines/environment.ts';
 import type { EnvironmentId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { leafOf, leavesOf, outcome, stored, type Table } from './chart-table.ts';
+import { leafOf, outcome, outcomes, stored, type Table, testTable } from './chart-table.ts';
 
 /** `open.vacant` takes `close` only while no agent is attached, so it has two rows. */
 type State = 'open.vacant' | 'open.occupied' | 'closed';
@@ -66,11 +66,6 @@ const TABLE: Table<Row, EnvironmentEvent['type']> = {
 const ROWS = Object.keys(WAY) as Row[];
 
 for (const row of ROWS) {
-  test(`an environment in ${row} takes, refuses or ignores every event as its row says`, () => {
-    const seen = Object.entries(EVENTS).map(([type, event]) => [type, outcome(environmentAt(row), event)]);
-    assert.deepEqual(Object.fromEntries(seen), TABLE[row]);
-  });
-
   test(`an environment stored in ${row} comes back unchanged`, () => {
     const before = environmentAt(row).getSnapshot();
     const after = createActor(environmentMachine, {
@@ -84,9 +79,12 @@ for (const row of ROWS) {
   });
 }
 
-test('the table has a row for every state of the chart', () => {
-  const states = new Set(ROWS.map((row) => leafOf(environmentAt(row).getSnapshot().value)));
-  assert.deepEqual(leavesOf(environmentMachine), [...states].sort());
+testTable({
+  what: 'an environment',
+  machine: environmentMachine,
+  table: TABLE,
+  stateOf: (row) => leafOf(environmentAt(row).getSnapshot().value),
+  effects: (row) => outcomes(EVENTS, () => environmentAt(row)),
 });
 
 test('a notebook is attached exactly while the environment is occupied', () => {

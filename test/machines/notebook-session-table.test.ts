@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { notebookSessionMachine, type SessionEvent } from '#machines/notebook-session.ts';
-import { leavesOf, outcome, type Table } from './chart-table.ts';
+import { outcome, type Table, testTable } from './chart-table.ts';
 import { shareEnvironment, startSession } from './session-fixture.ts';
 import { assertInvariants, EVENTS, STATES, type State, WAY } from './session-states.ts';
 
@@ -256,8 +256,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
   },
 };
 
-for (const state of STATES) {
-  test(`a session in ${state} takes, refuses or ignores every event as its row says`, (t) => {
+testTable({
+  what: 'a session',
+  machine: notebookSessionMachine,
+  table: TABLE,
+  transient: ['closing'],
+  effects: (state, t) => {
     const seen = Object.entries(EVENTS).map(([type, event]) => {
       const s = startSession(t);
       WAY[state](s);
@@ -266,12 +270,8 @@ for (const state of STATES) {
       if (type !== 'restored') assertInvariants(s, ['run_1', 'run_2']);
       return [type, cell];
     });
-    assert.deepEqual(Object.fromEntries(seen), TABLE[state]);
-  });
-}
-
-test('the table has a row for every state of the chart except the one that is left at once', () => {
-  assert.deepEqual(leavesOf(notebookSessionMachine), [...STATES, 'closing'].sort());
+    return Object.fromEntries(seen);
+  },
 });
 
 test('an agent of another environment is refused while the session is open, and gets notebook_not_ready while it is closing or closed', (t) => {

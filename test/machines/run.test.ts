@@ -4,7 +4,7 @@ import { createActor } from 'xstate';
 import { type RunEvent, type RunNotice, runMachine } from '#machines/run.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { leafOf, leavesOf, outcome, stored, type Table, tell } from './chart-table.ts';
+import { leafOf, outcomes, stored, type Table, tell, testTable } from './chart-table.ts';
 
 type State = 'running.active' | 'running.cancelling' | 'running.stale' | 'completed' | 'failed' | 'cancelled';
 type Sent = Exclude<RunEvent['type'], 'finish'> | 'finish completed' | 'finish failed' | 'finish cancelled';
@@ -74,12 +74,12 @@ const TABLE: Table<State, Sent> = {
   cancelled: over('cancelled'),
 };
 
-for (const state of STATES) {
-  test(`a run in ${state} takes, refuses or ignores every event as its row says`, () => {
-    const seen = Object.entries(EVENTS).map(([name, event]) => [name, outcome(runAt(state).run, event)]);
-    assert.deepEqual(Object.fromEntries(seen), TABLE[state]);
-  });
-}
+testTable({
+  what: 'a run',
+  machine: runMachine,
+  table: TABLE,
+  effects: (state) => outcomes(EVENTS, () => runAt(state).run),
+});
 
 /** The state after a restart for each stored state. */
 const AFTER_RESTART: Record<State, { to: State; notices: readonly RunNotice[] }> = {
@@ -102,10 +102,6 @@ for (const state of STATES) {
     assert.deepEqual({ to: leafOf(after.getSnapshot().value), notices }, AFTER_RESTART[state]);
   });
 }
-
-test('the table has a row for every state of the chart', () => {
-  assert.deepEqual(leavesOf(runMachine), [...STATES].sort());
-});
 
 test('a run announces its beginning and one end, and later events change nothing', () => {
   for (const end of [completed, failed, cancelled] as const) {
