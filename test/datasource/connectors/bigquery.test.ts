@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, askAndCancel } from '../probe-fixture.ts';
+import { ask } from '../probe-fixture.ts';
 import { cannot, conformance, type Overrides } from './conformance.ts';
 import {
   HTTP_RULES,
@@ -197,6 +197,7 @@ const ONLY_READING = 'Only statements that read are allowed here.';
 conformance({
   kind: 'bigquery',
   start: bigquery,
+  cancellation: /^POST \/bigquery\/v2\/projects\/my-project\/jobs\/SELECT%20forever\/cancel\?location=EU /,
   rules: {
     ...HTTP_RULES,
     works: { 'with a service account': {} },
@@ -252,14 +253,4 @@ test('a read-only query is not run unless the service calls it a SELECT', async 
     .filter(({ path }) => path.endsWith('/jobs'))
     .map(({ body }) => JSON.parse(body).configuration.dryRun);
   assert.deepEqual(jobs, [true]);
-});
-
-test('a job is cancelled by its id and location', async (t) => {
-  const { connection, fixture, requests } = await bigquery(t);
-  const isPolled = () => requests.some(({ path }) => path.includes('/queries/'));
-  await askAndCancel(await fixture.open(connection), 'SELECT forever', isPolled, { readOnly: false });
-  assert.equal(
-    requests.at(-1)?.path,
-    '/bigquery/v2/projects/my-project/jobs/SELECT%20forever/cancel?location=EU',
-  );
 });

@@ -125,10 +125,10 @@ const connectionTo = (port: number) => ({
 conformance({
   kind: 'clickhouse',
   start: clickhouse,
+  cancellation: /KILL QUERY WHERE query_id = '[0-9a-f-]{36}'$/,
   rules: {
     ...HTTP_RULES,
     manyRows: { ...HTTP_RULES.manyRows, most: 2499 },
-    cancelledEarly: { sql: 'SELECT forever', cancellation: /KILL QUERY WHERE query_id = '[0-9a-f-]{36}'/ },
     works: { 'with a password': {} },
     wrongCredentials: { 'a wrong password': { password: 'wrong' } },
     missing: { database: { database: 'none' } },

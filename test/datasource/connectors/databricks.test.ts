@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, askAndCancel } from '../probe-fixture.ts';
+import { ask } from '../probe-fixture.ts';
 import { cannot, conformance, type Overrides } from './conformance.ts';
 import {
   HTTP_RULES,
@@ -141,6 +141,7 @@ const ONLY_READING = 'Only statements that read are allowed here.';
 conformance({
   kind: 'databricks',
   start: databricks,
+  cancellation: /^POST \/api\/2\.0\/sql\/statements\/SELECT%20forever\/cancel /,
   rules: {
     ...HTTP_RULES,
     works: { 'with a token': {} },
@@ -193,12 +194,6 @@ test('chunks are fetched without our token, and the warehouse is named by its id
     ],
   );
   assert.equal(JSON.parse(requests[0]?.body ?? '').warehouse_id, 'abc123');
-});
-
-test('a statement is cancelled by its id', async (t) => {
-  const { connection, fixture, requests } = await databricks(t);
-  await askAndCancel(await fixture.open(connection), 'SELECT forever', () => requests.length >= 2);
-  assert.equal(requests.at(-1)?.path, '/api/2.0/sql/statements/SELECT%20forever/cancel');
 });
 
 test('a result at a forbidden address is not fetched', async (t) => {

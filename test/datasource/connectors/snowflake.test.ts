@@ -7,7 +7,7 @@ import { cellsOf } from '#src/datasource/connectors/snowflake/values.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, askAndCancel } from '../probe-fixture.ts';
+import { ask } from '../probe-fixture.ts';
 import { cannot, conformance, type Overrides } from './conformance.ts';
 import {
   HTTP_RULES,
@@ -174,6 +174,7 @@ const ONLY_READING = 'Only statements that read are allowed here.';
 conformance({
   kind: 'snowflake',
   start: snowflake,
+  cancellation: /^POST \/api\/v2\/statements\/SELECT%20forever\/cancel /,
   rules: {
     ...HTTP_RULES,
     works: { 'with a token': {}, 'with a key pair': withKey(KEYS.privateKey) },
@@ -224,15 +225,6 @@ test('one text is one statement, in the same form with any account setting', asy
   assert.deepEqual(
     requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).parameters),
     [{ MULTI_STATEMENT_COUNT: '1', BINARY_OUTPUT_FORMAT: 'HEX', ROWS_PER_RESULTSET: '0' }],
-  );
-});
-
-test('a statement is cancelled by its handle', async (t) => {
-  const { connection, fixture, requests } = await snowflake(t);
-  await askAndCancel(await fixture.open(connection), 'SELECT forever', () => requests.length >= 2);
-  assert.deepEqual(
-    [requests.at(-1)?.method, requests.at(-1)?.path],
-    ['POST', '/api/v2/statements/SELECT%20forever/cancel'],
   );
 });
 

@@ -126,6 +126,7 @@ const ONLY_READING = 'Only statements that read are allowed here.';
 conformance({
   kind: 'trino',
   start: trino,
+  cancellation: /^DELETE \/v1\/statement\/executing\/SELECT%20forever /,
   rules: {
     ...HTTP_RULES,
     works: { 'with a password': {} },
