@@ -37,8 +37,10 @@ test('a ticket names the slot of its session', async (t) => {
   for (const sessionId of ['nb_1', 'nb_2', 'cnv_1']) {
     const { ticket } = tickets.issue(caller, { ...PURPOSE, sessionId });
     assert.equal(slotOfTicket(ticket), slotOf(caller.workspaceId, sessionId));
+    assert.equal(slotOfTicket(`x${ticket}`), undefined);
   }
-  assert.equal(slotOfTicket('tkt_'), undefined);
+  for (const text of ['', 'tkt_', 'tkt_zz_abc', 'tkt_0_abc'])
+    assert.equal(slotOfTicket(text), undefined, text);
 });
 
 test('a ticket lives for a minute', async (t) => {

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { slotOfTicket } from '#src/auth/event-tickets.ts';
-import { slotOf } from '#src/cluster/slots.ts';
 import { SCOPES } from '#src/wire/identity.ts';
 import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 
@@ -56,16 +54,4 @@ test('a change is not answered before every worker applies it, and a change that
   assert.equal(isKnown, true);
   assert.equal(first.identity.durable(), undefined);
   assert.equal(second.cluster.asked.length, 1);
-});
-
-test('a ticket names the slot of the session that it is for', async (t) => {
-  const [first] = await openWorkers(t, () => 0);
-  const { ticket } = first.identity.tickets.issue(first.enter(TOKEN), {
-    action: 'session.read',
-    sessionId: 'nb_1',
-  });
-  assert.equal(slotOfTicket(ticket), slotOf('home', 'nb_1'));
-  for (const text of ['', 'tkt_', 'tkt_zz_abc', 'tkt_0_abc', `x${ticket}`]) {
-    assert.equal(slotOfTicket(text), undefined, text);
-  }
 });

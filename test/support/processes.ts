@@ -169,6 +169,7 @@ export async function withoutKernels<T>(serverPid: number, work: () => Promise<T
   try {
     return await work();
   } finally {
-    process.kill(zygote, 'SIGCONT');
+    // A server that stops meanwhile kills the host, which does not end by itself.
+    if (processFact(zygote) !== undefined) process.kill(zygote, 'SIGCONT');
   }
 }

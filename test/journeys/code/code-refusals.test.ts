@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { kernelHostOf } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -87,25 +86,6 @@ test('a session in run mode accepts no code', async () => {
   assert.equal(await refusalOf(callCode(client, notebook.id, '1')), '409 session_not_editable');
   assert.equal((await notebook.record()).status, 'ready');
   await notebook.close();
-});
-
-test('a session that is not ready yet accepts no code', async () => {
-  const [{ id }, { environmentId }] = await Promise.all([
-    client.notebooks.create({}),
-    client.executionEnvironments.create(),
-  ]);
-  const { zygote } = kernelHostOf(server.pid);
-  process.kill(zygote, 'SIGSTOP'); // no kernel is forked meanwhile
-  try {
-    const { status } = await client.notebookSessions.open({ notebookId: id, environmentId, mode: 'edit' });
-    assert.equal(status, 'starting');
-    assert.equal(await refusalOf(callCode(client, id, '1')), '409 session_not_ready');
-  } finally {
-    process.kill(zygote, 'SIGCONT');
-  }
-  await client.notebookSessions.waitUntilReady(id);
-  assert.equal((await callCode(client, id, '1')).success, true);
-  await client.notebookSessions.close(id);
 });
 
 test('a closed session accepts no code', async () => {

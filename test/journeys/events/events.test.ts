@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { EventLog } from '#test/support/event-log.ts';
 import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
-import { kernelHostOf } from '#test/support/processes.ts';
+import { withoutKernels } from '#test/support/processes.ts';
 import { openStream } from '#test/support/raw-stream.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { bare, brief, eventsIn, eventsPath } from './stream-events.ts';
@@ -76,10 +76,11 @@ test('a stream sends a snapshot, the current state, session.replayed, and then l
 test('the start of a session is observed through its stream', async () => {
   const { id: notebookId } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const { environmentId } = await client.executionEnvironments.create();
-  const { zygote } = kernelHostOf(server.pid);
-  process.kill(zygote, 'SIGSTOP'); // so that the kernel does not become ready before somebody follows the stream
-  await client.notebookSessions.open({ notebookId, environmentId });
-  const events = await EventLog.open(client, notebookId).finally(() => process.kill(zygote, 'SIGCONT'));
+  // The kernel becomes ready only when the stream is followed.
+  const events = await withoutKernels(server.pid, async () => {
+    await client.notebookSessions.open({ notebookId, environmentId });
+    return EventLog.open(client, notebookId);
+  });
   await events.status('ready');
   const seen = [
     ...events.dataOf('session.snapshot').map(({ status }) => status),

@@ -147,11 +147,15 @@ test('the third early death fails the session, which gives the reason and is res
     await sessions.waitUntilReady(notebook.id);
   }
   const failed = await notebook.record();
-  assert.deepEqual([failed.status, failed.error?.code, failed.kernel], ['failed', 'kernel_exited', null]);
+  const error = { code: 'kernel_exited', message: 'The kernel ended: its process exited with code 6.' };
+  assert.deepEqual([failed.status, failed.error, failed.kernel], ['failed', error, null]);
   await events.until(({ type, data }) => type === 'session.status' && data.status === 'failed');
   assert.deepEqual(told(events).at(-1), 'failed kernel_exited');
   assert.equal(await refusalOf(notebook.submit(['b'])), '409 session_failed');
   assert.equal(await refusalOf(callCode(client, notebook.id, '1')), '409 session_failed');
+  const { environmentId } = await client.executionEnvironments.create();
+  const elsewhere = { notebookId: notebook.id, environmentId };
+  assert.equal(await refusalOf(sessions.open(elsewhere)), '409 session_exists');
   assert.equal(
     (await client.executionEnvironments.get(notebook.environmentId)).notebookSessionId,
     notebook.id,

@@ -93,29 +93,6 @@ test('a kernel that dies fails its run with the cause, and its session is restor
   await notebook.close();
 });
 
-test('a session whose kernels die one after another fails, gives the reason, and can be closed', async () => {
-  const notebook = await openNotebook(server, { a: 'import os\nos._exit(3)' });
-  const events = await notebook.events();
-  for (let death = 1; death <= 3; death++) {
-    assert.equal((await notebook.run(['a'])).status, 'failed');
-    const next = death < 3 ? 'ready' : 'failed';
-    const isThere = () => events.dataOf('session.status').filter(({ status }) => status === next).length;
-    if (isThere() < (death < 3 ? death : 1)) {
-      await events.next(({ type, data }) => type === 'session.status' && data.status === next);
-    }
-  }
-  const { status, error } = await notebook.record();
-  assert.deepEqual(
-    [status, error],
-    ['failed', { code: 'kernel_exited', message: 'The kernel ended: its process exited with code 3.' }],
-  );
-  assert.equal(await refusalOf(notebook.submit(['a'])), '409 session_failed');
-  const elsewhere = { notebookId: notebook.id, environmentId: await newEnvironment() };
-  assert.equal(await refusalOf(sessions.open(elsewhere)), '409 session_exists');
-  assert.equal((await notebook.close()).status, 'closed');
-  await events.ended;
-});
-
 test('a session that is closed while it starts becomes closed, and its environment becomes vacant', async () => {
   const { id: notebookId } = await notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const environmentId = await newEnvironment();

@@ -166,20 +166,6 @@ test('an unknown notebook or environment is not found, and the error says which 
   assert.equal((await environments.get(environmentId)).notebookSessionId, null);
 });
 
-test('a full server returns the time for a retry, and accepts sessions again once one is closed', async (t) => {
-  const small = await startServer(t, { TROUPE_MAX_SESSIONS: '1' });
-  const first = await openNotebook(small, { a: '1' });
-  const { id: notebookId } = await small.client.notebooks.create();
-  const { environmentId } = await small.client.executionEnvironments.create();
-  const open = () => small.client.notebookSessions.open({ notebookId, environmentId });
-  const { status, code, retryAfter } = await problemOf(open());
-  assert.deepEqual({ status, code }, { status: 503, code: 'at_capacity' });
-  assert.ok(retryAfter! > 0);
-  await first.close();
-  assert.equal((await open()).status, 'starting');
-  await small.client.notebookSessions.close(notebookId);
-});
-
 test('a resource of another workspace gets, byte for byte, the same response as a missing one', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const run = await notebook.run(['a']);

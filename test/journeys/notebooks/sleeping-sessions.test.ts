@@ -5,10 +5,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { callCode } from '#test/support/code-call.ts';
-import { type Codes, type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
-import { kernelHostOf, processFact } from '#test/support/processes.ts';
+import { type Codes, cellsOf, type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
+import { withoutKernels } from '#test/support/processes.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
-import { OWNER, startServer, type TestServer } from '#test/support/server-fixture.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test);
 const { client } = server;
@@ -18,18 +18,6 @@ async function sleepingNotebook(codes: Codes): Promise<OpenNotebook> {
   const { status, kernel } = await client.notebookSessions.hibernate(notebook.id);
   assert.deepEqual([status, kernel], ['ready', null]);
   return notebook;
-}
-
-/** Calls `during` while no kernel can be forked. */
-async function withoutForks<T>({ pid }: TestServer, during: () => Promise<T>): Promise<T> {
-  const { zygote } = kernelHostOf(pid);
-  process.kill(zygote, 'SIGSTOP');
-  try {
-    return await during();
-  } finally {
-    // If the server stops in between, it kills the host, which does not end by itself.
-    if (processFact(zygote) !== undefined) process.kill(zygote, 'SIGCONT');
-  }
 }
 
 /** Resolves once a list shows that the session is being woken. The list itself wakes nothing. */
@@ -67,7 +55,7 @@ test('of fifty executions of a sleeping session one is accepted, and the others 
 test('when a client leaves while the session wakes, nothing is executed or bound', async () => {
   const notebook = await sleepingNotebook({ a: "open('ran-for-nobody', 'w').close()" });
   const { id, environmentId } = notebook;
-  await withoutForks(server, async () => {
+  await withoutKernels(server.pid, async () => {
     const leaving = new AbortController();
     const { signal } = leaving;
     const post = (path: string, body: unknown) => client.send({ method: 'POST', path, body, signal });
@@ -95,7 +83,7 @@ test('a caller whose token is revoked while a session is woken is refused at onc
     scopes: ['workspaceRuntime:connect'],
   });
   const theirs = server.clientOf({ token, workspaceId: OWNER.workspaceId });
-  await withoutForks(server, async () => {
+  await withoutKernels(server.pid, async () => {
     const refused = refusalOf(theirs.executions.submit(notebook.id, { type: 'all' }));
     await isRestoring(notebook);
     await client.accessTokens.delete(tokenId);
@@ -106,10 +94,10 @@ test('a caller whose token is revoked while a session is woken is refused at onc
   await notebook.close();
 });
 
-test('a session that is being opened refuses work and names a time for a retry', async () => {
-  const { id } = await client.notebooks.create({});
+test('a session that is being opened refuses work and names a time for a retry, and accepts it once it is ready', async () => {
+  const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const { environmentId } = await client.executionEnvironments.create();
-  await withoutForks(server, async () => {
+  await withoutKernels(server.pid, async () => {
     const { status } = await client.notebookSessions.open({ notebookId: id, environmentId });
     assert.equal(status, 'starting');
     const refused = [
@@ -119,15 +107,18 @@ test('a session that is being opened refuses work and names a time for a retry',
     ];
     const problems = await Promise.all(refused.map(problemOf));
     assert.deepEqual(
-      problems.map(({ code, retryAfter }) => [code, retryAfter]),
+      problems.map(({ status, code, retryAfter }) => [status, code, retryAfter]),
       [
-        ['session_not_ready', 1],
-        ['session_not_ready', 1],
-        ['notebook_not_ready', 1],
+        [409, 'session_not_ready', 1],
+        [409, 'session_not_ready', 1],
+        [409, 'notebook_not_ready', 1],
       ],
     );
   });
   await client.notebookSessions.waitUntilReady(id);
+  const { runId } = await client.executions.submit(id, { type: 'all' });
+  assert.equal((await client.waitForRun(runId)).status, 'completed');
+  assert.equal((await callCode(client, id, '1')).success, true);
   await client.notebookSessions.close(id);
 });
 
@@ -136,7 +127,7 @@ test('a server that stops while a request waits for a kernel answers it and ends
   const notebook = await openNotebook(stopping, { a: '1' });
   const { hibernate, list } = stopping.client.notebookSessions;
   await hibernate(notebook.id);
-  await withoutForks(stopping, async () => {
+  await withoutKernels(stopping.pid, async () => {
     const refused = refusalOf(notebook.submit(['a']));
     while ((await list({ status: 'restoring' })).items.length === 0);
     const restarting = stopping.restart();

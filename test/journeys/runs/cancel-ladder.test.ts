@@ -147,6 +147,11 @@ test('of fifty cancels at once all are accepted, and the run ends once', async (
   assert.equal(status, 'cancelled');
   await begun.events.until(({ type, data }) => type === 'session.status' && data.status === 'ready');
   assert.deepEqual(statusesOf(begun), ['running', 'cancelled']);
+  assert.deepEqual(begun.events.dataOf('run-status').at(-1), {
+    runId: begun.runId,
+    status: 'cancelled',
+    createdBy: 'owner',
+  });
   assert.equal(await refusalOf(client.runs.cancel(begun.runId)), '409 run_finished');
   await finish(begun);
 });

@@ -4,14 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { SubmittedNotebookRun } from '#src/wire/run.ts';
-import { cellsOf, openNotebook, results } from '#test/support/notebook-fixture.ts';
-import { withoutKernels } from '#test/support/processes.ts';
+import { openNotebook, results } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { traced, traceOf } from './traced-cells.ts';
 
 const server = await startServer(test);
-const { executions, notebooks, notebookSessions: sessions, executionEnvironments } = server.client;
+const { executions, notebooks } = server.client;
 const trace = traceOf(server);
 
 test('an accepted execution returns 202 with its run, which is running or has ended', async () => {
@@ -92,23 +91,6 @@ test('of fifty executions at once one is accepted', async () => {
   await server.client.waitForRun(items[0]!.id);
   assert.equal(trace('fifty'), 'a');
   await notebook.close();
-});
-
-test('a session that is still starting accepts no execution', async () => {
-  const { id: notebookId } = await notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
-  const { environmentId } = await executionEnvironments.create();
-  const sessionId = await withoutKernels(server.pid, async () => {
-    const opened = await sessions.open({ notebookId, environmentId });
-    assert.equal(
-      await refusalOf(executions.submit(opened.sessionId, { type: 'all' })),
-      '409 session_not_ready',
-    );
-    return opened.sessionId;
-  });
-  await sessions.waitUntilReady(sessionId);
-  const { runId } = await executions.submit(sessionId, { type: 'all' });
-  assert.equal((await server.client.waitForRun(runId)).status, 'completed');
-  await sessions.close(sessionId);
 });
 
 test('a session in run mode runs cells but refuses to change them', async () => {

@@ -106,7 +106,7 @@ test('at the session limit opening returns 503 with Retry-After, until a session
   assert.deepEqual([status, code, retryAfter], [503, 'at_capacity', 5]);
   assert.equal((await client.executionEnvironments.get(environmentId)).notebookSessionId, null);
   await first.close();
-  await client.notebookSessions.open({ notebookId, environmentId });
+  assert.equal((await client.notebookSessions.open({ notebookId, environmentId })).status, 'starting');
   assert.equal((await client.notebookSessions.waitUntilReady(notebookId)).status, 'ready');
 });
 
