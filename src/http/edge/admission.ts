@@ -247,7 +247,7 @@ export function admit(
   if (context.forwarding !== undefined && route.homeInBody !== true)
     findHome(request, prepared, context.forwarding);
   if (route.takesBytes === true) {
-    requireLength(request, prepared, req);
+    requireReadable(request, prepared, req);
     return announcesBody(req);
   }
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
@@ -364,12 +364,18 @@ function expectsBody(request: AdmittedRequest, prepared: PreparedRoute, req: Wir
   const mediaType = req.getHeader('content-type');
   if (isOptional && req.getHeader('content-length') === '') request.uncheckedType = mediaType;
   else requireJson(mediaType);
-  requireLength(request, prepared, req);
+  requireReadable(request, prepared, req);
   return true;
 }
 
-/** Throws `body_too_large` when the announced length is above the limit. */
-function requireLength(request: AdmittedRequest, { limitBytes }: PreparedRoute, req: WireRequest): void {
+/** Throws `unsupported_media_type` for a compressed body, and `body_too_large` when the announced length is above the limit. */
+function requireReadable(request: AdmittedRequest, { limitBytes }: PreparedRoute, req: WireRequest): void {
+  const encoding = req.getHeader('content-encoding');
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity')
+    throw new AppError(
+      'unsupported_media_type',
+      'Send the body without Content-Encoding: the server does not decompress bodies.',
+    );
   const lengthBytes = Number(req.getHeader('content-length'));
   if (lengthBytes <= limitBytes) return;
   if (!isDiscarded(lengthBytes, limitBytes)) request.endsConnection = true;

@@ -234,6 +234,7 @@ function admissionErrors(route: Route): ErrorCode[] {
   if (needsRoom(route)) codes.push('storage_full');
   if (paramNamesOf(route.path).length > 0) codes.push('not_found');
   if (route.body !== undefined) codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
+  if (route.takesBytes === true) codes.push('unsupported_media_type');
   if (route.sameOrigin === true) codes.push('cross_origin');
   if (route.access === 'public') return codes;
   codes.push('unauthenticated', 'too_many_attempts');

@@ -278,3 +278,15 @@ test('after all these requests the notebook is unchanged', async () => {
 function encodeLatin1(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
+
+test('a compressed body is refused, because it is not decompressed: of JSON and of a file', async () => {
+  for (const [method, path, type] of [
+    ['POST', '/api/v3/notebooks', 'application/json'],
+    ['PUT', '/api/v3/files/a.csv', 'text/csv'],
+  ] as const) {
+    const put = (encoding: string) =>
+      answer(method, path, { body: '{}', headers: { 'content-type': type, 'content-encoding': encoding } });
+    assert.equal(await put('gzip'), '415 unsupported_media_type', path);
+    assert.equal(await put('identity'), '201', path);
+  }
+});
