@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import test from 'node:test';
+import { confine } from '#src/cli/run/confined-browser.ts';
 import { printPdf, requireBrowser } from '#src/cli/run/pdf.ts';
 import { troupe } from './captured-terminal.ts';
 import { Shell } from './troupe-process.ts';
 
+const NOBODY = 65_534;
 const shell = new Shell(test);
 const programs = join(shell.cwd, 'programs');
 const temporary = join(shell.cwd, 'temporary');
@@ -105,6 +115,31 @@ test('the browser has no capabilities, gains none, and cannot leave its root', {
   for (const kind of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
     assert.match(seen, new RegExp(`Cap${kind}:\\t0+\\n`));
   assert.match(seen, /NoNewPrivs:\t1/);
+});
+
+test('the browser of an ordinary user is confined as that of root', {
+  skip: canShutIn && process.getuid?.() === 0 ? false : 'only root can act as another user',
+}, () => {
+  const browser = standIn(
+    'exec > /page/report.pdf 2>&1; ls /; touch /outside; grep CapEff /proc/self/status; exit 0',
+  );
+  using confined = confine(browser);
+  for (const path of [shell.cwd, temporary, programs]) chmodSync(path, 0o755);
+  const folder = dirname(confined.folder);
+  for (const path of [folder, confined.folder, join(folder, 'root')]) chownSync(path, NOBODY, NOBODY);
+  const { status, stderr } = spawnSync(
+    'setpriv',
+    [
+      ...[`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'],
+      ...[confined.program, ...confined.arguments([])],
+    ],
+    { env: confined.env, encoding: 'utf8' },
+  );
+  assert.equal(status, 0, stderr);
+  const seen = readFileSync(join(confined.folder, 'report.pdf'), 'utf8');
+  assert.match(seen, /^page$/m);
+  assert.match(seen, /outside.*Read-only/);
+  assert.match(seen, /CapEff:\t0+\n/);
 });
 
 test('a browser that prints nothing fails with an error that says so', async () => {

@@ -44,7 +44,7 @@ for device in null zero random urandom; do
   : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"
 done
 mount -t proc none "$root/proc"
-mount -o remount,ro "$root"
+mount -o remount,bind,ro "$root"
 cd "$root"
 pivot_root . old
 cd /
