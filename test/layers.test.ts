@@ -258,12 +258,14 @@ test('the web server is loaded by one file and checked by the doctor, and the ot
   assert.deepEqual(loading, ['src/doctor/runtime.ts', 'src/http/uws.ts']);
 });
 
-test('only the configuration reads the environment, except for inherited variables of kernels and the address for notices', () => {
+test('only the configuration reads the environment, except for inherited variables of kernels, the address for notices and a limit of the web server', () => {
   const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
   assert.deepEqual(
     reading.filter(
       (file) =>
-        !/^src\/(config\.ts|config\/|confined\/host\/kernel-host\.ts|os\/service-notice\.ts)/.test(file),
+        !/^src\/(config\.ts|config\/|confined\/host\/kernel-host\.ts|os\/service-notice\.ts|http\/uws\.ts)/.test(
+          file,
+        ),
     ),
     [],
   );

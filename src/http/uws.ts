@@ -25,6 +25,9 @@ declare module 'uWebSockets.js' {
 
 /** The steps of the library's clock are four seconds, so a connection may end two seconds later. */
 const MAX_IDLE_S = 10;
+/** The longest head of a request: that of Node.js. Without the variable it is 4 KiB, which several cookies or a long code can exceed. */
+const MAX_HEAD_BYTES = 16_384;
+const HEAD_LIMIT = 'UWS_HTTP_MAX_HEADERS_SIZE';
 /** Without this option another program of the same user could share the port. */
 const EXCLUSIVE_PORT = 1;
 /**
@@ -57,10 +60,14 @@ export interface Listening {
  */
 export async function loadUws(named?: string): Promise<Uws> {
   const copy = await uwsCopyInUse(named);
+  const given = process.env[HEAD_LIMIT];
+  process.env[HEAD_LIMIT] = given ?? String(MAX_HEAD_BYTES); // the library reads it while it is loaded
   try {
     return requireUws(copy) as Uws;
   } catch (cause) {
     throw new Error(await whyUnloadable(`uWebSockets.js (${copy.path}, ${copy.origin})`, cause), { cause });
+  } finally {
+    if (given === undefined) delete process.env[HEAD_LIMIT]; // other programs that this process starts do not need it
   }
 }
 

@@ -10,6 +10,7 @@ import {
   constants,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -89,8 +90,11 @@ export async function perform(root, keepOpen) {
   const path = preparedPath(root);
   const folder = dirname(path);
   const bytes = prepared(readFileSync(join(dirname(packaged(root)), `${addonName()}.node`)));
-  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
+  // Copies for other versions of Node.js stay, because a running server may have to load one again.
+  const current = Object.keys(DIGESTS).map(copyName);
+  for (const old of readdirSync(folder))
+    if (!current.includes(old)) rmSync(join(folder, old), { recursive: true });
   const unchecked = join(folder, 'unchecked.node');
   writeFileSync(unchecked, bytes);
   for (const made of [folder, unchecked]) chmodSync(made, 0o755); // for other users, whatever the umask is
@@ -133,9 +137,11 @@ export function copyInUse(root, named) {
 
 /** Returns the path of the prepared copy for this Node.js, or undefined when there can be none. A stale one has another name. */
 function preparedPath(root) {
-  const digests = DIGESTS[addonName()];
-  return digests && join(root, 'dist', 'uwebsockets', `${addonName()}-${digests[1].slice(0, 12)}.node`);
+  const isPinned = DIGESTS[addonName()] !== undefined;
+  return isPinned ? join(root, 'dist', 'uwebsockets', copyName(addonName())) : undefined;
 }
+
+const copyName = (name) => `${name}-${DIGESTS[name][1].slice(0, 12)}.node`;
 
 function packaged(root) {
   return createRequire(join(root, 'package.json')).resolve(NAME);

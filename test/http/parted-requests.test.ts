@@ -91,3 +91,14 @@ for (const [name, request] of Object.entries(REQUESTS))
     );
     assert.deepEqual(different, []);
   });
+
+test('a sign-in with a code of 12 KB is answered in segments of usual sizes', async (t) => {
+  const server = await serve(t, routes);
+  const request = `GET /sign-in/callback?code=${'c'.repeat(12_000)}&state=s HTTP/1.1\r\n${HEAD}\r\n`;
+  const inPieces = (bytes: number) =>
+    Array.from({ length: Math.ceil(request.length / bytes) }, (_, n) =>
+      request.slice(n * bytes, (n + 1) * bytes),
+    );
+  const answers = await answersInParts(server, [request.length, 4096, 1460, 536].map(inPieces));
+  for (const answer of answers) assert.match(answer, /^HTTP\/1\.1 200 .*\{"code":12000,"state":"s"\}$/s);
+});
