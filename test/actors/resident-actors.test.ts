@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { SYSTEM } from '#storage/keys.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { residentActors } from '#storage/records/actor-snapshots.ts';
 import { commitElsewhere } from '#test/support/store/commit-elsewhere.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';
 
 /**
@@ -15,8 +14,7 @@ async function twoWorkers(t: TestContext) {
   const { path } = await temporaryStore(t);
   const living = new Set(['first', 'second']);
   const open = async (own: string) => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     const owners = {
       own,
       livesElsewhere: (owner: string) => owner !== own && living.has(owner),

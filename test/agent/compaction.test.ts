@@ -2,19 +2,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { compact, LEFT_OUT, tokensOf } from '#src/agent/compaction.ts';
 import type { StoredEntry } from '#src/agent/entry.ts';
-import type { EntryId } from '#src/core/ids.ts';
-import type { EntryPart } from '#src/wire/agent.ts';
+import { answer, callPart, entry, resultPart, user } from './stored-entries.ts';
 
-const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({
-  entry: { id: 'ent_1' as EntryId, role, content, runId: null, createdAt: '' },
-  model: null,
-  provider: [],
-});
-const user = (text: string) => entry('user', { type: 'text', text });
-const call = (callId: string) => entry('assistant', { type: 'tool-call', callId, name: 'read', input: {} });
-const result = (callId: string, output: string) =>
-  entry('tool', { type: 'tool-result', callId, name: 'read', status: 'completed', output, images: [] });
-const answer = (text: string) => entry('assistant', { type: 'text', text });
+const call = (callId: string) => entry('assistant', callPart(callId));
+const result = (callId: string, output: string) => entry('tool', resultPart(callId, output));
 
 const LONG = 'x'.repeat(4000); // a thousand tokens
 const HISTORY = [

@@ -4,22 +4,9 @@ import { openCalls, type StoredEntry } from '#src/agent/entry.ts';
 import { messagesOf } from '#src/agent/messages.ts';
 import { askModel } from '#src/agent/models/model-call.ts';
 import { turnParts } from '#src/agent/turn-output.ts';
-import type { EntryId } from '#src/core/ids.ts';
-import type { EntryPart } from '#src/wire/agent.ts';
 import { assertLinear } from '#test/support/growth.ts';
 import { questionTo, startVendor } from '#test/support/stand-ins/model-vendor.ts';
-
-const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({
-  entry: { id: 'ent_1' as EntryId, role, content, runId: null, createdAt: '' },
-  model: null,
-  provider: [],
-});
-const user = (text: string) => entry('user', { type: 'text', text });
-const said = (text: string) => entry('assistant', { type: 'text', text });
-const call = (callId: string): EntryPart => ({ type: 'tool-call', callId, name: 'read', input: {} });
-const result = (callId: string, output: string): EntryPart => ({
-  ...{ type: 'tool-result', callId, name: 'read', status: 'completed', output, images: [] },
-});
+import { callPart as call, entry, resultPart as result, answer as said, user } from './stored-entries.ts';
 
 /** Returns the messages in short: texts, calls as `call id`, results as `id: output`. */
 function sent(...entries: readonly StoredEntry[]) {

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { newConversationId } from '#src/agent/named-conversation.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const HOUR_MS = 3_600_000;
@@ -19,10 +18,7 @@ const RECORD: ConversationRecord = {
 };
 
 async function shared(t: TestContext) {
-  const { path } = await temporaryStore(t);
-  const store = await openSharedStore(path, assert.fail, async () => undefined);
-  t.after(() => store[Symbol.asyncDispose]());
-  return store;
+  return sharedStore(t, (await temporaryStore(t)).path);
 }
 
 test('a new conversation has its home in the worker that opens it, and a greater id than all committed ones', async (t) => {

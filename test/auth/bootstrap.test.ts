@@ -10,7 +10,8 @@ import { Secret } from '#src/core/secret.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { bootstrapRecord, tokenHashes } from '#storage/records/identity.ts';
 import { damage } from '#test/support/store/damage.ts';
-import { openTestStore, temporaryDirectory } from './identity-fixture.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
+import { openTestStore } from './identity-fixture.ts';
 
 /** Starts on `dataDir` as a server does, and stops again. */
 async function start(dataDir: string, chosen: Omit<BootstrapOptions, 'identity' | 'dataDir'> = {}) {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Authenticator } from '#src/auth/authenticator.ts';
@@ -14,16 +12,11 @@ import type { Principal } from '#src/core/principal.ts';
 import { Secret } from '#src/core/secret.ts';
 import type { Role, Scope } from '#src/wire/identity.ts';
 import { openStore } from '#storage/open-store.ts';
+import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 export const START_MS = Date.parse('2030-01-01T00:00:00.000Z');
 export const START = '2030-01-01T00:00:00.000Z';
 export const BOOTSTRAP_TOKEN = 'bootstrap-token-of-the-tests';
-
-export function temporaryDirectory(t: TestContext): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-auth-')));
-  t.after(() => rmSync(path, { recursive: true }));
-  return path;
-}
 
 /** A store at `path` that fails the test when a commit fails. Close it before the directory goes. */
 export async function openTestStore(path: string) {

@@ -1,9 +1,7 @@
 // tier: whole, because it kills, fills and restarts servers of several processes
 /** `troupe run` and `troupe agent prompt` while their server is stopped or killed and started again, and runs that continue without their command. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { ServerReturn } from '#src/cli/run/server-return.ts';
@@ -13,6 +11,7 @@ import type { Run } from '#src/wire/run.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { freePort } from '#test/support/stand-ins/reverse-proxies.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';
@@ -28,16 +27,6 @@ for step in range(2000):
 function file({ cwd }: Shell, name: string, code = TRAINING): string {
   writeFileSync(join(cwd, name), marimoFile({ train: code }));
   return name;
-}
-
-/** Returns a port that no program listens on. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 /** Resolves with the statuses of all sessions and environments that are not closed. */

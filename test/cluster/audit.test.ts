@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/audit/audit-trail.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { auditRecords } from '#storage/records/audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 
@@ -23,8 +22,7 @@ async function twoWorkers(t: TestContext) {
   store.write((tx) => tx.put(workspaceRecords, { name: 'Home', createdAt: '', owners: 1 }, HOME));
   await store.durable();
   const open = async () => {
-    const own = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => own[Symbol.asyncDispose]());
+    const own = await sharedStore(t, path);
     return { store: own, audit: new AuditTrail(own) };
   };
   const [first, second] = [await open(), await open()];

@@ -1,12 +1,10 @@
 /** Two workers of one server, as far as identity goes, each with a store of its own on the same files. */
-import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type IdentityPlane, openIdentity } from '#src/auth/open-identity.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { Secret } from '#src/core/secret.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { rememberingLog, sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 
 export const TOKEN = 'bootstrap-token-of-the-tests';
@@ -39,8 +37,7 @@ export async function openWorkers(
   // The primary does the same before its workers start.
   await openIdentity({ ...alone, store, cluster: { ...workers[0]!, size: 1 } });
   const planes = workers.map(async (cluster): Promise<Worker> => {
-    const own = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => own[Symbol.asyncDispose]());
+    const own = await sharedStore(t, path);
     const identity = await openIdentity({ ...alone, store: own, cluster });
     let checks = 0;
     const watch = identity.onRevocation(() => {

@@ -7,13 +7,12 @@ import { readKeyring } from '#src/datasource/keys/keyring.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { listSealedBy, putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { sealedSecretName } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { sealedText } from '#test/support/store/sealed.ts';
-import { temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 const place = (workspaceId: string, n: number) => ({ workspaceId, slug: `s${n}`, revision: 1 });
@@ -25,8 +24,7 @@ async function open(t: TestContext, second: (worker: Cluster) => Cluster = (work
   await KeyringStore.open(store, file); // as the primary does before its workers start
   const workers = testCluster(2, (workspaceId, id = workspaceId) => (id.endsWith('b') ? 1 : 0));
   const openWorker = async (cluster: Cluster) => {
-    const own = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => own[Symbol.asyncDispose]());
+    const own = await sharedStore(t, path);
     return { store: own, keys: await KeyringStore.open(own, file, cluster) };
   };
   return { file, a: await openWorker(workers[0]!), b: await openWorker(second(workers[1]!)), workers };

@@ -9,20 +9,18 @@ import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { WorkspacePackages } from '#src/packages/workspace-packages.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { modelKeyRecords } from '#storage/records/conversations.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
 import { workspacePackageRecords } from '#storage/records/packages.ts';
 import { commitElsewhere } from '#test/support/store/commit-elsewhere.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const TIMES = { createdAt: '', updatedAt: '' };
 
 async function shared(t: TestContext) {
   const { path } = await temporaryStore(t);
-  const store = await openSharedStore(path, assert.fail, async () => undefined);
-  t.after(() => store[Symbol.asyncDispose]());
+  const store = await sharedStore(t, path);
   return { store, path };
 }
 

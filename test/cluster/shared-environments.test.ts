@@ -6,11 +6,10 @@ import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { Environments } from '#src/sessions/environments.ts';
 import { defineRecord } from '#storage/codec.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { damage } from '#test/support/store/damage.ts';
-import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { rememberingLog, sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const AT_ONCE = 50;
@@ -20,8 +19,7 @@ async function twoWorkers(t: TestContext) {
   store.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, WORKSPACE));
   await store.durable();
   const open = async () => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     const runtime = new ActorRuntime(store, rememberingLog().log);
     const environments = new Environments(runtime, store);
     /** Resolves with the result of the decision, or the code of its refusal, once that is committed. */

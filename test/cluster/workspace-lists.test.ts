@@ -8,10 +8,9 @@ import { kernelsOfAll, sessionsOfAll } from '#src/operators/kernels-of-all.ts';
 import { Environments } from '#src/sessions/environments.ts';
 import type { ActorDetail } from '#src/wire/actor.ts';
 import type { KernelUsage } from '#src/wire/server.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 import { send } from '../http/test-server.ts';
 import { use } from '../http/thing-routes.ts';
@@ -26,8 +25,7 @@ async function startWorkers(t: TestContext, cluster: readonly TestWorker[] = tes
   first.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, WORKSPACE));
   await first.durable();
   const start = async (worker: TestWorker) => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     const boxes = startBoxes(t, store);
     const environments = new Environments(boxes.runtime, store);
     return { ...boxes, store, environments, all: actorsOfAll(boxes.runtime, store, worker) };

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { sessionPlaces } from '#storage/records/sessions.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const HOUR_MS = 3_600_000;
@@ -13,8 +12,7 @@ const HOUR_MS = 3_600_000;
 async function twoWorkers(t: TestContext) {
   const { path } = await temporaryStore(t);
   const open = async () => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     return { store, places: new NotebookSessionPlaces(store) };
   };
   return [await open(), await open()] as const;

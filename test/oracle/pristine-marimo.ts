@@ -2,13 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'undici';
 import { eventually } from '#test/support/processes.ts';
 import type { Owner } from '#test/support/server-fixture.ts';
+import { freePort } from '#test/support/stand-ins/reverse-proxies.ts';
 import type { Answer, Bench, Cells, Notebook } from './situation.ts';
 
 const PYTHON =
@@ -163,14 +163,4 @@ class Session implements Notebook {
       });
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('There is no free port.');
-  return address.port;
 }

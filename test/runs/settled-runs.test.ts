@@ -7,9 +7,8 @@ import { firstIdAt, newId, type RunId, type SessionId, type WorkspaceId } from '
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { SettledRuns } from '#src/runs/settled-runs.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { runIndex } from '#storage/records/runs.ts';
-import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { rememberingLog, sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
@@ -18,8 +17,7 @@ const HOUR_MS = 3_600_000;
 async function startWorkers(t: TestContext, size: number) {
   const { path } = await temporaryStore(t);
   const open = async (cluster: ReturnType<typeof testCluster>[number]) => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     const runtime = new ActorRuntime(store, rememberingLog().log, undefined, {
       own: cluster.incarnation,
       livesElsewhere: (owner) => cluster.livesElsewhere(owner),

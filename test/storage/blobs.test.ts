@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import { assetRecords, putAsset, readAsset, removeAsset } from '#storage/records/assets.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import type { Store } from '#storage/store.ts';
 import { damage } from '#test/support/store/damage.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const bytes = Uint8Array.from([1, 2, 3]);
 const asset = { mimetype: 'image/png', sha256: 'abc', bytes };
@@ -50,8 +49,7 @@ test('an asset of an earlier release has its bytes, and an asset without bytes c
 
 test('two workers store and remove equal outputs of two notebooks at once without affecting each other', async (t) => {
   const { path, store } = await temporaryStore(t);
-  const other = await openSharedStore(path, assert.fail, async () => undefined);
-  t.after(() => other[Symbol.asyncDispose]());
+  const other = await sharedStore(t, path);
   const both = async (decide: (home: Store, sessionId: string, runId: string) => void) => {
     for (const home of [store, other]) home.refresh();
     decide(store, 'nb_1', 'run_1');

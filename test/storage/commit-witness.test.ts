@@ -2,18 +2,16 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { open } from 'lmdb';
 import type { Key } from '#storage/keys.ts';
-import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { sharedThings } from '#test/support/store/shared-store-process.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /**
  * Opens the store at `path` as one of several processes. Returns it with the number of losses that
  * it has reported.
  */
 async function openShared(t: TestContext, path: string) {
-  const store = await openSharedStore(path, assert.fail, async () => undefined);
-  t.after(() => store[Symbol.asyncDispose]());
+  const store = await sharedStore(t, path);
   const reported = { losses: 0 };
   store.onLostCommit(() => void reported.losses++);
   return { store, reported };

@@ -5,7 +5,7 @@ import { defineRecord } from '#storage/codec.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const births = defineRecord<null>('birth', 1);
 const others = defineRecord<null>('other', 1);
@@ -16,10 +16,7 @@ const LISTS = [
 ];
 
 async function shared(t: TestContext): Promise<Store> {
-  const { path } = await temporaryStore(t);
-  const store = await openSharedStore(path, assert.fail, async () => undefined);
-  t.after(() => store[Symbol.asyncDispose]());
-  return store;
+  return sharedStore(t, (await temporaryStore(t)).path);
 }
 
 test('a listed id is greater than all committed ids of a worker with a clock ahead, in any list', async (t) => {

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
-import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { childScript } from '#test/support/store/child-script.ts';
 import { sharedNumbers as numbers } from '#test/support/store/shared-store-process.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /** Opens a store as two workers do, each in an environment of its own. */
 async function twoStores(t: TestContext): Promise<{ first: Store; second: Store; path: string }> {
   const { path } = await temporaryStore(t);
   const open = async () => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     return store;
   };
   return { first: await open(), second: await open(), path };

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
-import { openSharedStore } from '#storage/open-store.ts';
 import { type Permit, WorkspacePermits } from '#storage/workspace-permits.ts';
-import { temporaryStore } from '#test/support/store/temporary-store.ts';
+import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_1';
 const REFUSED = new Error('refused');
@@ -15,8 +14,7 @@ async function startWorkers(t: TestContext, size: number, max: number | { limit:
   const living = new Set(Array.from({ length: size }, (_, n) => `worker-${n}`));
   const seen = { most: 0, collections: 0 };
   const open = async (own: string) => {
-    const store = await openSharedStore(path, assert.fail, async () => undefined);
-    t.after(() => store[Symbol.asyncDispose]());
+    const store = await sharedStore(t, path);
     let things = 0;
     let commits = 0;
     store.onFlushed(() => void commits++);

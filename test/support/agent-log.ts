@@ -1,8 +1,12 @@
 import type { Client } from '#src/client/client.ts';
 import type { FollowOptions } from '#src/client/event-stream.ts';
+import type { AgentSession } from '#src/wire/agent.ts';
 import type { AgentEvents, AgentStreamEvent } from '#src/wire/events.ts';
 
 type Matches = (event: AgentStreamEvent) => boolean;
+
+/** Returns role and content of every entry of a conversation. */
+export const said = ({ entries }: AgentSession) => entries.map(({ role, content }) => [role, content]);
 
 /** Everything that one subscriber of an agent session has received, with functions that wait for more. */
 export class AgentLog implements AsyncDisposable {

@@ -128,6 +128,12 @@ export function notebookIn(page: Page): FrameLocator {
   return page.frameLocator('iframe[title="Notebook"]');
 }
 
+/** The cell of a notebook in the page. */
+export const cellOf = (page: Page, id: string) => notebookIn(page).locator(`#cell-${id}`);
+
+/** The output of a cell in the page. */
+export const outputOf = (page: Page, id: string) => notebookIn(page).locator(`#output-${id}`);
+
 /** Chromium also reports refused requests as errors, and tests cause some on purpose. */
 function isAnswer(text: string): boolean {
   return text.startsWith('Failed to load resource: the server responded with a status of');

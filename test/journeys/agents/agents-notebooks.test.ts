@@ -1,9 +1,8 @@
 /** Agents that are bound to a notebook and use its kernel. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { AgentSession } from '#src/wire/agent.ts';
 import type { Run } from '#src/wire/run.ts';
-import { AgentLog } from '#test/support/agent-log.ts';
+import { AgentLog, said } from '#test/support/agent-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -16,9 +15,6 @@ const server = await startServer(test, {
 });
 const { client } = server;
 const parts = (run: Run) => run.output?.parts;
-
-/** Role and content of every entry. */
-const said = ({ entries }: AgentSession) => entries.map(({ role, content }) => [role, content]);
 
 test('a cell that a bound agent creates and runs appears in the notebook, on its stream, and in the run', async () => {
   const notebook = await openNotebook(server, { numbers: 'numbers = [1, 2, 3, 4]' });

@@ -1,9 +1,8 @@
 /** Conversations with an agent: prompts, answers, and their records. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { AgentSession } from '#src/wire/agent.ts';
 import type { Run } from '#src/wire/run.ts';
-import { AgentLog } from '#test/support/agent-log.ts';
+import { AgentLog, said } from '#test/support/agent-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -17,9 +16,6 @@ const server = await startServer(test, {
 const { client } = server;
 const environment = async () => (await client.executionEnvironments.create()).environmentId;
 const parts = (run: Run) => run.output?.parts;
-
-/** Role and content of every entry. */
-const said = ({ entries }: AgentSession) => entries.map(({ role, content }) => [role, content]);
 
 test('a new conversation is empty, has the default model and is attached to its environment', async () => {
   const environmentId = await environment();

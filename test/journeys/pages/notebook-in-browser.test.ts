@@ -1,8 +1,7 @@
 /** The page of a live session, as Chromium shows it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Page } from 'playwright-core';
-import { notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { cellOf, notebookIn, openBrowser, outputOf, withoutBrowser } from '#test/support/browser.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -22,9 +21,6 @@ const CELLS = {
  * reports that.
  */
 const isExpected = (complaint: string) => complaint.includes('localStorage');
-
-const cellOf = (page: Page, id: string) => notebookIn(page).locator(`#cell-${id}`);
-const outputOf = (page: Page, id: string) => notebookIn(page).locator(`#output-${id}`);
 
 test("in a browser cells run, a slider updates its dependents, edits are saved, an agent's work is visible, and a reload shows everything, without another host", {
   skip: withoutBrowser,

@@ -1,8 +1,7 @@
 /** The parts of marimo's page that people use, in Chromium: each reaches the live session and comes back. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Page } from 'playwright-core';
-import { notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { cellOf, notebookIn, openBrowser, outputOf, withoutBrowser } from '#test/support/browser.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -23,9 +22,6 @@ const CELLS = {
   download: 'mo.download(b"hello", filename="hello.txt", label="get file")',
   tabs: 'mo.ui.tabs({"one": mo.md("first"), "two": mo.md("second tab")})',
 };
-
-const cellOf = (page: Page, id: string) => notebookIn(page).locator(`#cell-${id}`);
-const outputOf = (page: Page, id: string) => notebookIn(page).locator(`#output-${id}`);
 
 test('plots, charts, paged tables, SQL, formulas, uploads, downloads and tabs work in the page', {
   skip: withoutBrowser,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Log, openLog } from '#src/core/log.ts';
-import { openStore } from '#storage/open-store.ts';
+import { openSharedStore, openStore } from '#storage/open-store.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import { removeAfter } from '../remove-folder.ts';
@@ -49,6 +49,13 @@ export async function temporaryStore(t: TestContext): Promise<TemporaryStore> {
       return store;
     },
   };
+}
+
+/** Opens a store as one of several workers does. It is closed after the test. */
+export async function sharedStore(t: TestContext, path: string): Promise<Store> {
+  const store = await openSharedStore(path, assert.fail, async () => undefined);
+  t.after(() => store[Symbol.asyncDispose]());
+  return store;
 }
 
 /** One line of the log. */
