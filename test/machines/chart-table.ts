@@ -93,7 +93,7 @@ export function leafOf(value: StateValue): string {
 }
 
 /** The leaf states that a chart declares, without its id. */
-export function leavesOf(machine: AnyStateMachine): string[] {
+function leavesOf(machine: AnyStateMachine): string[] {
   const leaves: string[] = [];
   const open: AnyStateMachine['root'][] = [machine.root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
