@@ -26,7 +26,7 @@ for (const kind of ['mariadb', 'mysql']) {
         async observe(session) {
           const other = await fixture.open(mariadbConnection());
           const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
-          const state = `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ${id} AND info IS NOT NULL`;
+          const state = `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ${id} AND info NOT LIKE '%TRANSACTION READ%'`;
           return {
             isRunning: async () => (await ask(other, state)).rows[0]?.[0] === 1,
             // The second time there is no connection to kill.

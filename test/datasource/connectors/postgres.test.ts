@@ -39,7 +39,8 @@ function running(owner: Owner, connection: object): Running {
       const parameters = [Number(pid)];
       return {
         async isRunning() {
-          const sql = "SELECT count(*)::int FROM pg_stat_activity WHERE pid = $1 AND state = 'active'";
+          const sql =
+            "SELECT count(*)::int FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND query <> 'BEGIN READ ONLY'";
           return (await ask(other, sql, { parameters })).rows[0]?.[0] === 1;
         },
         async disconnect() {
