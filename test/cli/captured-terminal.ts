@@ -36,6 +36,8 @@ export async function troupe(
     isTerminal: true,
     onInterrupt: () => ({ [Symbol.dispose]: () => {} }),
   };
+  const umask = process.umask();
   const exitCode = await runProgram(args, { terminal, input, env, cwd });
+  process.umask(umask); // commands that write backups change it for their process
   return { exitCode, out, err };
 }

@@ -162,6 +162,7 @@ export class Shell {
     const out: Uint8Array[] = [];
     const err: string[] = [];
     const unused = () => ({ [Symbol.dispose]: () => {} });
+    const umask = process.umask();
     const exitCode = await runProgram(args, {
       terminal: {
         out: (text) => void out.push(Buffer.from(text)),
@@ -181,6 +182,7 @@ export class Shell {
       env: { PATH, HOME, ...pythonOfTests(), ...this.env, ...env },
       cwd,
     });
+    process.umask(umask); // commands that write backups change it for their process
     return { exitCode, out: Buffer.concat(out).toString('utf8'), err: err.join('') };
   }
 

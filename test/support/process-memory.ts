@@ -1,8 +1,17 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 
-/** Returns whether the writable memory of a process contains a text. The caller must be allowed to read that memory. */
-export function memoryHas(pid: number, text: string): boolean {
-  const memory = openSync(`/proc/${pid}/mem`, 'r');
+/**
+ * Returns whether the writable memory of a process contains a text; undefined for an ordinary user, who may not read it, because
+ * kernels and servers are undumpable.
+ */
+export function memoryHas(pid: number, text: string): boolean | undefined {
+  let memory: number;
+  try {
+    memory = openSync(`/proc/${pid}/mem`, 'r');
+  } catch (error) {
+    if (process.getuid?.() !== 0 && Object(error).code === 'EACCES') return undefined;
+    throw error;
+  }
   try {
     return readFileSync(`/proc/${pid}/maps`, 'utf8')
       .split('\n')
