@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Mutant, mutated } from './mutant.ts';
-import type { Recording } from './recording.ts';
+import type { Reached, Recording } from './recording.ts';
 import type { RanFile, RunOrder } from './run-files.ts';
 import type { TrialCheckout } from './trial-checkout.ts';
 
@@ -24,6 +24,8 @@ export interface TrialOptions {
 }
 
 const LIMIT_MS = 150_000;
+/** How long it takes to write the bundles. */
+const BUNDLING_MS = 5_000;
 
 const running = new Set<ChildProcess>();
 
@@ -62,18 +64,17 @@ export function runFiles(
 }
 
 /**
- * Tries the mutant and puts the file back. Files that need no bundle come first, because to write the bundles takes long. A file has
- * found the mutant if it fails twice with it and then passes without it.
+ * Tries the mutant and puts the file back. Short files that need no bundle come before the bundles are written. A file has found the
+ * mutant if it fails twice with it and then passes without it.
  */
 export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<Outcome> {
   const { checkout, recording, files, lanes } = options;
   const reached = files?.map((file) => ({ file, inBundle: true })) ?? recording.reached[mutant.name] ?? [];
   const times = new Map(recording.files.map(({ file, ms }) => [file, ms]));
-  const inOrder = (inBundle: boolean) =>
-    reached
-      .filter((one) => one.inBundle === inBundle)
-      .map(({ file }) => file)
-      .sort((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0) || (a < b ? -1 : 1));
+  const timeOf = (file: string) => times.get(file) ?? 0;
+  const inOrder = reached.toSorted((a, b) => timeOf(a.file) - timeOf(b.file) || (a.file < b.file ? -1 : 1));
+  const isEarly = (one: Reached) => !one.inBundle && timeOf(one.file) < BUNDLING_MS;
+  const parts = [inOrder.filter(isEarly), inOrder.filter((one) => !isEarly(one))];
   const original = checkout.read(mutant.file);
   const edited = mutated(original, mutant);
   const use = async (text: string, inBundle: boolean) => {
@@ -88,8 +89,9 @@ export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<
     return ran?.failed;
   };
   try {
-    for (const inBundle of [false, true]) {
-      for (let rest = inOrder(inBundle); rest.length > 0; ) {
+    for (const part of parts) {
+      const inBundle = part.some((one) => one.inBundle);
+      for (let rest = part.map(({ file }) => file); rest.length > 0; ) {
         await use(edited, inBundle);
         const ended = await runFiles(checkout, { files: rest, lanes, untilFailure: true });
         const failed = new Set(ended.flatMap((ran) => (ran.failed === undefined ? [] : ran.file)));
