@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { type Caller, sendRaw } from '#test/support/raw-request.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
@@ -36,8 +37,12 @@ const notebook = await openNotebook(server, {
 });
 await using events = await notebook.events();
 await notebook.run([]);
-const { assetId: outputId } = events.dataOf('cell-op').find(({ output }) => output?.assetId)?.output ?? {};
-assert.ok(outputId !== undefined, 'no event names an asset');
+const outputId = await eventually('an event that names an asset', () =>
+  events
+    .dataOf('cell-op')
+    .map(({ output }) => output?.assetId)
+    .find((assetId) => assetId !== undefined),
+);
 const { environmentId } = notebook;
 await ann.client.agentSessions.open({ environmentId, notebookSessionId: notebook.id });
 model.script(

@@ -74,6 +74,7 @@ test('code that is sent with an execution replaces the code of the cell and is s
   const saved = await notebooks.get(notebook.id);
   assert.deepEqual(saved.serialization.cells, cellsOf({ a: 'x = "ünï"', b: 'print(x)' }));
   assert.ok(saved.updatedAt > notebook.notebook.updatedAt);
+  await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
   assert.deepEqual(events.dataOf('notebook.saved'), [{ updatedAt: saved.updatedAt }]);
   await events[Symbol.asyncDispose]();
   await notebook.close();
