@@ -110,7 +110,10 @@ test('two workers on a full disk wait for space, and neither loses an acknowledg
     }),
   );
   rmSync(ballast);
-  for (const worker of workers) await read(worker); // each worker continues where it has waited
+  for (const worker of workers) {
+    let line = 'stalled';
+    while (line === 'stalled') line = await read(worker); // each worker continues where it has waited
+  }
   await Promise.all(workers.map((worker) => worker.kill()));
   const again = await openStore(path, assert.fail);
   t.after(() => again[Symbol.asyncDispose]());

@@ -3,8 +3,8 @@
  *
  *   put <id>          writes a record and ends
  *   read              begins to read a range, prints `reading`, and stays in it
- *   fill <reserve>    writes records with the room of two workers until it is killed; prints the id of each that is on disk,
- *                     and `stalled` when a commit waits for space
+ *   fill <reserve>    writes records with the room of two workers; prints the id of each that is on disk, and `stalled` when a
+ *                     commit waits for space. The record of that commit is the last one, so that space is left for others
  *   hold              takes the write lock, prints `holding`, and keeps it until it is killed
  *   count <times>     adds one to a number in shared turns, some of them together, and prints `counted`
  */
@@ -25,6 +25,7 @@ const [, , path, task, argument = ''] = process.argv;
 if (path !== undefined && task !== undefined) await work(path);
 
 async function work(path: string): Promise<void> {
+  let hasStalled = false;
   const prepare = async (store: Store) => {
     if (task !== 'fill') return;
     await StoreRoom.open({
@@ -33,7 +34,11 @@ async function work(path: string): Promise<void> {
       reserveBytes: Number(argument) * MIB,
       warnBytes: 2 * MIB,
       workers: 2,
-      onChange: ({ stalled }) => stalled && process.stdout.write('stalled\n'),
+      onChange({ stalled }) {
+        if (!stalled) return;
+        hasStalled = true;
+        process.stdout.write('stalled\n');
+      },
     });
   };
   const fail = (error: Error) => {
@@ -50,12 +55,13 @@ async function work(path: string): Promise<void> {
     return; // in the range: closing the store would end it
   } else {
     setInterval(() => undefined, 1000);
-    for (let n = 0; ; n++) {
+    for (let n = 0; !hasStalled; n++) {
       const id = `${process.pid}-${n}`;
       await put(store, id, VALUE_BYTES);
       process.stdout.write(`${id}\n`);
       await nextTurn();
     }
+    return; // the test kills it
   }
   await store[Symbol.asyncDispose]();
 }
