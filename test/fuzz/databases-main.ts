@@ -17,8 +17,18 @@ const { values } = parseArgs({
     databases: { type: 'string', default: '10000' },
     minutes: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    help: { type: 'boolean', short: 'h', default: false },
   },
 });
+if (values.help) {
+  process.stdout.write(`npm run fuzz:databases -- [options]: queries damaged database files with generated statements
+
+  --databases <n>  how many files (default 10000)
+  --minutes <n>    the longest time (default 60)
+  --seed <n>       the first seed, to repeat a run (default: a random one, which is printed)
+`);
+  process.exit();
+}
 const endsAt = Date.now() + Number(values.minutes) * 60_000;
 let left = Number(values.databases);
 for (let seed = Number(values.seed); left > 0 && Date.now() < endsAt; seed++) {

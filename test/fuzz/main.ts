@@ -38,8 +38,18 @@ const { values } = parseArgs({
     cases: { type: 'string', default: '5000' },
     minutes: { type: 'string', default: '90' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    help: { type: 'boolean', short: 'h', default: false },
   },
 });
+if (values.help) {
+  process.stdout.write(`npm run fuzz -- [options]: sends generated requests to a server of its own
+
+  --cases <n>    how many requests (default 5000)
+  --minutes <n>  the longest time (default 90)
+  --seed <n>     the first seed, to repeat a run (default: a random one, which is printed)
+`);
+  process.exit();
+}
 const wanted = Number(values.cases);
 const endsAt = Date.now() + Number(values.minutes) * 60_000;
 installSchemathesis();

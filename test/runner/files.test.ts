@@ -42,7 +42,8 @@ test('a file that starts nothing is quick, one that reaches a server is not, and
 
 test('the first lines of a file say what it does not share', (t) => {
   const root = checkout(t, {
-    'a.test.ts': '// own process: it counts calls\n// runs alone: it keeps both processors busy\n',
+    'a.test.ts':
+      '// tier: whole, because it measures\n// own process: it counts calls\n// runs alone: it keeps both processors busy\n',
     'b.test.ts': '// own kernel host: it ends the host\n',
   });
   const [a, b] = testFiles(root);
@@ -59,6 +60,18 @@ test('a mark that nobody reads is refused with the name of its file', (t) => {
   assert.throws(() => testFiles(unknown), /test\/a\.test\.ts.*quick, test, whole/);
   const without = checkout(t, { 'a.test.ts': '// tier: whole\n' });
   assert.throws(() => testFiles(without), /test\/a\.test\.ts.*reason/);
+  for (const mark of [
+    '// own proces: it counts calls',
+    '// runs alone because it is large',
+    '// own process:',
+  ]) {
+    const misspelt = checkout(t, { 'a.test.ts': `// tier: whole, because it kills\n${mark}\n` });
+    assert.throws(() => testFiles(misspelt), {
+      message: `test/a.test.ts has a mark that cannot be read: ${mark}`,
+    });
+  }
+  const beside = checkout(t, { 'a.test.ts': '// runs alone: it is large\n' });
+  assert.throws(() => testFiles(beside), /runs alone, which only a file of the tier whole can/);
 });
 
 test('paths and tiers that do not exist are refused in a sentence', () => {

@@ -5,7 +5,7 @@
  *     // tier: test, because it starts programs         only `npm test` runs it, not `npm run quick`
  *     // own process: it counts calls                   no lane runs it
  *     // own kernel host: it ends the host              each of its servers starts a kernel host
- *     // runs alone: it starts many processes           no other file runs at the same time
+ *     // runs alone: it starts many processes           no other file runs at the same time; only with `tier: whole`
  *
  * Without a tier, a file that starts no server, kernel or program belongs to `npm run quick`, and any other to `npm test`.
  */
@@ -44,6 +44,8 @@ const HEAD_LINES = 6;
 const TIER = /^(?:\/\/|#) tier: (\w+)(, because \S)?/m;
 const OWN = /^\/\/ own (process|kernel host): \S/gm;
 const ALONE = /^\/\/ runs alone: \S/m;
+/** A line that looks like a mark, and has to be one. */
+const LIKE_MARK = /^\/\/ (?:tier\b|own \w+(?: \w+)?:|runs alone\b).*/gm;
 const IMPORT = /(?:from|import|import\() ?'(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
 
 /** Returns all test files of the checkout at `root`. Throws when one has a mark that cannot be read. */
@@ -54,12 +56,20 @@ export function testFiles(root: string): TestFile[] {
     const own = [...head.matchAll(OWN)].map(([, what]) => what);
     const tier =
       tierOf(path, head) ?? (STARTERS.some((starter) => graph.reaches(path, starter)) ? 'test' : 'quick');
+    for (const [line] of head.matchAll(LIKE_MARK))
+      if (![TIER, OWN, ALONE].some((mark) => new RegExp(mark.source, 'm').test(line)))
+        throw new Error(`${path} has a mark that cannot be read: ${line}`);
+    const alone = ALONE.test(head);
+    if (alone && tier !== 'whole')
+      throw new Error(
+        `${path} runs alone, which only a file of the tier whole can: the others run beside each other.`,
+      );
     return {
       path,
       tier,
       runsIn: own.includes('process') || tier === 'whole' ? 'process' : 'lane',
       ownHost: own.includes('kernel host'),
-      alone: ALONE.test(head),
+      alone,
     };
   });
   const python = filesBelow(root, PYTHON_TESTS, /\/test_\w+\.py$/).map(

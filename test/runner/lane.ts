@@ -71,6 +71,7 @@ async function run(file: string, ownHost: boolean): Promise<void> {
       outcome: 'failed',
       ms: 0,
       text: stray.join('\n'),
+      ofFile: true,
     });
   }
   for (const name of new Set([...Object.keys(environment), ...Object.keys(process.env)])) {

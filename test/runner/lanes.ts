@@ -109,7 +109,7 @@ class FileRun {
   }
 
   fail(name: string, text: string): void {
-    this.#tests.push({ op: 'test', name, outcome: 'failed', ms: 0, text });
+    this.#tests.push({ op: 'test', name, outcome: 'failed', ms: 0, text, ofFile: true });
   }
 
   get hasFailed(): boolean {

@@ -53,8 +53,19 @@ export function select(root: string, args: readonly string[]): Selection {
         : flags.length > 0
           ? stagesOfFiles(stagesOfTier(tier, all).flatMap(({ files }) => files))
           : stagesOfTier(tier, all);
-  if (stages.every(({ files }) => files.length === 0))
-    throw new Error('No test file matches these arguments.');
+  const selected = stages.flatMap(({ files }) => files);
+  if (selected.length === 0) {
+    const isPython = chosen.some(({ runsIn }) => runsIn === 'python');
+    throw new Error(
+      isPython
+        ? 'Python tests start no server with workers: name them without TROUPE_TEST_WORKERS.'
+        : 'No test file matches these arguments. Paths are relative to the root of the checkout.',
+    );
+  }
+  if (flags.length > 0 && selected.every(({ runsIn }) => runsIn === 'python'))
+    throw new Error(
+      'Options go to the test runner of Node.js, which runs no Python tests: name them without options.',
+    );
   return { tier, stages, flags, isEverything: named.length === 0 };
 }
 
@@ -119,7 +130,12 @@ export async function run(root: string, selection: Selection, say: (line: string
     }
     for (const result of failed) {
       const always = failures.get(result.file.path)! >= tries;
-      summary.failed(result, { always, tries, refuses: always || tier !== 'whole' || !isEverything });
+      summary.failed(result, {
+        env: stage.env,
+        always,
+        tries,
+        refuses: always || tier !== 'whole' || !isEverything,
+      });
     }
   }
   times.write();
@@ -146,7 +162,7 @@ function lint(root: string): Promise<string | undefined> {
   });
 }
 
-/** Runs the files with the test runner of Node.js and the Python tests one after the other; their output is shown as it comes. */
+/** Runs the files with the test runner of Node.js, except for Python tests; their output is shown as it comes. */
 async function runByNode(root: string, stages: readonly Stage[], flags: readonly string[]): Promise<boolean> {
   const compiled = stages
     .flatMap(({ files }) => files)

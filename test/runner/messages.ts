@@ -13,6 +13,8 @@ export interface TestReport {
   readonly ms: number;
   /** Why the test was skipped, or how it failed. */
   readonly text?: string;
+  /** Whether only the whole file repeats it: it is a fact about the file, or tests within tests failed. */
+  readonly ofFile?: boolean;
 }
 
 /** From a process that runs test files. */

@@ -43,6 +43,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         outcome,
         ms: Math.round(details?.duration_ms ?? 0),
         ...(text !== undefined && { text }),
+        ...(error?.failureType === 'subtestsFailed' && { ofFile: true }),
       };
       process.send?.(message);
     }

@@ -10,6 +10,8 @@ interface Failure {
   readonly always: boolean;
   readonly tries: number;
   readonly refuses: boolean;
+  /** The environment of the stage in which it failed. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 export interface SummaryOptions {
@@ -102,20 +104,23 @@ export class Summary {
     return ok;
   }
 
-  #printFailure({ result, always, tries, refuses }: Failure): void {
+  #printFailure({ result, always, tries, refuses, env }: Failure): void {
     const { say } = this.#options;
     const { file, tests, output } = result;
     const often =
       tries === 1 ? '' : always ? ` (${tries} times of ${tries})` : ' (it passed when it was repeated)';
     say('');
     say(`${refuses ? 'FAILED' : 'unsteady'}  ${file.path}${often}`);
-    for (const { name, text } of tests.filter(({ outcome }) => outcome === 'failed')) {
+    const failed = tests.filter(({ outcome }) => outcome === 'failed');
+    // A name selects no test within a test, and a fact about a file is no test.
+    const isOfFile = file.runsIn === 'python' || failed.some(({ ofFile }) => ofFile === true);
+    const command = [...Object.entries(env).map((pair) => pair.join('=')), 'npm test --'].join(' ');
+    for (const { name, text } of failed) {
       say(`  ${name}`);
       say(`      ${(text ?? '').split('\n').join('\n      ')}`);
-      if (file.runsIn !== 'python')
-        say(`    to repeat it: npm test -- --test-name-pattern=${quoted(name)} ${file.path}`);
+      if (!isOfFile) say(`    to repeat it: ${command} --test-name-pattern=${quoted(name)} ${file.path}`);
     }
-    if (file.runsIn === 'python') say(`    to repeat it: npm test -- ${file.path}`);
+    if (isOfFile) say(`    to repeat it: ${command} ${file.path}`);
     const printed = output.trimEnd().split('\n').slice(-MAX_OUTPUT_LINES);
     if (file.runsIn !== 'python' && output.trim() !== '')
       say(`  it printed:\n      ${printed.join('\n      ')}`);
