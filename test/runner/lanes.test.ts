@@ -136,6 +136,20 @@ test('a file that does not end is ended at its limit, and its running tests and 
   assert.deepEqual(outcomes(good), ['passed: is run']);
 });
 
+test('what a file prints is shown with that file', async (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const print = (name: string) => `test('prints', () => console.log('printed by ${name}'));`;
+  const root = checkout(t, Object.fromEntries(names.map((name) => [name, print(name)])));
+  const results = await inOneLane(
+    root,
+    names.map((name) => fileOf(name)),
+  );
+  assert.deepEqual(
+    results.map(({ output }) => output),
+    names.map((name) => `printed by ${name}\n`),
+  );
+});
+
 test('an error that comes outside of the tests fails its file', async (t) => {
   const root = checkout(t, {
     bad: `test('goes on after its end', () => { globalThis.late = setTimeout(() => { throw new Error('late'); }, 0); });

@@ -156,7 +156,8 @@ class TestProcess {
     }
     this.#child.on('message', (message) => {
       const report = message as Report;
-      if (report.op === 'next') this.#idle.resolve();
+      // The lane wrote its output to the pipes before this message, so the turn that brings the message brings the output, too.
+      if (report.op === 'next') setImmediate(() => setImmediate(this.#idle.resolve));
       else this.#run?.take(report);
     });
     const group = this.#child.pid;

@@ -64,7 +64,7 @@ test('a stream ends when the token or the membership that opened it ends', async
 
 /** A code call of a guest who is an editor. It takes an hour unless it is interrupted. Undefined when it was over before it began. */
 async function startCall(server: TestServer, token: string, sessionId: string, file: string) {
-  const code = `import pathlib, time\npathlib.Path("${file}").write_text("here")\ntry:\n    time.sleep(3600)\nexcept BaseException as error:\n    pathlib.Path("${file}").write_text(type(error).__name__)\n    raise`;
+  const code = `import pathlib, time\ntry:\n    pathlib.Path("${file}").write_text("here")\n    time.sleep(3600)\nexcept BaseException as error:\n    pathlib.Path("${file}").write_text(type(error).__name__)\n    raise`;
   const answer = fetch(`${server.baseUrl}/api/cee/kernel/execute`, {
     method: 'POST',
     headers: {

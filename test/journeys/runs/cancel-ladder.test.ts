@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import test from 'node:test';
 import type { Run } from '#src/wire/run.ts';
 import { callCode } from '#test/support/code-call.ts';
 import type { EventLog } from '#test/support/event-log.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
-import { eventually, gone, processSeenAs } from '#test/support/processes.ts';
+import { descendants, eventually, gone, processSeenAs } from '#test/support/processes.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -30,7 +31,24 @@ async function begin(code: string): Promise<Begun> {
   const runId = await notebook.submit(['a']);
   const sign = code.includes('begun again') ? 'begun again' : 'begun';
   await events.until(({ type, data }) => type === 'console-output' && data.text.includes(sign));
+  if (code === CALL_OF_C) await computes(notebook);
   return { notebook, events, runId };
+}
+
+/** A long call during which Python sees no interrupt. */
+const CALL_OF_C = 'sum(range(10**11))';
+
+/** Resolves when the kernel has worked for a tenth of a second: it has gone from the print before the call of C into the call. */
+async function computes({ id }: OpenNotebook): Promise<void> {
+  const pid =
+    (await client.kernels()).items.find(({ sessionId }) => sessionId === id)?.pid ?? assert.fail(id);
+  const ticksOf = (one: number) =>
+    Number(readFileSync(`/proc/${one}/stat`, 'latin1').replace(/^.*\)/, '').split(' ')[12]);
+  // The first process of a kernel's namespace has the kernel itself below it.
+  const processes = [pid, ...descendants(pid).map((one) => one.pid)];
+  const ticks = () => processes.reduce((sum, one) => sum + ticksOf(one), 0);
+  const before = ticks();
+  await eventually('the kernel computes', () => ticks() >= before + 10);
 }
 
 /** Cancels and waits for the end. Returns the time until then and the statuses of the session. */
@@ -84,7 +102,7 @@ const STUBBORN = {
   // The cell prints that it has begun only at a point where it already swallows interrupts.
   'a loop that swallows interrupts':
     'said = False\nwhile True:\n  try:\n    if not said: said = True; print("begun again", flush=True)\n    while True: pass\n  except BaseException: pass',
-  'a long call of C': 'sum(range(10**11))',
+  'a long call of C': CALL_OF_C,
 };
 
 for (const [what, code] of Object.entries(STUBBORN)) {
@@ -119,9 +137,11 @@ test('processes that a cell has started end with the cancel, even if they are de
       'same = subprocess.Popen(["sh", "-c", "trap : INT; while :; do sleep 1000; done"])',
       'own = subprocess.Popen(["sh", "-c", "trap \'\' INT TERM HUP; sleep 1000"], start_new_session=True)',
       'double = subprocess.run(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True)',
-      'print("pids", same.pid, own.pid, double.stdout.strip(), os.readlink("/proc/self/ns/pid"), flush=True)',
+      'pids, said = [same.pid, own.pid, double.stdout.strip(), os.readlink("/proc/self/ns/pid")], False',
       'while True:',
-      '  try: own.wait()',
+      '  try:',
+      '    if not said: said = True; print("pids", *pids, flush=True)',
+      '    own.wait()',
       '  except BaseException: pass',
     ].join('\n'),
   );
@@ -157,7 +177,7 @@ test('of fifty cancels at once all are accepted, and the run ends once', async (
 });
 
 test('when fifty cancels meet a run whose kernel must be killed, those before its end are accepted, and it ends once', async () => {
-  const begun = await begin('sum(range(10**11))');
+  const begun = await begin(CALL_OF_C);
   const storm = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
   // On a busy machine some cancels arrive after the kernel was killed.
   const { ok = 0, '409 run_finished': late = 0, ...other } = await tally(storm);
@@ -205,7 +225,7 @@ test('a kernel whose output waits for a slow reader can still be interrupted', a
 });
 
 test('closing a session during a cancel ends its run once, as cancelled', async () => {
-  const begun = await begin('sum(range(10**11))');
+  const begun = await begin(CALL_OF_C);
   await client.runs.cancel(begun.runId);
   const record = await begun.notebook.close();
   assert.equal(record.status, 'closed');

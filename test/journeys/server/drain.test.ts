@@ -15,7 +15,7 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 /** Cells that no interrupt stops, each with a process of its own. */
 const STUBBORN = {
-  loop: 'print("begun", flush=True)\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass',
+  loop: 'todo = ["begun"]\nwhile True:\n  try:\n    if todo: print(todo.pop(), flush=True)\n    while True: pass\n  except BaseException: pass',
   native: 'print("begun", flush=True)\nsum(range(10**11))',
   child:
     'import subprocess\np = subprocess.Popen(["sleep", "1000"], start_new_session=True)\nprint("begun", flush=True)\np.wait()',
