@@ -39,8 +39,11 @@ for (const victim of ['zygote', 'guardian'] as const) {
 test('a kernel host that dies three times in a row delays sessions, but loses none', async (t) => {
   const child = await startChildServer(t);
   const notebook = await openNotebook(child, { a: '1' });
+  const kernelOf = async () =>
+    (await child.client.kernels()).items.find(({ sessionId }) => sessionId === notebook.id)?.pid;
   for (let round = 0; round < 3; round++) {
     const { zygote } = kernelHostOf(child.pid);
+    const before = await kernelOf();
     process.kill(zygote, 'SIGKILL');
     await eventually('another host is up', () => {
       try {
@@ -49,9 +52,9 @@ test('a kernel host that dies three times in a row delays sessions, but loses no
         return false;
       }
     });
-    await eventually('the session is ready', async () => {
-      const { status } = await child.client.notebookSessions.get(notebook.id);
-      return status === 'ready';
+    await eventually('the session is ready with another kernel', async () => {
+      const [{ status }, kernel] = [await child.client.notebookSessions.get(notebook.id), await kernelOf()];
+      return status === 'ready' && kernel !== undefined && kernel !== before;
     });
   }
   assert.equal((await notebook.run(['a'])).status, 'completed');
