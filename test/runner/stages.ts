@@ -1,4 +1,5 @@
 /** The stages of a run: which files run together, and against which kind of server. */
+import { availableParallelism } from 'node:os';
 import { ImportGraph, type TestFile, type Tier } from './files.ts';
 
 /** Files that run together. */
@@ -9,8 +10,9 @@ export interface Stage {
   readonly env: Readonly<Record<string, string>>;
 }
 
-const LANES = 4;
-const LANES_OF_LONG_TESTS = 3;
+/** Tests wait for half of their time. On one processor four lanes would make files so slow that browsers give up. */
+const LANES = Math.min(4, 2 * availableParallelism());
+const LANES_OF_LONG_TESTS = Math.min(3, 2 * availableParallelism());
 const WORKERS = '3';
 /**
  * Journeys that also run against a server of several workers each time, because requests meet in them or live state is shared. The
