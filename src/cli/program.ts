@@ -101,8 +101,11 @@ Environment:
 
 const COMMIT_CHARS = 12;
 
-/** Commands that need no word about an ignored settings file: servers obey it, two decide about it, and shells show no words of one. */
-const OBEYING: ReadonlySet<string> = new Set([
+/**
+ * Commands before which an ignored settings file is not reported: servers obey the file, `config allow` and `config deny` are about it,
+ * and a shell would show the report among its completions.
+ */
+const UNREPORTED: ReadonlySet<string> = new Set([
   'serve',
   'setup',
   'node join',
@@ -178,7 +181,7 @@ function createProgram(
     wantsJson: (command) => command.optsWithGlobals<{ json?: boolean }>().json === true,
   };
   program.hook('preAction', (_, command) => {
-    if (json || OBEYING.has(nameOf(command))) return;
+    if (json || UNREPORTED.has(nameOf(command))) return;
     const ignored = ignoredFile(env, cwd);
     if (ignored !== undefined)
       terminal.err(`troupe: ${ignored} is ignored. Read it, and if you trust it: troupe config allow\n`);

@@ -1,6 +1,6 @@
 /**
- * Limits the lines of one kind in the log. Whoever can make the server write a line for each of their requests or connections could
- * otherwise fill its disk, and hide other lines. The lines that were left out are counted in a line of their own.
+ * Limits the lines of one kind in the log. A client whose every request or connection is worth a line could otherwise fill the disk of
+ * the server, and hide other lines. The lines that were left out are counted in a line of their own.
  */
 
 const WINDOW_MS = 10_000;

@@ -93,7 +93,7 @@ function wrap(logger: Logger, scrub: Scrubber, flood: LogFlood): Log {
     (fields, message) => {
       if (logger.isLevelEnabled(level)) logger[level](visibleFields(fields, scrub), scrub(message));
     };
-  /** The same for lines that others can cause: those of one kind are limited. */
+  /** Returns the same function for warnings and errors, which clients can cause: lines with one message are limited. */
   const limited = (level: 'error' | 'warn'): Write => {
     const write = at(level);
     return (fields, message) => {

@@ -4,7 +4,7 @@ import { readIfPresent } from './stamps.mjs';
 
 /**
  * Returns the value of a setting in the environment, where it is called `variable`, or in the settings file of the folder `cwd`, where
- * it is called `name`; undefined when neither has it.
+ * it is called `name`. Returns undefined when neither the environment nor the file has the setting.
  */
 export function settingOf(variable, name, cwd = process.cwd()) {
   if (process.env[variable]) return process.env[variable];

@@ -15,7 +15,7 @@ export type Rule =
 export interface Mutant {
   readonly name: string;
   readonly rule: Rule;
-  /** What the server does wrong with the edit. */
+  /** The wrong behaviour of the server with the edit. */
   readonly wrong: string;
   /** Relative to the checkout. */
   readonly file: string;

@@ -24,7 +24,7 @@ export interface Cannot {
 /** Marks a rule that cannot apply. `because` completes the sentence "It cannot apply, because …". */
 export const cannot = (because: string): Cannot => ({ cannot: because });
 
-/** What a stand-in has received. */
+/** The requests that a stand-in has received. */
 export interface Received {
   /** The statements that were to be run. */
   statements(): readonly string[];
@@ -146,7 +146,7 @@ export interface Vendor {
   start(owner: Owner, overrides?: Overrides): Promise<Running> | Running;
   /** The form of the cancellations that a stand-in receives. */
   readonly cancellation?: RegExp;
-  /** The answer to the probe of a connection that names something that does not exist. */
+  /** The failure of a test of a connection whose database or schema does not exist. */
   readonly missing?: FailureCategory;
   readonly rules: Rules;
 }

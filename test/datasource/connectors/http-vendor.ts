@@ -83,7 +83,7 @@ export interface StandInResult {
 
 /** The number of rows of `SELECT many`. */
 const MANY = 2500;
-/** Unusual types. With a cost of the square of its length, one of them would take hours to read. */
+/** Long names of column types. A reader whose cost grows with the square of the length would take hours for one of them. */
 export const LONG_TYPES = [')', '(', 'a(', ' ', '\n(', '0', 'Nullable(', 'LowCardinality'].flatMap((unit) =>
   ['x', '\n'].map((end) => unit.repeat(1e6 / unit.length) + end),
 );
@@ -111,7 +111,7 @@ export function tooLargePage(): StandInAnswer {
   return { headers: { 'content-encoding': 'gzip' }, body: gzipSync(Buffer.alloc(65 * 1024 * 1024, ' ')) };
 }
 
-/** What is the same for all databases that are reached by HTTP and answer in pages. */
+/** The rules that are equal for all databases that are reached by HTTP and answer in pages. */
 export const HTTP_RULES = {
   unknownCertificate: { ca_certificate: undefined },
   withoutTls: cannot('the URL says whether TLS is used'),
