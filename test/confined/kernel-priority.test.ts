@@ -27,10 +27,11 @@ const sessionNiceness = (pid: number) =>
 const hasPriorityOpen = (pid: number) =>
   [...descriptorsOf(pid).values()].some((target) => target.endsWith('/autogroup'));
 
-test('a kernel has the niceness of the settings', async () => {
+test('a kernel is nicer than its server by the setting', async () => {
   const kernel = await openKernel(host, { a: '1' });
   await kernel.run(['a']);
-  assert.deepEqual(kernels().map(getPriority), [NICE]);
+  const expected = Math.min(getPriority() + NICE, 19); // the tests may run in a shell that is nice already
+  assert.deepEqual(kernels().map(getPriority), [expected]);
   kernel.kernel.kill();
   await kernel.exited;
 });
