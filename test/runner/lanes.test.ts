@@ -123,17 +123,25 @@ test('a file that ends its lane has failed, and the remaining files run in anoth
   assert.deepEqual(outcomes(good), ['passed: is run']);
 });
 
-test('a file that does not end is ended at its limit, and its running tests and processes are named', async (t) => {
+test('a file in which no test goes on is ended at the limit, and its running tests and processes are named', async (t) => {
   const root = checkout(t, {
     bad: `import { spawn } from 'node:child_process'; test('ends', () => {}); test('hangs', () => { spawn('sleep', ['1234']); return new Promise(() => setInterval(() => {}, 1000)); });`,
     good: `test('is run', () => {});`,
   });
   const [bad, good] = await inOneLane(root, [fileOf('bad'), fileOf('good')], 10_000);
   const failed = bad!.tests.find(({ outcome }) => outcome === 'failed');
-  assert.equal(failed!.name, 'the file ends within 10 s');
+  assert.equal(failed!.name, 'a test begins or ends every 10 s');
   assert.match(failed!.text!, /^It still runs: hangs\nProcesses below it:/);
   assert.match(failed!.text!, /sleep 1234/);
   assert.deepEqual(outcomes(good), ['passed: is run']);
+});
+
+test('a file may take longer than the limit while its tests go on', async (t) => {
+  const wait = '() => new Promise((resolve) => setTimeout(resolve, 4_000))';
+  const root = checkout(t, { slow: `for (const name of ['a', 'b', 'c']) test(name, ${wait});` });
+  const [slow] = await inOneLane(root, [fileOf('slow')], 10_000);
+  assert.ok(slow!.ms > 10_000);
+  assert.deepEqual(outcomes(slow), ['passed: a', 'passed: b', 'passed: c']);
 });
 
 test('what a file prints is shown with that file', async (t) => {

@@ -25,7 +25,7 @@ export interface LaneOptions {
   readonly root: string;
   /** How many files run at once. */
   readonly lanes: number;
-  /** A file that takes longer has failed, and its process is killed. */
+  /** If no test of a file begins or ends for so long, the file has failed, and its process is killed. A Python file as a whole has this limit. */
   readonly limitMs: number;
   readonly env: Readonly<Record<string, string>>;
   readonly python: string;
@@ -134,6 +134,7 @@ class TestProcess {
   readonly #closed: Promise<string>;
   #hasClosed = false;
   #run: FileRun | undefined;
+  #limit: NodeJS.Timeout | undefined;
   /** Resolves when the process asks for a file. */
   #idle = deferred<void>();
 
@@ -158,7 +159,10 @@ class TestProcess {
       const report = message as Report;
       // The lane wrote its output to the pipes before this message, so the turn that brings the message brings the output, too.
       if (report.op === 'next') setImmediate(() => setImmediate(this.#idle.resolve));
-      else this.#run?.take(report);
+      else {
+        this.#limit?.refresh();
+        this.#run?.take(report);
+      }
     });
     const group = this.#child.pid;
     if (group !== undefined) groups.add(group);
@@ -209,12 +213,16 @@ class TestProcess {
     if (this.#child.connected) this.#child.send(order, () => {}); // a lane that ends meanwhile is noticed by 'close'
   }
 
-  /** Resolves as `end` does. After the limit of a file its process says what it holds, and is killed. */
+  /**
+   * Resolves as `end` does. When no test has begun or ended for the limit, the process says what it holds, and is killed. A file as a
+   * whole has no limit, because a slow machine would reach it.
+   */
   async #within<T>(end: Promise<T>): Promise<T> {
-    const limit = setTimeout(() => {
+    this.#limit = setTimeout(() => {
+      this.#limit = undefined; // a report that still comes must not start it again
       const { pid } = this.#child;
       this.#run?.fail(
-        `the file ends within ${this.#options.limitMs / 1000} s`,
+        `a test begins or ends every ${this.#options.limitMs / 1000} s`,
         [
           ...(this.#run?.running ?? []).map((name) => `It still runs: ${name}`),
           'Processes below it:',
@@ -227,7 +235,8 @@ class TestProcess {
     try {
       return await end;
     } finally {
-      clearTimeout(limit);
+      clearTimeout(this.#limit);
+      this.#limit = undefined;
     }
   }
 

@@ -21,7 +21,7 @@ export interface Selection {
 }
 
 /**
- * A file may take so long. Tests wait for facts up to two minutes, so that their error comes before this limit. One of the long tests boots
+ * A test may take so long. Tests wait for facts up to two minutes, so that their error comes before this limit. One of the long tests boots
  * a Debian and installs the server in it.
  */
 const LIMIT_MS = 300_000;
