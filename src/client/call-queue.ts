@@ -1,26 +1,63 @@
-import { unlessAborted } from './abort.ts';
+import { pause, unlessAborted } from './abort.ts';
+import { ApiError } from './api-error.ts';
+import { GIVE_UP_AFTER_MS } from './event-stream.ts';
 
-/** Queues the calls of one session: each begins when the preceding call is over, so that none is refused with `session_busy`. */
+const PAUSE_MS = 100;
+
+export interface QueuedCall<T> {
+  /** Resolves when the work that a call has begun is over. It is called only when another call waits for it. */
+  readonly over?: (begun: T) => Promise<unknown>;
+  /** When it aborts before the turn of the call has come, the call is rejected with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** How many seconds the call waits for the end of a preceding one that got no answer: 60 by default. */
+  readonly timeoutS?: number | null | undefined;
+}
+
+/**
+ * Queues the calls of one session: each begins when the preceding call is over, so that none is refused with `session_busy`. The queue
+ * must not keep results of calls, because it lives as long as its session.
+ */
 export class CallQueue {
   /** Resolves, once it is asked, when the last call is over. */
   #last: () => Promise<unknown> = () => Promise.resolve();
+  /** Whether a call got no answer, so that the kernel may still be at work for it. */
+  #mayBeBusy = false;
 
-  /**
-   * Calls `begin` when its turn has come, and resolves with its result. `over` resolves when the work that has begun is over; it is
-   * called only when another call waits for it. Rejects with the reason of the signal when it aborts before the turn has come.
-   */
-  add<T>(
-    begin: () => Promise<T>,
-    over: (begun: Promise<T>) => Promise<unknown> = (begun) => begun,
-    signal?: AbortSignal | undefined,
-  ): Promise<T> {
+  /** Calls `begin` when its turn has come, and resolves with its result. */
+  add<T>(begin: () => Promise<T>, { over, signal, timeoutS }: QueuedCall<T> = {}): Promise<T> {
     const turn = this.#last();
-    const begun = unlessAborted(turn, signal).then(begin);
+    const begun = unlessAborted(turn, signal).then(() => this.#begin(begin, signal, timeoutS));
+    const rest = begun.then(
+      (result) => over && (() => over(result)),
+      () => undefined,
+    );
     let isOver: Promise<unknown> | undefined;
     this.#last = () => {
-      isOver ??= turn.then(() => over(begun)).catch(() => {});
+      isOver ??= turn.then(async () => (await rest)?.()).catch(() => {});
       return isOver;
     };
     return begun;
+  }
+
+  /** The server interrupts code whose caller has left. It refuses other calls until that code has ended, so they are repeated. */
+  async #begin<T>(
+    begin: () => Promise<T>,
+    signal: AbortSignal | undefined,
+    timeoutS: number | null | undefined,
+  ): Promise<T> {
+    const patienceMs = timeoutS ? timeoutS * 1000 : GIVE_UP_AFTER_MS;
+    for (const since = performance.now(); ; ) {
+      try {
+        const begun = await begin();
+        this.#mayBeBusy = false;
+        return begun;
+      } catch (error) {
+        const isRefused = error instanceof ApiError;
+        this.#mayBeBusy ||= !isRefused;
+        if (!isRefused || error.code !== 'session_busy' || !this.#mayBeBusy) throw error;
+        if (performance.now() - since > patienceMs) throw error;
+        await pause(PAUSE_MS, signal);
+      }
+    }
   }
 }

@@ -80,7 +80,7 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
         if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running')
           return;
       } else if (event.type === 'session.replayed') {
-        if (isOver(await this.#read(0, signal))) return;
+        if (isOver(await this.#runs.get(runId, { signal }))) return;
         tellsState = false;
       }
     }
@@ -102,32 +102,39 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
     try {
       await this.#runs.cancel(runId, options);
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'run_not_running')) throw error;
+      if (!(error instanceof ApiError && error.code === 'run_finished')) throw error;
     }
   }
 
   async #wait(signal: AbortSignal | undefined): Promise<RunOutcome> {
-    for (let heardAt = performance.now(); ; ) {
-      try {
-        const run = await this.#read(DEFAULT_WAIT_S, signal);
-        heardAt = performance.now();
-        if (isOver(run))
-          return await runOutcome(run, async (assetId) => {
-            const { bytes } = await this.#runs.asset(run.id, assetId, { signal });
-            return bytes;
-          });
-      } catch (error) {
-        signal?.throwIfAborted();
-        if (!isTransient(error) || performance.now() - heardAt > GIVE_UP_AFTER_MS) throw error;
-        await pause(PAUSE_MS, signal);
-      }
-    }
+    return atEnd(this.#runs, await this.id(), signal, (run) =>
+      runOutcome(run, async (assetId) => {
+        const { bytes } = await this.#runs.asset(run.id, assetId, { signal });
+        return bytes;
+      }),
+    );
   }
+}
 
-  async #read(wait: number, signal: AbortSignal | undefined): Promise<NotebookRun> {
-    const { runId } = await this.#submitted;
-    const run = await this.#runs.get(runId, { wait, signal });
-    if (run.kind !== 'notebook') throw new TypeError(`The run ${runId} has no notebook.`);
-    return run;
+/**
+ * Waits until the run has ended, or is stale, and resolves with what `read` makes of it. Lost connections are tried again for a minute
+ * without an answer.
+ */
+export async function atEnd<T>(
+  calls: Pick<ReturnType<typeof runs>, 'get'>,
+  runId: string,
+  signal: AbortSignal | undefined,
+  read: (run: NotebookRun) => T,
+): Promise<Awaited<T>> {
+  for (let heardAt = performance.now(); ; ) {
+    try {
+      const run = await calls.get(runId, { wait: DEFAULT_WAIT_S, signal });
+      heardAt = performance.now();
+      if (isOver(run)) return await read(run as NotebookRun);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!isTransient(error) || performance.now() - heardAt > GIVE_UP_AFTER_MS) throw error;
+      await pause(PAUSE_MS, signal);
+    }
   }
 }

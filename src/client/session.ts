@@ -17,7 +17,8 @@ import type { FollowOptions } from './event-stream.ts';
 import { notebookSessions } from './notebook-sessions.ts';
 import { operation } from './operation.ts';
 import { type CodeOutcome, codeOutcome } from './results.ts';
-import { RunHandle, type SessionEvent, sessionEvents } from './run-handle.ts';
+import { atEnd, RunHandle, type SessionEvent, sessionEvents } from './run-handle.ts';
+import { runs } from './runs.ts';
 
 /** How long the events of a code call may come after its answer. */
 const LATE_EVENTS_MS = 2_000;
@@ -76,19 +77,13 @@ export class Session implements AsyncDisposable {
         ? { type: 'all', ...execution }
         : { type: 'cells', cells: ids.map((cellId) => ({ cellId })), ...execution };
     const params = { sessionId: this.id };
-    const handle: RunHandle = new RunHandle(
-      this.#connection,
-      this.id,
-      this.#parts.queue.add(
-        () =>
-          this.#connection.json(
-            operation<'submitExecution', 202>('submitExecution', { params, body, signal }),
-          ),
-        () => handle.result(),
-        signal,
-      ),
+    const connection = this.#connection;
+    const calls = runs(connection);
+    const submitted = this.#parts.queue.add(
+      () => connection.json(operation<'submitExecution', 202>('submitExecution', { params, body, signal })),
+      { over: ({ runId }) => atEnd(calls, runId, undefined, () => {}), signal, timeoutS: execution.timeoutS },
     );
-    return handle;
+    return new RunHandle(connection, this.id, submitted);
   }
 
   /**
@@ -96,19 +91,15 @@ export class Session implements AsyncDisposable {
    * connection is lost meanwhile: the server then interrupts the code, and it is not repeated. Aborting `signal` interrupts it, too.
    */
   code(source: string, { onStdout, ...options }: SessionCodeOptions = {}): Promise<CodeOutcome> {
-    return this.#parts.queue.add(
-      async () => {
-        const toolCallId = newKey();
-        const run = () => code(this.#connection).execute(this.id, source, { ...options, toolCallId });
-        const result =
-          onStdout === undefined
-            ? await run()
-            : await this.#printing(run, toolCallId, onStdout, options.signal);
-        return codeOutcome(result);
-      },
-      undefined,
-      options.signal,
-    );
+    return this.#parts.queue.add(async () => {
+      const toolCallId = newKey();
+      const run = () => code(this.#connection).execute(this.id, source, { ...options, toolCallId });
+      const result =
+        onStdout === undefined
+          ? await run()
+          : await this.#printing(run, toolCallId, onStdout, options.signal);
+      return codeOutcome(result);
+    }, options);
   }
 
   /**
@@ -124,7 +115,11 @@ export class Session implements AsyncDisposable {
    * events.
    */
   setUiValues(body: SetUiValues, options?: RequestOptions): Promise<UiValuesResult> {
-    return this.#parts.queue.add(() => this.#calls.setUiValues(this.id, body, options));
+    const { timeoutS } = body;
+    return this.#parts.queue.add(() => this.#calls.setUiValues(this.id, body, options), {
+      ...options,
+      timeoutS,
+    });
   }
 
   /**
@@ -132,7 +127,11 @@ export class Session implements AsyncDisposable {
    * `CodeInterrupted` when the connection is lost meanwhile. Aborting `signal` interrupts the function, too.
    */
   callFunction(body: CallFunction, options?: RequestOptions): Promise<FunctionResult> {
-    return this.#parts.queue.add(() => this.#calls.callFunction(this.id, body, options));
+    const { timeoutS } = body;
+    return this.#parts.queue.add(() => this.#calls.callFunction(this.id, body, options), {
+      ...options,
+      timeoutS,
+    });
   }
 
   /** Resolves with the names that may follow this code, which is that of a cell up to the cursor. The session may be busy. */

@@ -44,7 +44,11 @@ const ApiCalls = Calls as new (connection: Connection) => ProgramCalls;
  */
 export class Troupe extends ApiCalls {
   readonly #connection: Connection;
-  readonly #queues = new Map<string, CallQueue>();
+  /** The queues of the sessions that the program still uses. */
+  readonly #queues = new Map<string, WeakRef<CallQueue>>();
+  readonly #unused = new FinalizationRegistry<string>((id) => {
+    if (this.#queues.get(id)?.deref() === undefined) this.#queues.delete(id);
+  });
 
   /** Throws `TypeError` when no address of a server is known, or the access token cannot be one. */
   constructor(options: TroupeOptions = {}) {
@@ -94,8 +98,11 @@ export class Troupe extends ApiCalls {
   }
 
   #queueOf(sessionId: string): CallQueue {
-    const queue = this.#queues.get(sessionId) ?? new CallQueue();
-    this.#queues.set(sessionId, queue);
+    const known = this.#queues.get(sessionId)?.deref();
+    if (known !== undefined) return known;
+    const queue = new CallQueue();
+    this.#queues.set(sessionId, new WeakRef(queue));
+    this.#unused.register(queue, sessionId);
     return queue;
   }
 }

@@ -15,6 +15,8 @@ REPLACEMENTS = [
     for pattern, replacement in [
         (r"\bAsyncGenerator\[(.+?), None\]", r"Generator[\1, None, None]"),
         (r"\bAsync(?=[A-Z])", ""),
+        (r"\bAwaitable\[(\w+)\]", r"\1"),
+        (r"\bAwaitable, ", ""),
         (r"\basync (def|with|for)\b", r"\1"),
         (r"\bawait ", ""),
         (r"\b__a(iter|enter|exit)__\b", r"__\1__"),

@@ -1,19 +1,24 @@
 """Submitted runs, and the queue that keeps calls of one session from meeting."""
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 from .._errors import ApiError
-from .._platform import AsyncLock, aclosing
+from .._platform import AsyncLock, aclosing, async_sleep
 from .._results import RunOutcome, image_assets
 from ..models import AgentRun, NotebookRun
 from .resources import AsyncRuns
 from .transport import AsyncTransport
 
 Event = TypeVar("Event")
+T = TypeVar("T")
 
 # Within the usual timeouts of proxies.
 _WAIT_S = 50
+# How long a call without a timeout waits for the end of code whose caller has left.
+_BUSY_S = 60
+_PAUSE_S = 0.1
 
 
 class AsyncRunHandle(Generic[Event]):
@@ -78,6 +83,7 @@ class AsyncQueue:
     def __init__(self) -> None:
         self._lock = AsyncLock()
         self._last: AsyncRunHandle[Any] | None = None
+        self._may_be_busy = False  # whether a call got no answer, so that the kernel may still be at work for it
 
     async def __aenter__(self) -> None:
         await self._lock.acquire()
@@ -93,6 +99,27 @@ class AsyncQueue:
 
     async def __aexit__(self, *failure: object) -> None:
         self._lock.release()
+
+    async def call(self, begin: Callable[[], Awaitable[T]], timeout: int | None = None) -> T:
+        """
+        Returns the result of `begin`, which sends a request. The server interrupts code whose caller has left, and refuses
+        other calls until that code has ended: after a call without an answer the next one is repeated for `timeout` seconds.
+        """
+        since = time.monotonic()
+        while True:
+            try:
+                result = await begin()
+            except ApiError as error:
+                is_late = time.monotonic() - since > (timeout or _BUSY_S)
+                if error.code != "session_busy" or not self._may_be_busy or is_late:
+                    raise
+            except BaseException:
+                self._may_be_busy = True
+                raise
+            else:
+                self._may_be_busy = False
+                return result
+            await async_sleep(_PAUSE_S)
 
     def runs(self, handle: AsyncRunHandle[Any]) -> None:
         """Makes the next call wait for the end of this run."""

@@ -57,7 +57,9 @@ class AsyncSession:
             **_given(cacheMode=cache_mode, timeoutS=timeout),
         }
         async with self._queue:
-            submitted = await self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body)
+            submitted = await self._queue.call(
+                lambda: self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body), timeout
+            )
             handle: AsyncRunHandle[NotebookStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
             self._queue.runs(handle)
@@ -81,11 +83,13 @@ class AsyncSession:
         """
         body = {"code": source, **({"keep": True} if keep else {}), **_given(timeoutS=timeout)}
         async with self._queue:
-            return CodeOutcome(
-                await self._transport.interruptible(
+            result = await self._queue.call(
+                lambda: self._transport.interruptible(
                     "/api/cee/kernel/execute", CodeResult, json=body, headers={"service-session-id": self.id}
-                )
+                ),
+                timeout,
             )
+        return CodeOutcome(result)
 
     async def change(
         self, changes: Sequence[CellChange | Mapping[str, Any]], *, expected_updated_at: str | None = None
@@ -105,7 +109,9 @@ class AsyncSession:
         """
         body = {"values": values, **_given(timeoutS=timeout)}
         async with self._queue:
-            return await self._transport.json("POST", f"{self._path}/ui-values", UiValuesResult, json=body)
+            return await self._queue.call(
+                lambda: self._transport.json("POST", f"{self._path}/ui-values", UiValuesResult, json=body), timeout
+            )
 
     async def call_function(
         self, element: str, function: str, args: Mapping[str, Any] | None = None, *, timeout: int | None = None
@@ -117,7 +123,9 @@ class AsyncSession:
         """
         body = {"namespace": element, "functionName": function, "args": args or {}, **_given(timeoutS=timeout)}
         async with self._queue:
-            return await self._transport.interruptible(f"{self._path}/function-calls", FunctionResult, json=body)
+            return await self._queue.call(
+                lambda: self._transport.interruptible(f"{self._path}/function-calls", FunctionResult, json=body), timeout
+            )
 
     async def complete(self, code: str, *, cell: str | None = None) -> Completions:
         """
@@ -208,7 +216,9 @@ class AsyncConversation:
         """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
         body = {"prompt": prompt, **_given(timeoutS=timeout)}
         async with self._queue:
-            submitted = await self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body)
+            submitted = await self._queue.call(
+                lambda: self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body), timeout
+            )
             handle: AsyncRunHandle[AgentStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
             self._queue.runs(handle)

@@ -1,20 +1,25 @@
 # `npm run python-client` writes this file from `_async/runs.py`: do not edit it.
 """Submitted runs, and the queue that keeps calls of one session from meeting."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Callable
 from typing import Any, Generic, TypeVar
 
 from .._errors import ApiError
-from .._platform import Lock, closing
+from .._platform import Lock, closing, sleep
 from .._results import RunOutcome, image_assets
 from ..models import AgentRun, NotebookRun
 from .resources import Runs
 from .transport import Transport
 
 Event = TypeVar("Event")
+T = TypeVar("T")
 
 # Within the usual timeouts of proxies.
 _WAIT_S = 50
+# How long a call without a timeout waits for the end of code whose caller has left.
+_BUSY_S = 60
+_PAUSE_S = 0.1
 
 
 class RunHandle(Generic[Event]):
@@ -79,6 +84,7 @@ class Queue:
     def __init__(self) -> None:
         self._lock = Lock()
         self._last: RunHandle[Any] | None = None
+        self._may_be_busy = False  # whether a call got no answer, so that the kernel may still be at work for it
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -94,6 +100,27 @@ class Queue:
 
     def __exit__(self, *failure: object) -> None:
         self._lock.release()
+
+    def call(self, begin: Callable[[], T], timeout: int | None = None) -> T:
+        """
+        Returns the result of `begin`, which sends a request. The server interrupts code whose caller has left, and refuses
+        other calls until that code has ended: after a call without an answer the next one is repeated for `timeout` seconds.
+        """
+        since = time.monotonic()
+        while True:
+            try:
+                result = begin()
+            except ApiError as error:
+                is_late = time.monotonic() - since > (timeout or _BUSY_S)
+                if error.code != "session_busy" or not self._may_be_busy or is_late:
+                    raise
+            except BaseException:
+                self._may_be_busy = True
+                raise
+            else:
+                self._may_be_busy = False
+                return result
+            sleep(_PAUSE_S)
 
     def runs(self, handle: RunHandle[Any]) -> None:
         """Makes the next call wait for the end of this run."""

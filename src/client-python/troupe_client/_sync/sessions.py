@@ -58,7 +58,9 @@ class Session:
             **_given(cacheMode=cache_mode, timeoutS=timeout),
         }
         with self._queue:
-            submitted = self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body)
+            submitted = self._queue.call(
+                lambda: self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body), timeout
+            )
             handle: RunHandle[NotebookStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
             self._queue.runs(handle)
@@ -82,11 +84,13 @@ class Session:
         """
         body = {"code": source, **({"keep": True} if keep else {}), **_given(timeoutS=timeout)}
         with self._queue:
-            return CodeOutcome(
-                self._transport.interruptible(
+            result = self._queue.call(
+                lambda: self._transport.interruptible(
                     "/api/cee/kernel/execute", CodeResult, json=body, headers={"service-session-id": self.id}
-                )
+                ),
+                timeout,
             )
+        return CodeOutcome(result)
 
     def change(
         self, changes: Sequence[CellChange | Mapping[str, Any]], *, expected_updated_at: str | None = None
@@ -106,7 +110,9 @@ class Session:
         """
         body = {"values": values, **_given(timeoutS=timeout)}
         with self._queue:
-            return self._transport.json("POST", f"{self._path}/ui-values", UiValuesResult, json=body)
+            return self._queue.call(
+                lambda: self._transport.json("POST", f"{self._path}/ui-values", UiValuesResult, json=body), timeout
+            )
 
     def call_function(
         self, element: str, function: str, args: Mapping[str, Any] | None = None, *, timeout: int | None = None
@@ -118,7 +124,9 @@ class Session:
         """
         body = {"namespace": element, "functionName": function, "args": args or {}, **_given(timeoutS=timeout)}
         with self._queue:
-            return self._transport.interruptible(f"{self._path}/function-calls", FunctionResult, json=body)
+            return self._queue.call(
+                lambda: self._transport.interruptible(f"{self._path}/function-calls", FunctionResult, json=body), timeout
+            )
 
     def complete(self, code: str, *, cell: str | None = None) -> Completions:
         """
@@ -209,7 +217,9 @@ class Conversation:
         """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
         body = {"prompt": prompt, **_given(timeoutS=timeout)}
         with self._queue:
-            submitted = self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body)
+            submitted = self._queue.call(
+                lambda: self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body), timeout
+            )
             handle: RunHandle[AgentStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
             self._queue.runs(handle)
