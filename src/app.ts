@@ -26,6 +26,7 @@ import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
+import { openProxySocket, sharesNetwork } from './app/proxy-socket.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { type IdentityPlane, openIdentity } from './auth/open-identity.ts';
@@ -406,6 +407,8 @@ async function openServer(
   const { audit, datasources, environments, packages, notebooks, agents } = planes;
   const { actorEvents, actorReporter, makeMirror } = streams;
   const inner = new InnerRequests();
+  const proxySocket = member === undefined ? await openProxySocket(config) : undefined; // else the primary has it
+  if (proxySocket !== undefined) stack.use(proxySocket);
   const files = openFiles(
     { limits, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
     stack,
@@ -421,6 +424,8 @@ async function openServer(
         slowMs: config.slowRequestMs,
       }),
       trustedProxies: config.trustedProxies,
+      sharesNetwork: sharesNetwork(config),
+      proxies: proxySocket?.descriptor,
       corsOrigins: config.corsOrigins,
       publicUrl: config.publicUrl,
       heartbeatMs: config.heartbeatS * 1000,

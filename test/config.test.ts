@@ -55,6 +55,8 @@ test('with nothing set, every setting has its default', (t) => {
   assert.deepEqual(config, {
     host: '127.0.0.1',
     port: 8787,
+    listenSocket: undefined,
+    listenSocketGroup: undefined,
     publicUrl: undefined,
     uwebsockets: undefined,
     corsOrigins: [],

@@ -59,7 +59,11 @@ export function joinCluster(
       channel.onTable((table) => peers.useTable(table));
       peers.useTable(channel.table);
       await peers.listen(handle);
-      return { port: await channel.join(), descriptor: INHERITED.listener };
+      return {
+        port: await channel.join(),
+        descriptor: INHERITED.listener,
+        proxies: channel.servesProxies ? INHERITED.proxies : undefined,
+      };
     },
   };
 }

@@ -13,9 +13,9 @@ export const WORKER_ARGUMENT = '--worker';
 
 /**
  * The descriptors that a worker inherits, numbered after its standard streams and its channel: the claim on the data
- * directory, and the socket for clients.
+ * directory, the socket for clients, and the unix socket for proxies if the server has one.
  */
-export const INHERITED = { claim: 4, listener: 5 } as const;
+export const INHERITED = { claim: 4, listener: 5, proxies: 6 } as const;
 
 export type ToWorker =
   | WorkerOrders
@@ -42,6 +42,8 @@ export interface WorkerOrders {
   readonly table: SlotTable;
   /** The folder of the sockets of workers and kernels. */
   readonly socketFolder: string;
+  /** Whether the worker has inherited a unix socket for proxies. */
+  readonly servesProxies: boolean;
 }
 
 /** `run` numbers the runs of a host: a report about an earlier run is ignored. */

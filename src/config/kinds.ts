@@ -104,6 +104,18 @@ export function secret(expression: RegExp, expectation: string): Kind<Secret> {
 /** An absolute path. `~/` stands for the home directory; a relative path starts at the working directory. */
 export const path: Kind<string> = { expectation: 'a path', parse: resolvePath };
 
+/** The longest path that fits into the address of a unix socket (unix(7)). */
+const MAX_SOCKET_PATH_BYTES = 107;
+
+/** The path of a unix socket. */
+export const socketPath: Kind<string> = {
+  expectation: `a path of at most ${MAX_SOCKET_PATH_BYTES} bytes`,
+  parse: (text, base) => {
+    const found = resolvePath(text, base);
+    return found !== undefined && Buffer.byteLength(found) <= MAX_SOCKET_PATH_BYTES ? found : undefined;
+  },
+};
+
 /** Like `path`, but a bare name such as `python3` is kept, to be looked up in `PATH`. */
 export const program: Kind<string> = {
   expectation: 'a path or the name of a program',

@@ -12,6 +12,7 @@ import {
   pattern,
   seconds,
   secret,
+  socketPath,
   targets,
   workers,
 } from './kinds.ts';
@@ -33,6 +34,18 @@ export const SERVER_SETTINGS = {
     kind: integer(0, 65_535),
     default: '8787',
     description: 'Port to listen on. With 0 the system chooses a free port, which is printed.',
+  }),
+  listenSocket: optional({
+    env: 'TROUPE_LISTEN_SOCKET',
+    kind: socketPath,
+    description:
+      'Unix socket on which the server listens for a proxy of this machine, in addition to its port. X-Forwarded-For of requests that come there is believed. Only root and the group of TROUPE_LISTEN_SOCKET_GROUP can connect, not even the user of the server. Linux only.',
+  }),
+  listenSocketGroup: optional({
+    env: 'TROUPE_LISTEN_SOCKET_GROUP',
+    kind: pattern(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/, 'the name or the number of a group'),
+    description:
+      'Group whose members can connect to TROUPE_LISTEN_SOCKET: that of the proxy. The user of the server must be a member, too. Unset: the group of the server.',
   }),
   publicUrl: optional({
     env: 'TROUPE_PUBLIC_URL',
@@ -163,7 +176,7 @@ export const SERVER_SETTINGS = {
     kind: addresses,
     default: 'none',
     description:
-      'Proxies in front of the server whose X-Forwarded-For names the client, for the audit, the log and the count of wrong access tokens.',
+      'Proxies in front of the server whose X-Forwarded-For names the client, for the audit, the log and the count of wrong access tokens. While notebook code has the network of this machine (TROUPE_KERNEL_NETWORK=host), addresses of this machine are never trusted, because notebook code connects from them as well: there, a proxy of this machine uses TROUPE_LISTEN_SOCKET.',
   }),
   bootstrapToken: optional({
     env: 'TROUPE_BOOTSTRAP_TOKEN',

@@ -7,7 +7,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Method } from '#src/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
-import { createClientAddress } from './edge/client-address.ts';
+import { createClientAddresses } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
 import { HttpExchange } from './edge/exchange.ts';
@@ -21,12 +21,14 @@ import type { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Route } from './route.ts';
-import { createApp, type ListenAddress, listenOn, loadUws } from './uws.ts';
+import { createApp, type ListenAddress, listenForProxies, listenOn, loadUws } from './uws.ts';
 import type { WireRequest } from './wire-exchange.ts';
 
 export interface ServerOptions extends HttpDependencies {
   readonly routes: readonly Route[];
   readonly listen: ListenAddress;
+  /** The descriptor of a bound unix socket, on which proxies of this machine connect. The server closes it. */
+  readonly proxies?: number | undefined;
   /** The path of another copy of uWebSockets.js than the one of this installation. */
   readonly uwebsockets?: string | undefined;
   /** Counts the open connections, together with those of other ports. Defaults to a limit of its own. */
@@ -62,6 +64,10 @@ const GRACE_CHECK_MS = 5;
 export async function createServer(options: ServerOptions): Promise<Server> {
   const uws = await loadUws(options.uwebsockets);
   const open = options.open ?? new OpenRequests(options.log);
+  const { ofPort, ofProxySocket } = createClientAddresses({
+    trusted: options.trustedProxies ?? [],
+    sharesNetwork: options.sharesNetwork ?? false,
+  });
   const context: HttpContext = {
     auth: options.auth,
     log: options.log,
@@ -80,25 +86,38 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),
-    clientAddress: createClientAddress(options.trustedProxies ?? []),
+    clientAddress: ofPort,
     redeemTicket: options.redeemTicket ?? refuseTicket,
     pageCaller: options.pageCaller ?? refusePage,
     allowedOrigin: createAllowedOrigins(options.corsOrigins ?? []),
     forwarding: options.forwarding,
   };
-  const app = createApp(uws);
-  limitConnections(app, options.connections ?? new ConnectionLimit());
-  const prepared = mount(app, options.routes, context);
+  const connections = options.connections ?? new ConnectionLimit();
+  const prepared = prepare(options.routes, context);
+  const createMounted = (served: HttpContext): TemplatedApp => {
+    const app = createApp(uws);
+    limitConnections(app, connections);
+    mount(app, prepared, served);
+    return app;
+  };
+  const app = createMounted(context);
   options.inner?.attach(prepared, context);
   const { host } = options.listen;
   const handleForwarded = servePeers(prepared, context, (req, route) => stampOf(context, req, route));
   const shared = await options.forwarding?.join(handleForwarded, () => open.busyHomes());
   const listening = await listenOn(uws, app, shared === undefined ? options.listen : { host, ...shared });
+  const proxies = shared === undefined ? options.proxies : shared.proxies;
+  // An app of its own, because a connection does not say on which socket it was accepted.
+  const proxied =
+    proxies === undefined ? undefined : createMounted({ ...context, clientAddress: ofProxySocket });
+  const listeningForProxies =
+    proxied && (await listenForProxies(uws, proxied, proxies!, shared !== undefined));
 
   let isListening = true;
   let closed: Promise<void> | undefined;
   const stopListening = () => {
     if (isListening) listening.stop();
+    if (isListening) listeningForProxies?.stop();
     isListening = false;
   };
   const close = async (graceMs: number) => {
@@ -116,6 +135,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       for (const stream of streams.leaving) stream.abandon();
     }
     app.close();
+    proxied?.close();
   };
   const server: Server = {
     host,
@@ -133,22 +153,30 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-/** Returns the mounted routes. */
-function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext): PreparedRoute[] {
-  const all: PreparedRoute[] = [];
-  const methodsOf = new Map<string, Set<string>>();
-  const openPaths = new Set<string>();
-  for (const route of routes) {
-    if (typeof route.access !== 'string' && context.auth.requirements(route.access.action) === undefined) {
+/** Returns the prepared routes. Throws when one is misdeclared. */
+function prepare(routes: readonly Route[], { auth, metrics }: HttpContext): PreparedRoute[] {
+  const declared = new Set<string>();
+  return routes.map((route) => {
+    if (typeof route.access !== 'string' && auth.requirements(route.access.action) === undefined) {
       throw new Error(`${route.operationId} needs the action ${route.access.action}, which is not declared`);
     }
+    const named = `${route.method} ${route.path}`;
+    if (declared.has(named)) throw new Error(`${named} is declared twice`);
+    declared.add(named);
+    return prepareRoute(route, metrics);
+  });
+}
+
+/** Mounts the routes, and the refusals of all other requests. */
+function mount(app: TemplatedApp, routes: readonly PreparedRoute[], context: HttpContext): void {
+  const methodsOf = new Map<string, Set<string>>();
+  const openPaths = new Set<string>();
+  for (const prepared of routes) {
+    const { route } = prepared;
     const methods = methodsOf.get(route.path) ?? new Set();
-    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     methodsOf.set(route.path, methods.add(route.method));
     if (route.anyOrigin === true) openPaths.add(route.path);
     const pattern = patternOf(route.path);
-    const prepared = prepareRoute(route, context.metrics);
-    all.push(prepared);
     app[MOUNT[route.method]](pattern, handlerOf(prepared, context, false));
     if (route.method === 'GET') app.head(pattern, handlerOf(prepared, context, true));
   }
@@ -169,7 +197,6 @@ function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext
     });
   }
   app.any('/*', (res, req) => refuse(context, res, req, notFound()));
-  return all;
 }
 
 /** Returns the path in the notation of uWebSockets.js. */

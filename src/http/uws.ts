@@ -86,7 +86,12 @@ export function createApp(uws: Uws): TemplatedApp {
 export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddress): Promise<Listening> {
   const { host, port, descriptor, socketPath } = address;
   if (socketPath !== undefined) return listenOnPath(uws, app, socketPath);
-  if (descriptor !== undefined) return listenTogether(uws, app, { ...address, descriptor });
+  if (descriptor !== undefined) {
+    await listenOnInherited(descriptor).catch((cause: NodeJS.ErrnoException) => {
+      throw new Error(listenFailure(cause.code, { host, port }), { cause });
+    });
+    return acceptFrom(uws, app, descriptor, true);
+  }
   const listening = listen(app, host, port);
   if (listening !== undefined)
     return {
@@ -115,18 +120,35 @@ function listen(app: TemplatedApp, host: string, port: number): us_listen_socket
   return listening === false ? undefined : listening;
 }
 
-async function listenTogether(
+/**
+ * Listens on a bound unix socket, which other processes of this server may share. Rejects with one line when it cannot.
+ */
+export async function listenForProxies(
   uws: Uws,
   app: TemplatedApp,
-  { host, port, descriptor }: ListenAddress & { readonly descriptor: number },
+  descriptor: number,
+  isShared: boolean,
 ): Promise<Listening> {
-  await listenOnInherited(descriptor).catch((cause: NodeJS.ErrnoException) => {
-    throw new Error(listenFailure(cause.code, { host, port }), { cause });
-  });
+  await listenOnInherited(descriptor);
+  return acceptFrom(uws, app, descriptor, isShared);
+}
+
+/**
+ * Accepts the connections of a socket that this process has not opened through the library. A process that shares it accepts a
+ * few at a time, so that the others get some, too.
+ */
+async function acceptFrom(
+  uws: Uws,
+  app: TemplatedApp,
+  descriptor: number,
+  isShared: boolean,
+): Promise<Listening> {
   const inherited = await loadInheritedListener(descriptor);
   const listening = listen(app, LOOPBACK, 0);
   if (listening === undefined)
-    throw new Error(`TROUPE_WORKERS above 1 needs a port on ${LOOPBACK}, but no port can be opened there.`);
+    throw new Error(
+      `TROUPE_WORKERS above 1 and TROUPE_LISTEN_SOCKET need a port on ${LOOPBACK}, but no port can be opened there.`,
+    );
   const own = inherited.find(uws.us_socket_local_port(listening));
   inherited.replace(own);
   let accepted = 0;
@@ -144,7 +166,7 @@ async function listenTogether(
     // accept.
     if (++accepted === MAX_ACCEPTED) inherited.silence(own);
   };
-  app.filter((_res, change) => count(Number(change)));
+  if (isShared) app.filter((_res, change) => count(Number(change)));
   return {
     port: uws.us_socket_local_port(listening),
     stop() {

@@ -1,6 +1,6 @@
 /**
- * TCP sockets that Node.js and uWebSockets.js cannot make: a listening socket that several processes of this server share, and
- * one that only keeps an address from other programs.
+ * Sockets that Node.js and uWebSockets.js cannot make: a listening socket that several processes of this server share, a unix
+ * socket whose file gets its mode before it listens, and a socket that only keeps an address from other programs.
  *
  * The processes share one socket by inheriting it, and never one port by SO_REUSEPORT: notebook code has the server's user id,
  * so it could join such a port and have the system send it all connections. Linux only.
@@ -11,7 +11,7 @@ import { isIPv6 } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { openDescriptors } from './descriptors.ts';
 
-const [AF_INET, AF_INET6] = [2, 10];
+const [AF_UNIX, AF_INET, AF_INET6] = [1, 2, 10];
 const SOCK_STREAM_CLOEXEC_NONBLOCK = 0o2004001;
 const O_CLOEXEC = 0o2000000;
 const [SOL_SOCKET, SO_REUSEADDR, SO_ACCEPTCONN] = [1, 2, 30];
@@ -47,6 +47,14 @@ class BindError extends Error {
 export async function bindListener(host: string, port: number): Promise<BoundSocket> {
   const { bind } = await loadSockets();
   return bind(await addressOf(host), port, true);
+}
+
+/**
+ * Binds a unix socket at `path`, where no file may be, and returns its descriptor. Until a process listens on it
+ * (`listenOnInherited`), clients are refused. Throws a `BindError`.
+ */
+export async function bindPath(path: string): Promise<number> {
+  return (await loadSockets()).bindPath(path);
 }
 
 /**
@@ -167,6 +175,18 @@ async function load() {
       const isKnown =
         call.getOption(descriptor, SOL_SOCKET, SO_ACCEPTCONN, value, Uint32Array.of(INT_BYTES)) === 0;
       return isKnown && value[0] === 1;
+    },
+    bindPath(path: string): number {
+      const descriptor = socket(AF_UNIX);
+      try {
+        const name = Buffer.from(`\0\0${path}\0`);
+        name.writeUInt16LE(AF_UNIX, 0);
+        check('bind', call.bind(descriptor, name, name.length));
+        return descriptor;
+      } catch (error) {
+        closeSync(descriptor);
+        throw error;
+      }
     },
     bind(address: string, port: number, isDual = false): BoundSocket {
       const descriptor = socket(isIPv6(address) ? AF_INET6 : AF_INET);

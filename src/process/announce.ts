@@ -4,13 +4,15 @@ import type { Config } from '#src/config.ts';
 
 export interface Announced {
   readonly url: string;
-  readonly host: string;
+  readonly config: Config;
   readonly bootstrapped: Bootstrapped;
 }
 
 /** Prints where the server listens, and how an empty server was initialised. */
-export function announce({ url, host, bootstrapped }: Announced): void {
+export function announce({ url, config, bootstrapped }: Announced): void {
+  const { host, listenSocket } = config;
   say(`Troupe listens on ${url}`);
+  if (listenSocket !== undefined) say(`  and for proxies of this machine on ${listenSocket}`);
   if (bootstrapped.kind === 'generated') {
     say(`  workspace     ${bootstrapped.workspaceId}`);
     // If stderr is not a terminal it may be a log, which is kept and has other readers.

@@ -1,7 +1,10 @@
 /** Keeps the secrets of this process, and of its clients, from other programs of this machine. */
 
 import { readFileSync } from 'node:fs';
+import { sharesNetwork } from '#src/app/proxy-socket.ts';
+import type { Config } from '#src/config.ts';
 import type { Log } from '#src/core/log.ts';
+import { entriesOfThisMachine } from '#src/core/own-addresses.ts';
 import type { Secret } from '#src/core/secret.ts';
 import { holdOtherFamily } from '#src/os/listening-socket.ts';
 import { becomeUndumpable } from '#src/os/prctl.ts';
@@ -34,6 +37,16 @@ export async function holdLocalhost(log: Log, host: string, port: number): Promi
     log.warn(
       { port, taken },
       'another program has the port of this server at another address of this machine: clients that connect to `localhost` may send it their tokens. Stop that program, or tell clients the address of this server',
+    );
+}
+
+/** Warns when the settings name proxies of this machine at whose addresses notebook code can be, too. */
+export function warnOfSharedAddresses(log: Log, config: Config): void {
+  const distrusted = sharesNetwork(config) ? entriesOfThisMachine(config.trustedProxies) : [];
+  if (distrusted.length > 0)
+    log.warn(
+      { distrusted },
+      'TROUPE_TRUSTED_PROXIES names addresses of this machine, from which notebook code connects as well, so proxies there are not trusted: let the proxy connect to the unix socket of TROUPE_LISTEN_SOCKET, or set TROUPE_KERNEL_NETWORK=none',
     );
 }
 

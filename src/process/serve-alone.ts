@@ -11,7 +11,7 @@ import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { watchMainThread } from './main-watch.ts';
-import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
+import { holdLocalhost, protectMemory, warnOfLauncher, warnOfSharedAddresses } from './protect.ts';
 
 /** The port of a URL that names none. */
 const HTTP_PORT = 80;
@@ -34,6 +34,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   const prerequisites = await openPrerequisites(config, log);
   await protectMemory(log);
   warnOfLauncher(log, secrets);
+  warnOfSharedAddresses(log, config);
   const { createApp } = await import('#src/app.ts'); // loaded while Python starts, so that it costs no time
   await awaitRequiredConfinement(config, prerequisites.kernelsReady);
   const app = await createApp({
@@ -55,7 +56,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
     ),
   );
   await holdLocalhost(log, config.host, Number(new URL(app.url).port || HTTP_PORT));
-  announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });
+  announce({ url: app.url, config, bootstrapped: app.bootstrapped });
   compileEarly();
   const { confinement } = await app.kernelsReady;
   sayWhereKernelsRun(config, confinement);

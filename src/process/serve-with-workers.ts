@@ -7,6 +7,7 @@
 import { controlOfNodes } from '#src/app/control-of-nodes.ts';
 import { localModelOf } from '#src/app/open-local-model.ts';
 import { awaitRequiredConfinement, claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
+import { openProxySocket } from '#src/app/proxy-socket.ts';
 import type { AskedQuestion, Details, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
@@ -20,7 +21,7 @@ import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { loadWakeWriters } from '#storage/disk/wake-writers.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
-import { holdLocalhost, protectMemory, warnOfLauncher } from './protect.ts';
+import { holdLocalhost, protectMemory, warnOfLauncher, warnOfSharedAddresses } from './protect.ts';
 import { onSignals, type ServeOptions } from './serve-alone.ts';
 
 /**
@@ -34,6 +35,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const directory = await claimDirectory(config);
   const claim = requireInheritable(directory);
   const bound = await bindSocket(config);
+  const proxySocket = await openProxySocket(config);
   const writersWake = loadWakeWriters(directory.storePath);
   const sockets = new SocketDirectory(directory.runPath);
   const opened = await openNodesOf(config, directory, log);
@@ -56,7 +58,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     size: config.workers,
     program,
     claim,
-    sockets: [bound.descriptor],
+    sockets: [bound.descriptor, ...(proxySocket === undefined ? [] : [proxySocket.descriptor])],
     socketFolder: sockets.path,
     log,
     took: (worker, message) => {
@@ -93,6 +95,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     primary.send(worker, { op: 'answer', request, answer: await answers[question](about as never) });
   await protectMemory(log);
   warnOfLauncher(log, secrets);
+  warnOfSharedAddresses(log, config);
   await holdLocalhost(log, config.host, bound.port);
   const { prepareStore } = await import('./first-start.ts'); // loaded while Python and the workers start, so that it costs no time
   await awaitRequiredConfinement(config, kernelsReady);
@@ -100,6 +103,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const url = await primary.open(bound.port);
   onSignals(['SIGTERM', 'SIGINT'], options, async (signal) => {
     const isStored = await primary.drain(signal);
+    proxySocket?.[Symbol.dispose]();
     model?.[Symbol.dispose]();
     await hosts[Symbol.asyncDispose]();
     await opened?.[Symbol.asyncDispose]();
@@ -117,7 +121,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   process.on('SIGHUP', () =>
     unawaited(primary.replaceAll(), 'serve-with-workers: the replacement of workers'),
   );
-  announce({ url, host: config.host, bootstrapped });
+  announce({ url, config, bootstrapped });
   const { confinement } = await kernelsReady;
   sayWhereKernelsRun(config, confinement);
   const ms = Math.round(performance.now() - startedAt);

@@ -37,6 +37,7 @@ async function startWorker(t: TestContext, active: readonly Home[]) {
   let release = async (_count: number): Promise<readonly number[]> => [];
   const channel: ClusterChannel = {
     ...membership,
+    servesProxies: false,
     onTable: () => undefined,
     onReleaseAsked: (listener) => {
       release = listener;

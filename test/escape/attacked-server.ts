@@ -47,6 +47,8 @@ export interface AttackedServer {
   /** The process below which kernels run, which is the server or its node, and a file of it with a key. */
   readonly host: { readonly pid: number; readonly keyFile: string };
   readonly configFile: string;
+  /** The unix socket on which the server listens for proxies, in a folder that notebooks may read. */
+  readonly proxySocket: string;
   /** Another workspace, with its client and a file. */
   readonly neighbour: { readonly client: Client; readonly file: string };
   /** The line about confinement that the server logged at its start. */
@@ -93,6 +95,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   for (const folder of [dataDir, shared, cwd]) mkdirSync(folder);
   chmodSync(cwd, 0o755); // with any umask, because the server ignores settings in a folder that others can write to
   const keyringFile = join(shared, 'keyring.json');
+  const proxySocket = join(shared, 'proxies.sock');
   const configFile = join(cwd, 'troupe.config.json');
   writeFileSync(join(shared, 'for-all.txt'), 'for all');
   writeFileSync(configFile, JSON.stringify({ heartbeatS: 1, openaiApiKey: 'sk-secret' }), { mode: 0o600 });
@@ -112,6 +115,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
       TROUPE_WORKERS: '1',
       TROUPE_DATA_DIR: dataDir,
       TROUPE_KEYRING_FILE: keyringFile,
+      TROUPE_LISTEN_SOCKET: proxySocket,
       TROUPE_KERNEL_READ_PATHS: shared,
       TROUPE_PRELOAD: 'false',
       TROUPE_WARM_UP: 'false',
@@ -158,6 +162,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
     dataDir,
     keyringFile,
     configFile,
+    proxySocket,
     neighbour: { client: neighbour, file: join(dataDir, 'workspaces', elsewhere, 'files', 'theirs.txt') },
     confinement: node?.confinement ?? printed.find((line) => line.includes('kernels are confined')) ?? '',
     messages,

@@ -19,6 +19,7 @@ export function attackCell(server: AttackedServer, runSocket: string, programSoc
     THEIRS: server.neighbour.file,
     SOCKET: runSocket,
     PROGRAM: programSocket,
+    PROXIES: server.proxySocket,
   };
   return `
 import ctypes, json, os, resource, signal, socket
@@ -79,6 +80,8 @@ attacks = {
     "everybody: signal": lambda: os.kill(-1, 0),
     "a kernel's socket": lambda: connect(SOCKET),
     "another program's socket": lambda: connect(PROGRAM),
+    "the socket for proxies": lambda: connect(PROXIES),
+    "the socket for proxies, opened to everybody": lambda: (os.chmod(PROXIES, 0o777), connect(PROXIES)),
     "the passwords of the system": lambda: read("/etc/shadow"),
     "be traced by its parent": lambda: traced(),
     "a child in the name of its parent": lambda: sibling(),

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
+import { entriesOfThisMachine } from '#src/core/own-addresses.ts';
+import { createClientAddresses } from '#src/http/edge/client-address.ts';
 import { RequestLog } from '#src/http/edge/request-log.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
@@ -49,7 +52,7 @@ interface Line {
 
 async function startLogged(
   t: TestContext,
-  { logsAll = false, slowMs = 0, trustedProxies = [] as readonly string[] },
+  { logsAll = false, slowMs = 0, trustedProxies = [] as readonly string[], sharesNetwork = false },
 ) {
   const lines: Line[] = [];
   const at = (level: string) => (fields: object, message: string) => {
@@ -57,7 +60,7 @@ async function startLogged(
   };
   const log = { debug: at('debug'), info: at('info'), warn: at('warn') };
   const requestLog = new RequestLog({ log, logsAll, slowMs });
-  return { lines, server: await serve(t, ROUTES, { requestLog, trustedProxies }) };
+  return { lines, server: await serve(t, ROUTES, { requestLog, trustedProxies, sharesNetwork }) };
 }
 
 test('at level debug each request has a line with its operation, caller, status and duration', async (t) => {
@@ -155,6 +158,19 @@ test('a proxy that is not trusted cannot name another client', async (t) => {
   const { server } = await startLogged(t, { trustedProxies: ['10.0.0.0/8'] });
   const headers = { ...GOOD, 'x-forwarded-for': '192.0.2.7' };
   assert.equal(addressIn(await send(server, '/things/a', { headers })), '127.0.0.1');
+});
+
+test('while notebook code has the network of this machine, no address of the machine is a trusted proxy', async (t) => {
+  const everybody = ['0.0.0.0/0', '::/0'];
+  const { server } = await startLogged(t, { trustedProxies: everybody, sharesNetwork: true });
+  const headers = { ...GOOD, 'x-forwarded-for': '192.0.2.7' };
+  assert.equal(addressIn(await send(server, '/things/a', { headers })), '127.0.0.1');
+  const { ofProxySocket } = createClientAddresses({ trusted: everybody, sharesNetwork: true });
+  const clientOf = (chain: string) => ofProxySocket({} as never, { getHeader: () => chain } as never);
+  for (const { address } of Object.values(networkInterfaces()).flatMap((all) => all ?? []))
+    assert.equal(clientOf(`192.0.2.7, ${address}`), address, 'a notebook that connects to the proxy');
+  assert.equal(clientOf('192.0.2.7, 198.51.100.1'), '192.0.2.7', 'proxies of other machines are trusted');
+  assert.deepEqual(entriesOfThisMachine(['::1', '198.51.100.0/24', '127.0.0.0/8']), ['::1', '127.0.0.0/8']);
 });
 
 test('wrong tokens are counted for the client that a trusted proxy names', async (t) => {

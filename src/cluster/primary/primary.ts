@@ -25,7 +25,10 @@ export interface PrimaryOptions {
   readonly size: number;
   /** The file that a worker runs. */
   readonly program: string;
-  /** The descriptors that workers inherit (`INHERITED`). The sockets are closed when the server drains. */
+  /**
+   * The descriptors that workers inherit (`INHERITED`): the claim, then the socket for clients and perhaps the one for proxies. The
+   * sockets are closed when the server drains.
+   */
   readonly claim: number;
   readonly sockets: readonly number[];
   /** The folder of the sockets of workers and kernels. */
@@ -198,7 +201,7 @@ export class Primary {
   }
 
   #giveOrders(worker: WorkerProcess): void {
-    const { size, socketFolder } = this.#options;
+    const { size, socketFolder, sockets } = this.#options;
     worker.phase = 'opening';
     const table = this.#assignment.tableFor(worker);
     const { number } = worker;
@@ -210,6 +213,7 @@ export class Primary {
       secret: this.#secret,
       table,
       socketFolder,
+      servesProxies: sockets.length > 1,
     });
   }
 

@@ -13,6 +13,8 @@ export interface ClusterChannel {
   readonly size: number;
   /** 32 random bytes that only the processes of this server know. They are new with each start of the server. */
   readonly secret: Uint8Array;
+  /** Whether this worker has inherited a unix socket for proxies. */
+  readonly servesProxies: boolean;
   /** The newest table that this worker has received. It contains this worker once it has joined. */
   readonly table: SlotTable;
   /** Whether nothing was heard of the primary for two seconds. */

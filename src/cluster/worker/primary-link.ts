@@ -31,6 +31,7 @@ export class PrimaryLink implements ClusterChannel {
   readonly version: string;
   /** The folder of the sockets of workers and kernels. */
   readonly socketFolder: string;
+  readonly servesProxies: boolean;
   readonly #channel: ProcessChannel;
   readonly #handlers = new Map<string, (message: never) => void>();
   readonly #tableListeners: ((table: SlotTable) => void)[] = [];
@@ -70,6 +71,7 @@ export class PrimaryLink implements ClusterChannel {
     this.secret = Buffer.from(orders.secret, 'hex');
     this.version = orders.version;
     this.socketFolder = orders.socketFolder;
+    this.servesProxies = orders.servesProxies;
     this.#table = orders.table;
     setInterval(() => this.#beat(), BEAT_MS).unref(); // the watchdog still watches a draining worker
   }

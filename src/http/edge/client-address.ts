@@ -2,10 +2,14 @@
  * The address of the client: that of the connection or, when a trusted proxy has connected, the address that the proxy saw. Proxies
  * append to `X-Forwarded-For`, so the list is read from its end: the first address that is not a trusted proxy is the client.
  * Entries before it come from the client and are not read.
+ *
+ * Only proxies can connect to the unix socket for them, so its requests are always read that way. While notebook code has the
+ * network of this machine, it connects from every address of this machine, so none of them is a trusted proxy.
  */
 
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
 import { Networks } from '#src/core/ip-networks.ts';
+import { OwnAddresses } from '#src/core/own-addresses.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
 /** The most proxies that are skipped. In a longer chain the client is the last address that was examined. */
@@ -13,26 +17,45 @@ const MAX_PROXIES = 16;
 
 export type ClientAddressOf = (res: WireResponse, req: WireRequest) => string;
 
-/** Returns a function that finds the client of a request. `trusted` are addresses and networks such as `10.0.0.0/8`. */
-export function createClientAddress(trusted: readonly string[]): ClientAddressOf {
+export interface ProxyTrust {
+  /** Addresses and networks such as `10.0.0.0/8`. */
+  readonly trusted: readonly string[];
+  /** Whether notebook code has the network of this machine. */
+  readonly sharesNetwork: boolean;
+}
+
+/** Two functions that find the client of a request. */
+export interface ClientAddresses {
+  /** For requests that have come over TCP. */
+  readonly ofPort: ClientAddressOf;
+  /** For requests that have come over the unix socket for proxies. */
+  readonly ofProxySocket: ClientAddressOf;
+}
+
+/** Returns the functions that find the clients of requests. */
+export function createClientAddresses({ trusted, sharesNetwork }: ProxyTrust): ClientAddresses {
   const ofConnection = (res: WireResponse) =>
     parseAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
-  if (trusted.length === 0) return (res) => ofConnection(res)?.text ?? '';
   const proxies = new Networks(trusted);
-  const isProxy = (address: IpAddress) => proxies.contains(address);
-  return (res, req) => {
-    const peer = ofConnection(res);
-    if (peer === undefined) return '';
-    return isProxy(peer) ? forwardedFor(peer, req.getHeader('x-forwarded-for'), isProxy).text : peer.text;
+  const own = new OwnAddresses();
+  const isProxy = (address: IpAddress) =>
+    trusted.length > 0 && proxies.contains(address) && !(sharesNetwork && own.has(address));
+  return {
+    ofPort: (res, req) => {
+      const peer = ofConnection(res);
+      if (peer === undefined || !isProxy(peer)) return peer?.text ?? '';
+      return (forwardedFor(req.getHeader('x-forwarded-for'), isProxy) ?? peer).text;
+    },
+    ofProxySocket: (_res, req) => forwardedFor(req.getHeader('x-forwarded-for'), isProxy)?.text ?? '',
   };
 }
 
 /**
- * Returns the client that a chain of proxies names. If the chain names none, returns the last proxy
- * whose entry could be read.
+ * Returns the client that a chain of proxies names. If the chain names none, returns the last proxy whose entry could be read;
+ * undefined if there is none.
  */
-function forwardedFor(peer: IpAddress, header: string, isProxy: (address: IpAddress) => boolean): IpAddress {
-  let nearest = peer;
+function forwardedFor(header: string, isProxy: (address: IpAddress) => boolean): IpAddress | undefined {
+  let nearest: IpAddress | undefined;
   for (const entry of header.split(',', -1).slice(-MAX_PROXIES).reverse()) {
     const address = parseAddress(withoutPort(entry.trim()));
     if (address === undefined) break;

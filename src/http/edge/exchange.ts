@@ -198,7 +198,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
     const { takesBytes, homeInBody } = this.#prepared.route;
     const isElsewhere = this.#request.elsewhere !== undefined;
     if (isElsewhere || (homeInBody === true && this.#context.forwarding !== undefined)) {
-      const head = forwardedHead(this.#request, this.#prepared, this.#res, req);
+      const address = this.#context.clientAddress(this.#res, req); // the home does not know how the request has come
+      const head = forwardedHead(this.#request, this.#prepared, address, req);
       this.#forwarded = { head, bytes: NO_BYTES };
       if (takesBytes === true) {
         this.#forward(this.#forwarded, NO_BODY);

@@ -23,6 +23,8 @@ import type { RequestLog } from './request-log.ts';
 export interface SharedSocket {
   readonly port: number;
   readonly descriptor: number;
+  /** The descriptor of the unix socket for proxies, if the server has one. */
+  readonly proxies?: number | undefined;
 }
 
 /** Where requests are carried out, in a server of several workers. */
@@ -91,6 +93,8 @@ export interface HttpDependencies {
   readonly tracer?: Tracer | undefined;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies?: readonly string[];
+  /** Whether notebook code has the network of this machine, so that no address of this machine is a proxy's alone. */
+  readonly sharesNetwork?: boolean;
   /**
    * Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. Absent: the server has no tickets.
    */
@@ -116,6 +120,7 @@ export interface HttpContext
       | 'tracer'
       | 'publicUrl'
       | 'trustedProxies'
+      | 'sharesNetwork'
       | 'corsOrigins'
       | 'forwarding'
       | 'workers'

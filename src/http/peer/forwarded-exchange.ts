@@ -62,11 +62,11 @@ export interface ForwardedExchangeOptions {
   readonly mirrored: OpenStreams;
 }
 
-/** Returns the head with which a request may be forwarded. Must be called in its callback. */
+/** Returns the head with which a request of the client at `address` may be forwarded. Must be called in its callback. */
 export function forwardedHead(
   request: AdmittedRequest,
   { route, paramNames, openEnd }: PreparedRoute,
-  res: WireResponse,
+  address: string,
   req: WireRequest,
 ): HeadWithoutSlot {
   const headers: string[] = [];
@@ -82,7 +82,7 @@ export function forwardedHead(
     query: req.getQuery() ?? '',
     params: paramNames.map((name, i) => (name === openEnd?.name ? '' : req.getParameter(i)!)),
     headers,
-    address: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+    address,
     isStreamed: route.takesBytes === true && announcesBody(req),
   };
 }

@@ -14,8 +14,9 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import {
+  behindProxies,
   freePort,
-  lacks,
+  lacksProxy,
   PROXIES,
   type ProxyName,
   startTlsProxy,
@@ -29,8 +30,10 @@ const CLIENT_ADDRESS = '127.0.0.2';
 const UPLOAD_BYTES = 17 << 20;
 const HEADERS = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
 
+const behind = behindProxies(test);
 const server = await startServer(test, {
-  TROUPE_TRUSTED_PROXIES: '127.0.0.1',
+  ...behind.settings,
+  TROUPE_TRUSTED_PROXIES: '127.0.0.0/8', // not trusted, because notebook code connects from there as well
   TROUPE_HEARTBEAT_S: '0.3',
   TROUPE_LOG_LEVEL: 'debug',
 });
@@ -44,9 +47,9 @@ test.after(async () => {
 
 for (const name of NAMES) {
   test(`the file for ${name} serves requests, events as they happen, and uploads over TLS`, {
-    skip: lacks(name),
+    skip: lacksProxy(name),
   }, async (t) => {
-    const { baseUrl, plainUrl } = await startTlsProxy(t, name, server.baseUrl);
+    const { baseUrl, plainUrl } = await startTlsProxy(t, name, behind.socketPath);
     const { token: accessToken, workspaceId } = OWNER;
     const client = createClient({ baseUrl, accessToken, workspaceId });
 
@@ -88,20 +91,18 @@ for (const name of NAMES) {
     });
 
     await t.test(
-      "the log has the client's address as the trusted proxy reports it, not as the client does",
+      "the log has the client's address as the proxy reports it, not as the client does",
       async () => {
-        const response = await fetch(`${baseUrl}/api/v3/me`, {
-          headers: { ...HEADERS, 'x-forwarded-for': '203.0.113.9' },
-        });
-        const { headers } = response;
-        await response.text();
-        const id = headers.get('x-request-id');
-        const line = await eventually('it is logged', () =>
-          server.log.find(({ request }) => Object(request).requestId === id),
-        );
-        assert.equal(line.address, CLIENT_ADDRESS);
+        assert.equal(await loggedAddress(baseUrl, agent), CLIENT_ADDRESS);
       },
     );
+
+    if (name !== 'caddy')
+      await t.test('the file has a listener for IPv6', async () => {
+        const plain = new Agent({ connect: { ca: TEST_CERTIFICATE, servername: 'localhost' } });
+        const url = baseUrl.replace('127.0.0.1', '[::1]');
+        assert.equal(await loggedAddress(url, plain).finally(() => plain.close()), '::1');
+      });
 
     await t.test('a page of the public address may change datasources, and no other page may', async () => {
       const create = async (slug: string, origin: string) => {
@@ -124,11 +125,28 @@ for (const name of NAMES) {
   });
 }
 
+/** Resolves with the address of a client that invents another one, as the server logs it. */
+async function loggedAddress(url: string, dispatcher: Agent): Promise<unknown> {
+  const { headers, body } = await dispatcher.request({
+    origin: url,
+    path: '/api/v3/me',
+    method: 'GET',
+    headers: { ...HEADERS, 'x-forwarded-for': '203.0.113.9' },
+  });
+  await body.text();
+  const id = headers['x-request-id'];
+  const line = await eventually('it is logged', () =>
+    server.log.find(({ request }) => Object(request).requestId === id),
+  );
+  return line.address;
+}
+
 test('HAProxy sends nothing to a draining server, although that still answers', {
-  skip: lacks('haproxy'),
+  skip: lacksProxy('haproxy'),
 }, async (t) => {
-  const draining = await startChildServer(t, { TROUPE_DRAIN_S: '60' });
-  const { baseUrl } = await startTlsProxy(t, 'haproxy', draining.baseUrl);
+  const { settings, socketPath } = behindProxies(t);
+  const draining = await startChildServer(t, { ...settings, TROUPE_DRAIN_S: '60' });
+  const { baseUrl } = await startTlsProxy(t, 'haproxy', socketPath);
   const asked = async (url: string) => {
     const answer = await fetch(`${url}/api/v3/me`, { headers: HEADERS });
     await answer.text();
@@ -141,10 +159,11 @@ test('HAProxy sends nothing to a draining server, although that still answers', 
 });
 
 test('through Caddy, a request that arrives while the server restarts waits for it', {
-  skip: lacks('caddy'),
+  skip: lacksProxy('caddy'),
 }, async (t) => {
-  const before = await startChildServer(t, { TROUPE_PORT: String(await freePort()) });
-  const { baseUrl } = await startTlsProxy(t, 'caddy', before.baseUrl);
+  const { settings, socketPath } = behindProxies(t);
+  const before = await startChildServer(t, { ...settings, TROUPE_PORT: String(await freePort()) });
+  const { baseUrl } = await startTlsProxy(t, 'caddy', socketPath);
   await before.end('SIGTERM');
   const answer = fetch(`${baseUrl}/api/v3/me`, { headers: HEADERS });
   await before.again();

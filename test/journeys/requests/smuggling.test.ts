@@ -9,7 +9,13 @@ import { connect } from 'node:tls';
 import { malformedRequests } from '#test/http/malformed-requests.ts';
 import { bounded, eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
-import { lacks, PROXIES, type ProxyName, startTlsProxy } from '#test/support/stand-ins/reverse-proxies.ts';
+import {
+  behindProxies,
+  lacksProxy,
+  PROXIES,
+  type ProxyName,
+  startTlsProxy,
+} from '#test/support/stand-ins/reverse-proxies.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 
 const USUAL = {
@@ -22,7 +28,8 @@ const MAX_AT_ONCE = 20;
 const OTHERS = 5;
 const ME = '/api/v3/me';
 const NOTEBOOKS = '/api/v3/notebooks';
-const server = await startServer(test, { TROUPE_TRUSTED_PROXIES: '127.0.0.1', TROUPE_LOG_LEVEL: 'debug' });
+const behind = behindProxies(test);
+const server = await startServer(test, { ...behind.settings, TROUPE_LOG_LEVEL: 'debug' });
 
 /** Returns a whole request with this id, after which the connection ends. */
 function lastRequest(host: string, id: string): string {
@@ -122,8 +129,8 @@ const count = (id: string, ids: readonly string[]) => ids.filter((one) => one ==
 const isHidden = (id: string, received: readonly string[]) => count(id, idsOfServer()) > count(id, received);
 
 for (const name of Object.keys(PROXIES) as ProxyName[])
-  test(`no request can be hidden in another one through ${name}`, { skip: lacks(name) }, async (t) => {
-    const { baseUrl } = await startTlsProxy(t, name, server.baseUrl);
+  test(`no request can be hidden in another one through ${name}`, { skip: lacksProxy(name) }, async (t) => {
+    const { baseUrl } = await startTlsProxy(t, name, behind.socketPath);
     const { host } = new URL(baseUrl);
     const table = (id: string) =>
       malformedRequests({

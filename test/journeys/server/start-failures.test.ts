@@ -14,7 +14,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
@@ -103,6 +103,46 @@ test('a server with workers names a port in use, too', async (t) => {
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_PORT: port, TROUPE_WORKERS: '2' });
   assert.match(line, new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_PORT to`));
 });
+
+for (const workers of ['1', '2']) {
+  const withWorkers = `a server with ${workers} worker(s)`;
+  const startWith = async (t: TestContext, path: string, group?: string) => {
+    const settings = { TROUPE_WORKERS: workers, TROUPE_LISTEN_SOCKET: path };
+    const withGroup = group === undefined ? {} : { TROUPE_LISTEN_SOCKET_GROUP: group };
+    return (await failToStart(t, copyOfUsed(t), { ...settings, ...withGroup })).line;
+  };
+  const folder = (t: TestContext) => {
+    const path = mkdtempSync(join(tmpdir(), 'troupe-start-'));
+    t.after(() => rmSync(path, { recursive: true, force: true }));
+    return path;
+  };
+
+  test(`${withWorkers} names a socket for proxies on which another program listens, and leaves it alone`, async (t) => {
+    const path = join(folder(t), 'http.sock');
+    const other = createServer((socket) => socket.destroy()).listen(path);
+    await once(other, 'listening');
+    t.after(() => other.close());
+    assert.equal(
+      await startWith(t, path),
+      `Another program listens on the socket ${path} (TROUPE_LISTEN_SOCKET). Stop that program (ss -lxp shows it), or set TROUPE_LISTEN_SOCKET to another path.`,
+    );
+    await once(connect(path), 'connect');
+  });
+
+  test(`${withWorkers} names a file in the place of the socket for proxies, and leaves it alone`, async (t) => {
+    const path = join(folder(t), 'http.sock');
+    writeFileSync(path, 'mine');
+    assert.match(await startWith(t, path), /^The file \S+ \(TROUPE_LISTEN_SOCKET\) is not a socket\. Set /);
+    assert.equal(readFileSync(path, 'utf8'), 'mine');
+  });
+
+  test(`${withWorkers} names a group of the socket for proxies that does not exist`, async (t) => {
+    assert.match(
+      await startWith(t, join(folder(t), 'http.sock'), 'no-such-group'),
+      /^The group no-such-group \(TROUPE_LISTEN_SOCKET_GROUP\) does not exist\. Create it /,
+    );
+  });
+}
 
 test('a keyring setting that names a directory gets the same error line when there is no store yet', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'troupe-start-'));

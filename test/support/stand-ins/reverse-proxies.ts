@@ -2,14 +2,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { eventually } from '../processes.ts';
+import { removeAfter } from '../remove-folder.ts';
 import type { Owner } from '../server-fixture.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from './test-certificate.ts';
 
+/** The server's socket in the files of `deploy/`. */
+const SOCKET = '/run/troupe/http.sock';
 const DEBIAN = '/etc/nginx/nginx.conf';
 
 /** Returns why a test that needs this program cannot run here, or false. In CI it must run. */
@@ -56,7 +59,7 @@ interface Kind {
 
 interface Place {
   readonly folder: string;
-  readonly target: string;
+  readonly socketPath: string;
   readonly plainPort: number;
   readonly port: number;
 }
@@ -65,11 +68,13 @@ export const PROXIES = {
   nginx: {
     file: 'nginx.conf',
     args: nginxArguments,
-    replace: ({ folder, target, plainPort, port }) => ({
-      'server 127.0.0.1:8787': `server ${target}`,
+    replace: ({ folder, socketPath, plainPort, port }) => ({
+      [SOCKET]: socketPath,
       'listen 80;': `listen 127.0.0.1:${plainPort};`,
+      'listen [::]:80;': `listen [::1]:${plainPort};`,
       'https://$host$request_uri': `https://$host:${port}$request_uri`,
       'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
+      'listen [::]:443 ssl': `listen [::1]:${port} ssl`,
       '/etc/ssl/troupe/fullchain.pem': join(folder, 'certificate.pem'),
       '/etc/ssl/troupe/privkey.pem': join(folder, 'key.pem'),
     }),
@@ -78,21 +83,23 @@ export const PROXIES = {
   haproxy: {
     file: 'haproxy.cfg',
     args: (config) => ['-db', '-f', config],
-    replace: ({ folder, target, plainPort, port }) => ({
-      'server troupe 127.0.0.1:8787': `server troupe ${target}`,
+    replace: ({ socketPath, plainPort, port }) => ({
+      [SOCKET]: socketPath,
       'bind :80\n': `bind 127.0.0.1:${plainPort}\n`,
+      'bind :::80': `bind ::1:${plainPort}`,
       'bind :443': `bind 127.0.0.1:${port}`,
+      'bind :::443': `bind ::1:${port}`,
       'scheme https': `location https://127.0.0.1:${port}%[pathq]`,
-      '/etc/haproxy/troupe.pem': join(folder, 'both.pem'),
-      // Settings that need root.
-      '    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n': '',
+      // Settings that need root, and a group that tests do not make.
+      '    log /dev/log local0\n': '',
+      '    user haproxy\n    group troupe-proxy\n': '',
     }),
   },
   caddy: {
     file: 'Caddyfile',
     args: (config) => ['run', '--adapter', 'caddyfile', '--config', config],
-    replace: ({ folder, target, port }) => ({
-      'reverse_proxy 127.0.0.1:8787': `reverse_proxy ${target}`,
+    replace: ({ folder, socketPath, port }) => ({
+      [SOCKET]: socketPath,
       'troupe.example {': `https://127.0.0.1:${port} {\n\ttls ${join(folder, 'certificate.pem')} ${join(folder, 'key.pem')}\n`,
     }),
     wrap: (text, { port, plainPort }) =>
@@ -101,20 +108,49 @@ export const PROXIES = {
 } as const satisfies Record<string, Kind>;
 export type ProxyName = keyof typeof PROXIES;
 
-/** Starts the proxy with its file of `deploy/`, on free ports, in front of `serverUrl`. Resolves once that answers through it. */
-export async function startTlsProxy(owner: Owner, name: ProxyName, serverUrl: string): Promise<TlsProxy> {
+/** The settings of a server in front of which these proxies can be put, and the path of its socket. */
+export interface BehindProxies {
+  readonly socketPath: string;
+  readonly settings: { readonly TROUPE_LISTEN_SOCKET: string; readonly TROUPE_LISTEN_SOCKET_GROUP: string };
+}
+
+/** Returns why a test that starts this proxy in front of a unix socket cannot run here, or false. */
+export function lacksProxy(name: ProxyName): string | false {
+  if (process.getuid?.() !== 0) return 'a proxy with the user of the server cannot connect to its socket';
+  return lacks(name);
+}
+
+/** Makes a folder for a socket to which nginx of tests can connect, as `nobody`. It is removed when the owner ends. */
+export function behindProxies(owner: Owner): BehindProxies {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-socket-'));
+  chmodSync(folder, 0o711);
+  removeAfter(owner, folder);
+  const socketPath = join(folder, 'http.sock');
+  return {
+    socketPath,
+    settings: { TROUPE_LISTEN_SOCKET: socketPath, TROUPE_LISTEN_SOCKET_GROUP: 'nogroup' },
+  };
+}
+
+/**
+ * Starts the proxy with its file of `deploy/`, on free ports, in front of the server that listens on that socket. Resolves once the
+ * proxy answers.
+ */
+export async function startTlsProxy(owner: Owner, name: ProxyName, socketPath: string): Promise<TlsProxy> {
   const folder = mkdtempSync(join(tmpdir(), `troupe-${name}-`));
   writeFileSync(join(folder, 'certificate.pem'), TEST_CERTIFICATE);
   writeFileSync(join(folder, 'key.pem'), TEST_KEY, { mode: 0o600 });
   writeFileSync(join(folder, 'both.pem'), TEST_CERTIFICATE + TEST_KEY, { mode: 0o600 });
   const [plainPort, port] = [await freePort(), await freePort()];
   const kind: Kind = PROXIES[name];
-  const place = { folder, target: new URL(serverUrl).host, plainPort, port };
+  const place = { folder, socketPath, plainPort, port };
   let text = readFileSync(join('deploy', kind.file), 'utf8');
   for (const [from, to] of Object.entries(kind.replace(place))) {
     assert.equal(text.split(from).length, 2, `deploy/${kind.file} has this once: ${from}`);
     text = text.replace(from, () => to);
   }
+  // Each listener has the certificate.
+  text = text.replaceAll('/etc/haproxy/troupe.pem', join(folder, 'both.pem'));
   const config = join(folder, kind.file);
   writeFileSync(config, kind.wrap?.(text, place) ?? text);
   const plainUrl = `http://127.0.0.1:${plainPort}`;
