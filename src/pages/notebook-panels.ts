@@ -1,4 +1,5 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { OpenFile } from '#src/files/workspace-files.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { createFile, FILE_PANEL, type FilePanel, type NewFile, openFile } from './file-panel.ts';
@@ -19,10 +20,24 @@ export interface NotebookPanelsOptions {
   readonly audit: Pick<AuditTrail, 'note'>;
 }
 
+/**
+ * The requests for files that one worker carries out at once. A search reads many names, in the thread pool that all workspaces share,
+ * so workspaces that wait take turns, and so do the members of one.
+ */
+const OF_WORKSPACE = { width: 8, widthOfKey: 2, queueOfKey: 64 };
+const OF_MEMBER = {
+  width: Number.POSITIVE_INFINITY,
+  widthOfKey: 2,
+  queueOfKey: 32,
+  refusal: 'You have too many requests for files at once. Try again in a moment.',
+};
+
 /** The panels of notebooks' pages that show and change things of the workspace. */
 export class NotebookPanels {
   readonly #options: NotebookPanelsOptions;
   readonly #ports: PanelPorts;
+  readonly #ofWorkspaces = new FairSemaphore(OF_WORKSPACE);
+  readonly #ofMembers = new FairSemaphore(OF_MEMBER);
 
   constructor(options: NotebookPanelsOptions) {
     const { sessions, audit } = options;
@@ -35,9 +50,16 @@ export class NotebookPanels {
     return answerPanel(PACKAGE_PANEL, this.#options.packages, this.#ports, request);
   }
 
-  /** Answers a request of the files panel: resolves with JSON. Rejects as `answerPanel` does. */
+  /**
+   * Answers a request of the files panel, once the workspace and the member have their turn: resolves with JSON. Rejects as
+   * `answerPanel` does, and with `unavailable` when too many requests of either wait.
+   */
   files(request: PanelRequest): Promise<unknown> {
-    return answerPanel(FILE_PANEL, this.#options.files, this.#ports, request);
+    const { workspaceId, userId } = request.context.principal;
+    const answer = () => answerPanel(FILE_PANEL, this.#options.files, this.#ports, request);
+    return this.#ofMembers.pass(`${workspaceId}/${userId}`, () =>
+      this.#ofWorkspaces.pass(workspaceId, answer),
+    );
   }
 
   /** Opens a file for a download. Rejects as `answerPanel` does, and as the files of the workspace do. */

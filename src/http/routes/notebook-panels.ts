@@ -77,7 +77,7 @@ export function notebookPanelRoutes(panels: NotebookPanels, maxFileBytes: number
       summary: 'Show or change files of the workspace on the page of a notebook',
       ignoresKeys: true,
       bodyLimitBytes: Math.min(maxFileBytes, MAX_EDITED_BYTES),
-      errors: [...OF_PANEL.errors, 'not_a_file', 'file_inaccessible'],
+      errors: [...OF_PANEL.errors, 'not_a_file', 'file_inaccessible', 'unavailable'],
       handle: async (request) => shown(await panels.files(panelRequest('POST', 'files', request))),
     }),
     defineRoute({

@@ -1,0 +1,92 @@
+/** The requests for files that pages send: workspaces take turns, and so do members. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { AuditContext } from '#src/audit/audit-trail.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { NotebookPanels } from '#src/pages/notebook-panels.ts';
+
+interface Search {
+  readonly workspaceId: string;
+  finish(): void;
+}
+
+/** Panels over files whose searches end when they are told to. `begun` has those that read a folder. */
+function panelsOverHeldFiles() {
+  const begun: Search[] = [];
+  const files = {
+    folder: (workspaceId: string) =>
+      new Promise((_, reject) => {
+        const finish = () => reject(Object.assign(new Error('gone'), { code: 'ENOENT' }));
+        begun.push({ workspaceId, finish });
+      }),
+  };
+  const panels = new NotebookPanels({
+    sessions: { modeOf: () => 'edit' },
+    packages: {} as never,
+    files: { files: files as never, typeOf: () => undefined, maxFileBytes: 1 },
+    audit: { note: () => undefined },
+  });
+  const search = (workspaceId: string, userId: string) =>
+    panels.files({
+      context: { principal: { workspaceId: workspaceId as WorkspaceId, userId } } as AuditContext,
+      notebookId: 'nb_1',
+      method: 'POST',
+      path: 'api/files/search',
+      body: { query: 'a' },
+      signal: new AbortController().signal,
+    });
+  return { begun, search };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const SEARCHES = 150;
+
+test('however many searches a member sends, two are carried out at once, and the searches of another workspace begin before those that wait', async () => {
+  const { begun, search } = panelsOverHeldFiles();
+  const outcomes = Array.from({ length: SEARCHES }, () =>
+    search('ws_busy', 'eve').then(
+      () => 'found',
+      (error: unknown) => Object(error).code,
+    ),
+  );
+  await settled();
+  assert.equal(begun.length, 2);
+  const other = search('ws_other', 'ada');
+  await settled();
+  assert.deepEqual(
+    begun.map(({ workspaceId }) => workspaceId),
+    ['ws_busy', 'ws_busy', 'ws_other'],
+  );
+  for (let next = begun.shift(); next !== undefined; next = begun.shift()) {
+    next.finish();
+    await settled();
+  }
+  await other;
+  const ended = await Promise.all(outcomes);
+  assert.equal(ended.filter((outcome) => outcome === 'found').length, 2 + 32);
+  assert.equal(ended.filter((outcome) => outcome === 'unavailable').length, SEARCHES - 34);
+});
+
+test('a member whose searches wait delays another member of the workspace by no more than those that were begun', async () => {
+  const { begun, search } = panelsOverHeldFiles();
+  const busy = Array.from({ length: 20 }, () => search('ws_1', 'eve'));
+  const other = search('ws_1', 'ada');
+  let isAnswered = false;
+  void other.then(() => {
+    isAnswered = true;
+  });
+  await settled();
+  let finished = 0;
+  for (; !isAnswered; finished++) {
+    const next = begun.shift();
+    assert.ok(next, 'a search is under way while the other member waits');
+    next.finish();
+    await settled();
+  }
+  assert.ok(finished <= 4, `${finished} searches ended before`);
+  for (let next = begun.shift(); next !== undefined; next = begun.shift()) {
+    next.finish();
+    await settled();
+  }
+  await Promise.all(busy);
+});
