@@ -52,6 +52,8 @@ class Draft {
   readonly #deleted = new Set<string>();
   /** For each cell that was put next to another one, the id of the other one. */
   readonly #anchors = new Map<string, string>();
+  /** The cells next to which another one was put. */
+  readonly #neighbours = new Set<string>();
   /** The paths of changes that gave a cell its name. */
   readonly #named = new Map<string, string>();
   #cellRoom: number;
@@ -199,15 +201,23 @@ class Draft {
     }
     const place = `${path}/${before === null ? 'after' : 'before'}`;
     this.#require(anchor, place);
-    for (let next: string | undefined = anchor; next !== undefined; next = this.#anchors.get(next))
-      if (next === cellId)
-        throw refusal(
-          'invalid_request',
-          place,
-          `puts the cell ${cellId} next to itself, or next to one that was put next to it`,
-        );
+    if (anchor === cellId || this.#follows(anchor, cellId))
+      throw refusal(
+        'invalid_request',
+        place,
+        `puts the cell ${cellId} next to itself, or next to one that was put next to it`,
+      );
     this.#anchors.set(cellId, anchor);
+    this.#neighbours.add(anchor);
     return { before, after };
+  }
+
+  /** Returns whether a cell was put next to the other one, or next to one that was. */
+  #follows(cellId: string, other: string): boolean {
+    if (!this.#neighbours.has(other)) return false; // so that a long row of cells is not walked for each of them
+    for (let next = this.#anchors.get(cellId); next !== undefined; next = this.#anchors.get(next))
+      if (next === other) return true;
+    return false;
   }
 
   #require(cellId: string, path: string): DraftCell {

@@ -59,6 +59,8 @@ export interface PageOperation {
 
 const SUCCESS: PageAnswer = { json: { success: true } };
 const MAX_CHANGES = 10_000;
+/** How many cells the changes of one request may name together: those of a whole notebook, and their order. */
+const MAX_NAMED_CELLS = 2 * MAX_CELLS;
 const MAX_TITLE_CHARS = 200;
 /** UI elements in one request. */
 const MAX_ELEMENTS = 10_000;
@@ -90,6 +92,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
     'api/document/transaction',
     post('edit', ({ hub, caller }, body) => {
       const changes = asList(body.changes, asDocumentChange, 'changes', MAX_CHANGES);
+      requireFewCells(changes);
       hub.change(caller, changes);
       return SUCCESS;
     }),
@@ -399,6 +402,16 @@ function sqlCheck(body: Body): ElementCommand {
 }
 
 /** Returns the settings of cells as changes; members that the page leaves out stay. */
+/** Throws `ShapeError` when the changes name more cells than one request may: a new order names each of its cells. */
+function requireFewCells(changes: readonly DocumentChange[]): void {
+  let named = 0;
+  for (const change of changes) named += change.type === 'reorder-cells' ? change.cellIds.length : 1;
+  if (named > MAX_NAMED_CELLS)
+    throw new ShapeError(
+      `the changes name ${named} cells, and those of one request may name ${MAX_NAMED_CELLS}: send them in several requests`,
+    );
+}
+
 function configChanges(live: LiveNotebook, configs: Body): DocumentChange[] {
   return Object.entries(configs).flatMap(([cellId, sent]) => {
     const cell = live.view.get(cellId);

@@ -124,6 +124,28 @@ test('a waiting run carries out the code with which it was requested, and text t
   await notebook.close();
 });
 
+test('a page is refused changes that name more cells than a notebook and its order have, and the notebook stays as it was', async () => {
+  const notebook = await openNotebook(server, { a: 'a = 1', b: 'b = 1' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await page.follow();
+  const order = { type: 'reorder-cells', cellIds: Array.from({ length: 10_000 }, () => 'b') };
+  const refused = await page.send('document/transaction', { changes: [order, order, order] });
+  assert.equal(refused.status, 400);
+  assert.match(
+    await refused.text(),
+    /the changes name 30000 cells, and those of one request may name 20000: send them in/,
+  );
+  assert.deepEqual(
+    (await notebook.record()).cells.map(({ cellId }) => cellId),
+    ['a', 'b'],
+  );
+  await page.do('document/transaction', { changes: [order] });
+  await eventually(
+    'the cells have the order',
+    async () => (await notebook.record()).cells[0]?.cellId === 'b',
+  );
+});
+
 test('edits of a page are saved at once, even while a cell runs, reach other pages, and are in the kernel before the next run', async () => {
   const notebook = await openNotebook(server, {
     wait: "import os, time\nwhile not os.path.exists('go-on'): time.sleep(0.01)",
