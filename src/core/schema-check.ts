@@ -59,6 +59,7 @@ function quoted(value: unknown): string {
   return JSON.stringify(value);
 }
 
-function escapePointer(name: string): string {
+/** Returns the name of a member as it stands in a JSON pointer. */
+export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -8,6 +8,8 @@ import type { CellOutput } from '#src/confined/kernel/messages.ts';
 export const MAX_HELD_CHARS = 256 * 2 ** 20;
 /** The least memory of an object or a list, however short its JSON is. */
 const CHARS_PER_OBJECT = 40;
+/** The characters that JSON adds to a string, to a list or an object, and to the name of a member. */
+const [QUOTES, BRACKETS, COLON] = [2, 2, 1];
 
 /**
  * Counts how many characters are held under each key. A key is a text, or the object that holds the
@@ -48,15 +50,29 @@ export function charsOf({ data, text, table }: CellOutput): number {
 
 /**
  * Returns how many characters a JSON value counts as. A string counts as its length. Any other value counts as the length of its
- * JSON, plus a fixed number for each object and list in it.
+ * JSON without escapes, plus a fixed number for each object and list in it. No JSON is made, because a page may send texts of
+ * megabytes.
  */
 export function charsOfValue(value: unknown): number {
   if (typeof value === 'string') return value.length;
-  const json = JSON.stringify(value);
-  let objects = 0;
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at);
-    if (code === 0x5b || code === 0x7b) objects++; // [ or {
+  let chars = 0;
+  const open = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === 'string') chars += next.length + QUOTES;
+    else if (Array.isArray(next)) {
+      chars += CHARS_PER_OBJECT + BRACKETS + Math.max(0, next.length - 1);
+      for (const item of next) open.push(item);
+    } else if (typeof next === 'object' && next !== null) {
+      let members = 0;
+      for (const [name, member] of Object.entries(next)) {
+        if (member === undefined) continue;
+        members++;
+        chars += name.length + QUOTES + COLON;
+        open.push(member);
+      }
+      chars += CHARS_PER_OBJECT + BRACKETS + Math.max(0, members - 1);
+    } else chars += String(next).length;
   }
-  return json.length + objects * CHARS_PER_OBJECT;
+  return chars;
 }

@@ -67,7 +67,8 @@ export class NotebookPanels {
     request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
     path: string,
   ): Promise<{ readonly name: string; readonly file: OpenFile }> {
-    return openFile(this.#options.files, admit(this.#ports, request, 'view'), path);
+    const call = admit(this.#ports, request, 'view');
+    return checkedShape(() => openFile(this.#options.files, call, path));
   }
 
   /** Creates a file or a folder. `read` is called once the page is known to have the right to it. Rejects as `answerPanel` does. */

@@ -69,7 +69,7 @@ export async function answerPanel<Panel>(
 }
 
 /** Resolves with the result of `handle`, and rejects with `invalid_request` in place of a `ShapeError`. */
-export async function checkedShape(handle: () => unknown): Promise<unknown> {
+export async function checkedShape<T>(handle: () => T | Promise<T>): Promise<T> {
   try {
     return await handle();
   } catch (error) {

@@ -4,6 +4,10 @@ import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Type } from 'typebox';
+import { AppError } from '#src/core/errors.ts';
+import { createCheck } from '#src/http/edge/violations.ts';
+import { ONE_LINE, WITHOUT_NUL } from '#src/wire/patterns.ts';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
@@ -180,6 +184,28 @@ test('bodies with very many values are refused early; those with fewer are check
   const large = await post(100_000);
   const why = { path: '', message: 'does not match the schema, and is too large to say where' };
   assert.deepEqual([large.code, violationsOf(large.json)], ['invalid_request', [why]]);
+});
+
+test('a mistake in a text of megabytes is reported with its place', () => {
+  const line = Type.Union([Type.String({ maxLength: 200, pattern: ONE_LINE }), Type.Null()]);
+  const body = Type.String({ pattern: WITHOUT_NUL });
+  const check = createCheck(Type.Object({ line, bodies: Type.Array(body) }, { additionalProperties: false }));
+  const violations = (value: unknown): unknown => {
+    try {
+      check(value);
+      return [];
+    } catch (error) {
+      return error instanceof AppError && error.extras.errors;
+    }
+  };
+  const marks = '\u0301'.repeat(8_000_000); // on which a pattern overflows its stack
+  const paths = (value: unknown) => JSON.stringify(violations(value)).match(/"\/[^"]*"/g);
+  assert.deepEqual(paths({ line: marks, bodies: [] }), ['"/line"']);
+  assert.deepEqual(paths({ line: null, bodies: ['x'.repeat(300_000)], more: 1 }), ['"/more"']);
+  const atItsEnd = { line: null, bodies: ['short', `${'x'.repeat(300_000)}\0`] };
+  assert.deepEqual(violations(atItsEnd), [
+    { path: '/bodies/1', message: 'is too long, or does not match the schema' },
+  ]);
 });
 
 test('20 MB are refused without being kept in memory, announced or not', async (t) => {

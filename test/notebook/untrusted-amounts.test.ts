@@ -80,6 +80,13 @@ test('the text and table of an output count towards its size, and so do the obje
   }
 });
 
+test('brackets and quotes in a text count as one character each, and no JSON of the text is made', (t) => {
+  const stringify = t.mock.method(JSON, 'stringify');
+  const value = { text: '[{"'.repeat(1000), list: [1, null, true] };
+  assert.equal(charsOfValue(value), '{"text":"","list":[1,null,true]}'.length + 3000 + 2 * 40);
+  assert.equal(stringify.mock.callCount(), 0);
+});
+
 test("structural errors count towards the size of a notebook's outputs, until they are replaced", () => {
   const errors = [{ type: 'cycle', msg: 'x'.repeat(MIB) }];
   const chars = charsOfValue(errors);

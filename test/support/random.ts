@@ -31,6 +31,16 @@ export class SeededRandom {
     return items[this.below(items.length)] as T;
   }
 
+  /** Returns the items in another order. */
+  shuffled<T>(items: readonly T[]): T[] {
+    const list = [...items];
+    for (let i = list.length - 1; i > 0; i--) {
+      const j = this.below(i + 1);
+      [list[i], list[j]] = [list[j] as T, list[i] as T];
+    }
+    return list;
+  }
+
   bytes(length: number): Buffer {
     return Buffer.from(Array.from({ length }, () => this.below(256)));
   }

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Settings } from 'typebox/system';
 import { AppError, type Violation } from '#src/core/errors.ts';
-import { describeSchemaError, SchemaCheck, type SchemaError } from '#src/core/schema-check.ts';
+import { describeSchemaError, escapePointer, SchemaCheck, type SchemaError } from '#src/core/schema-check.ts';
 import { wordsOf } from '#src/wire/patterns.ts';
 
 /**
@@ -21,7 +21,7 @@ export function createCheck(schema: TSchema, prefix = ''): Check {
   const check = new SchemaCheck(schema);
   return (value) => {
     if (check.matches(value)) return;
-    throw invalidRequest(isSmall(value) ? violationsOf(check.errorsOf(value), schema, prefix) : [SOMEWHERE]);
+    throw invalidRequest(explained(check, value, schema, prefix));
   };
 }
 
@@ -29,21 +29,65 @@ export function createCheck(schema: TSchema, prefix = ''): Check {
  * Finding the mistakes costs about a hundred times as much as the check, so large values are not
  * searched.
  */
-const MAX_EXPLAINED_VALUES = 50_000;
+const MAX_EXPLAINED_VALUES = 10_000;
+/**
+ * A longer text is cut before mistakes are searched, because each pattern of the schema is tried on it, and a pattern overflows the stack of
+ * regular expressions on some megabytes.
+ */
+const MAX_EXPLAINED_CHARS = 128 * 1024;
+/** The characters of all texts in which mistakes are searched. */
+const MAX_EXPLAINED_CHARS_TOGETHER = 1024 * 1024;
 const SOMEWHERE: Violation = {
   path: '',
   message: 'does not match the schema, and is too large to say where',
 };
 
-function isSmall(value: unknown): boolean {
+/** Returns the violations of a value that does not match the schema. */
+function explained(
+  check: SchemaCheck<TSchema>,
+  value: unknown,
+  schema: TSchema,
+  prefix: string,
+): Violation[] {
+  const { values, chars } = sizeOf(value);
+  if (values > MAX_EXPLAINED_VALUES) return [SOMEWHERE];
+  if (chars <= MAX_EXPLAINED_CHARS) return violationsOf(check.errorsOf(value), schema, prefix);
+  const cut: string[] = [];
+  const short = withShortTexts(value, prefix === '' ? '/' : prefix, cut);
+  if (sizeOf(short).chars > MAX_EXPLAINED_CHARS_TOGETHER) return [SOMEWHERE];
+  const found = violationsOf(check.errorsOf(short), schema, prefix);
+  if (found.length > 0) return found;
+  // Nothing else is wrong, so the mistake is in one of the long texts.
+  return cut
+    .slice(0, MAX_REPORTED)
+    .map((path) => ({ path, message: 'is too long, or does not match the schema' }));
+}
+
+/** Returns how many values there are in a value, and how many characters its texts have. Stops counting values above the limit. */
+function sizeOf(value: unknown): { readonly values: number; readonly chars: number } {
+  let chars = 0;
   const toVisit = [value];
-  for (let visited = 0; visited < toVisit.length; visited++) {
+  for (let visited = 0; visited < toVisit.length && toVisit.length <= MAX_EXPLAINED_VALUES; visited++) {
     const next = toVisit[visited];
-    if (typeof next === 'object' && next !== null)
+    if (typeof next === 'string') chars += next.length;
+    else if (typeof next === 'object' && next !== null)
       for (const member of Object.values(next)) toVisit.push(member);
-    if (toVisit.length > MAX_EXPLAINED_VALUES) return false;
   }
-  return true;
+  return { values: toVisit.length, chars };
+}
+
+/** Returns a copy in which long texts are cut. Adds the paths of those to `cut`; `path` is that of the value, with a slash behind it. */
+function withShortTexts(value: unknown, path: string, cut: string[]): unknown {
+  if (typeof value === 'string') {
+    if (value.length <= MAX_EXPLAINED_CHARS) return value;
+    cut.push(path.slice(0, -1));
+    return value.slice(0, MAX_EXPLAINED_CHARS);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const inner = (name: string, member: unknown) =>
+    withShortTexts(member, `${path}${escapePointer(name)}/`, cut);
+  if (Array.isArray(value)) return value.map((item, at) => inner(String(at), item));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inner(name, member)]));
 }
 
 /** Returns the error for these violations; its text is the first of them. */

@@ -298,6 +298,7 @@ test('a page downloads a file with its token in a header, whatever its access', 
       ['/../secret.txt', 400],
       ['/link.txt', 409],
       ['/data', 409],
+      ['/'.repeat(5000), 400],
     ] as const)
       assert.equal((await download(path, { authorization }, other)).status, status, path);
   }
