@@ -208,7 +208,7 @@ class Fuzz {
     )
       this.#problem(`${nameOf(place)}, ${job.kind}, ${chars} characters: ${status} ${error} ${text}`);
     if (status < 300 && STARTS_WORK.test(place.operation)) await this.#untilFree();
-    await sleep(AFTER_MS);
+    await sleep(AFTER_MS); // work that follows the answer has no end that a client could see
     return { ms: this.#watch.longestMs, chars, status };
   }
 
@@ -234,7 +234,7 @@ class Fuzz {
       });
       if (!/"status":"(busy|starting|restoring)","/.test(await answer.text())) return;
       if (looks === 200) await client.notebookSessions.interrupt(known.notebookId!).catch(() => {});
-      await sleep(25);
+      await sleep(25); // the pace of the looks
     }
   }
 
