@@ -40,7 +40,7 @@ export function commandConfig({ env, cwd }: Pick<AccessRequest, 'env' | 'cwd'>):
   return loadConfig(env, { cwd, obeys: isObeyed(env) });
 }
 
-/** Returns the access. Throws `CommandFailure` that names the missing settings, or `ConfigError`. */
+/** Returns the access. Throws `CommandFailure` that says how to sign in, or `ConfigError`. */
 export function resolveAccess(request: AccessRequest): Access {
   const access = findAccess(request);
   checkUrl(access.baseUrl);
@@ -78,8 +78,8 @@ function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: Acc
   const local = isThisServer(baseUrl, config) ? localCredentials(config) : undefined;
   const accessToken = given.accessToken ?? (stored && new Secret(stored.accessToken)) ?? local?.accessToken;
   const workspaceId = givenWorkspace ?? stored?.workspaceId ?? local?.workspaceId;
-  if (accessToken === undefined) throw missing('SERVICE_ACCESS_TOKEN', config);
-  if (workspaceId === undefined && needsWorkspace) throw missing('SERVICE_WORKSPACE_ID', config);
+  if (accessToken === undefined) throw missing('token', baseUrl, config);
+  if (workspaceId === undefined && needsWorkspace) throw missing('workspace', baseUrl, config);
   return { baseUrl, accessToken, workspaceId };
 }
 
@@ -104,8 +104,15 @@ function defaultUrl(env: AccessRequest['env'], config: Config): string {
   return lastServer(env) ?? localUrl(config);
 }
 
-function missing(name: string, { dataDir }: Config): CommandFailure {
-  const text = `Set ${name}: it is missing, and ${join(dataDir, 'bootstrap.json')} does not provide it for this server. Or sign in: troupe login.`;
+function missing(what: 'token' | 'workspace', baseUrl: string, config: Config): CommandFailure {
+  const file = join(config.dataDir, 'bootstrap.json');
+  const own = isThisServer(baseUrl, config)
+    ? ` (The first start of a server leaves a token in ${file}, which is missing or cannot be read.)`
+    : '';
+  const text =
+    what === 'token'
+      ? `You are not signed in to ${baseUrl}. Run: troupe login. In scripts, set SERVICE_ACCESS_TOKEN.${own}`
+      : `No workspace of ${baseUrl} is chosen. Run: troupe login. In scripts, set SERVICE_WORKSPACE_ID.`;
   return new CommandFailure(text, EXIT.settings);
 }
 

@@ -240,6 +240,10 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
     if (error instanceof ApiError) {
       for (const violation of error.errors)
         terminal.err(`  ${violation.path || 'the body'} ${violation.message}\n`);
+      if (error.code === 'unauthenticated')
+        terminal.err(
+          '  Sign in again: troupe login. In scripts, set SERVICE_ACCESS_TOKEN to a valid token.\n',
+        );
       terminal.err(`  (${placeOf(error)})\n`);
     }
   }

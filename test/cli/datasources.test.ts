@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { runProgram } from '#src/cli/program.ts';
 import type { Datasource } from '#src/wire/datasource.ts';
 import type { Key } from '#src/wire/health.ts';
 import { addMember } from '#test/support/members.ts';
@@ -36,6 +37,87 @@ test('a connection is read from standard input or a file, stored, replaced, shar
   assert.match(await shell.text(['datasources', 'show', 'sales']), /role:viewer/);
   assert.equal(await shell.text(['datasources', 'delete', 'sales']), 'sales is deleted.');
   assert.equal((await shell.troupe(['datasources', 'show', 'sales'])).exitCode, 1);
+});
+
+test('a connection is made of a URL, and its password comes from standard input', async () => {
+  const made = await shell.text(
+    ['datasources', 'create', 'books', 'mysql+pymysql://root@127.0.0.1/test', '--test'],
+    {
+      input: '\n',
+    },
+  );
+  assert.equal(made, 'books is saved (revision 1).');
+  const replaced = await shell.text(
+    [
+      'datasources',
+      'replace',
+      'books',
+      'postgresql://postgres@127.0.0.1/postgres?sslmode=disable&schema=public',
+      '--test',
+    ],
+    { input: 'p@ss/word %20\n' },
+  );
+  assert.equal(replaced, 'books is saved (revision 2).');
+  assert.equal(
+    await shell.text(['datasources', 'replace', 'books', 'sqlite:///shop/books.db']),
+    'books is saved (revision 3).',
+  );
+});
+
+test('a URL with a password, an unknown scheme or parameter, or without a user is refused, and nothing is sent', async () => {
+  const refused = async (url: string) => {
+    const { exitCode, err } = await shell.troupe(['datasources', 'create', 'no', url], { input: 'secret\n' });
+    assert.equal(exitCode, 2, err);
+    return err;
+  };
+  const err = await refused('postgres://ada:canary-word@127.0.0.1/sales');
+  assert.match(err, /Leave the password out of the URL/);
+  assert.doesNotMatch(err, /canary-word/);
+  assert.match(
+    await refused('oracle://ada@127.0.0.1/sales'),
+    /A URL with oracle:\/\/ is not understood\. Use one of postgres, /,
+  );
+  assert.match(
+    await refused('mysql://ada@127.0.0.1/sales?charset=utf8'),
+    /the parameter charset, which connections of the kind mysql/,
+  );
+  assert.match(await refused('mysql://127.0.0.1'), /The URL lacks: database, user\./);
+});
+
+test('in a terminal the command asks for what the URL lacks, and does not show the password', async () => {
+  const shown: string[] = [];
+  const answers = ['sales\r', 'adx\u007fa\r', 'canary', '-word\r'];
+  const exitCode = await runProgram(['datasources', 'create', 'typed', 'mysql://127.0.0.1:1'], {
+    terminal: { out: (text) => void shown.push(text), err: (text) => void shown.push(text), color: false },
+    input: {
+      read: () => assert.fail('a terminal is not read to its end'),
+      async *lines() {},
+      isTerminal: true,
+      onInterrupt: () => ({ [Symbol.dispose]: () => {} }),
+      onKey(listener) {
+        let isOpen = true;
+        const type = () => {
+          const next = isOpen ? answers.shift() : undefined;
+          if (next === undefined) return;
+          listener(next);
+          setImmediate(type);
+        };
+        setImmediate(type);
+        return {
+          [Symbol.dispose]() {
+            isOpen = false;
+          },
+        };
+      },
+    },
+    env: shell.env,
+    cwd: shell.cwd,
+  });
+  assert.equal(exitCode, 0, shown.join(''));
+  assert.equal(
+    shown.join(''),
+    'Database: sales\nUser: adx\b \ba\nPassword: \ntyped is saved (revision 1).\n',
+  );
 });
 
 test('a reader with a grant is shown a datasource without its grants, and editors and owners with them', async () => {

@@ -53,6 +53,16 @@ test('open finds a notebook by its id, its title or its file, and its address le
   assert.deepEqual((await client.notebookSessions.get(id)).mode, 'edit');
 });
 
+test('open makes a notebook of a file that has none, and finds it the next time', async () => {
+  writeFileSync(join(shell.cwd, 'fresh.py'), marimoFile({ load: 'x = 42' }));
+  const first = await troupe(['open', 'fresh.py', '--print']);
+  assert.equal(first.exitCode, 0, first.err);
+  const [, id = ''] = /^fresh\.py is now the notebook (nb_\w+)\.$/m.exec(first.err) ?? [];
+  assert.ok(first.out.startsWith(`${server.baseUrl}/n/${id}/open/`), first.out);
+  const again = await json<{ notebookId: string }>(['open', 'fresh.py']);
+  assert.equal(again.notebookId, id);
+});
+
 test('open prints the address when the machine has no display, and with --json', async () => {
   const { id } = await notebookTitled('Printed');
   const { exitCode, out, err } = await troupe(['open', id]);

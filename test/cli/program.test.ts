@@ -56,7 +56,7 @@ test('the token of this machine is never sent to another machine', (t) => {
     assert.throws(() => resolveAccess({ env: { SERVICE_BASE_URL: url }, cwd }), {
       name: 'CommandFailure',
       exitCode: 4,
-      message: `Set SERVICE_ACCESS_TOKEN: it is missing, and ${join(cwd, '.troupe', 'bootstrap.json')} does not provide it for this server. Or sign in: troupe login.`,
+      message: `You are not signed in to ${url}. Run: troupe login. In scripts, set SERVICE_ACCESS_TOKEN.`,
     });
   }
 });

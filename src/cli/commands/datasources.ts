@@ -1,12 +1,15 @@
 import { ApiError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
 import type {
   ConnectionTest,
   Datasource,
   DatasourceConnection,
   DatasourceGrant,
 } from '#src/wire/datasource.ts';
+import { askLine } from '../ask.ts';
 import { collect } from '../collect.ts';
-import type { CommandGroup } from '../command-group.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { isConnectionUrl, UrlConnection } from '../connection-url.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { readJsonInput } from '../json-input.ts';
@@ -25,8 +28,8 @@ const GRANT_COLUMNS: readonly Column<DatasourceGrant>[] = [
   { title: 'since', of: ({ createdAt }) => createdAt },
 ];
 
-/** A connection is read from a file or standard input only: other users can read the arguments of a process. */
-const CONNECTION = 'file with the connection as JSON; - reads standard input';
+/** Secrets are read from a file, from standard input or from the terminal: other users can read the arguments of a process. */
+const CONNECTION = 'file with the connection as JSON (- reads standard input), or a URL without its password';
 
 /** `troupe datasources`: database connections. */
 export const datasources: CommandGroup = (program, context) => {
@@ -34,7 +37,9 @@ export const datasources: CommandGroup = (program, context) => {
   const group = program
     .command('datasources')
     .description('database connections; the server seals their credentials');
-  const connectionFrom = async (file: string): Promise<DatasourceConnection> => {
+  const connectionFrom = async (file: string, client: Client): Promise<DatasourceConnection> => {
+    if (isConnectionUrl(file))
+      return complete(new UrlConnection(file, await client.datasources.schema()), context);
     const value = await readJsonInput(file, context);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
     throw new CommandFailure('The connection must be a JSON object with a member "kind".', EXIT.usage);
@@ -46,8 +51,8 @@ export const datasources: CommandGroup = (program, context) => {
   const warn = ({ warnings = [] }: Pick<ConnectionTest, 'warnings'>) => {
     for (const { message } of warnings) terminal.err(`warning: ${message}\n`);
   };
-  const readFields = async (file: string, { test }: { test?: boolean }) => ({
-    connection: await connectionFrom(file),
+  const readFields = async (file: string, client: Client, { test }: { test?: boolean }) => ({
+    connection: await connectionFrom(file, client),
     testConnection: test === true,
   });
   const tellSaved = (command: Parameters<typeof wantsJson>[0], made: Datasource) => {
@@ -94,11 +99,14 @@ export const datasources: CommandGroup = (program, context) => {
     .option('--test', 'save it only if the connection works')
     .action(async (slug: string, file: string, options: { name?: string; test?: boolean }, command) => {
       const { name } = options;
-      const fields = await readFields(file, options);
+      const client = connect(command);
+      const fields = await readFields(file, client, options);
       const named = name === undefined ? fields : { ...fields, name };
-      tellSaved(command, await connect(command).datasources.create({ slug, ...named }));
+      tellSaved(command, await client.datasources.create({ slug, ...named }));
     });
   examples(create, [
+    'troupe datasources create sales postgres://ada@db.example.com/sales --test',
+    'pass show sales-password | troupe datasources create sales mysql://ada@db.example.com/sales',
     'troupe datasources create sales connection.json --test',
     'pass show sales | troupe datasources create sales -',
   ]);
@@ -111,9 +119,10 @@ export const datasources: CommandGroup = (program, context) => {
     .option('--test', 'save it only if the connection works')
     .action(async (slug: string, file: string, options: { name?: string; test?: boolean }, command) => {
       const { name } = options;
-      const fields = await readFields(file, options);
+      const client = connect(command);
+      const fields = await readFields(file, client, options);
       const named = name === undefined ? fields : { ...fields, name: name === '' ? null : name };
-      tellSaved(command, await connect(command).datasources.replace(slug, named));
+      tellSaved(command, await client.datasources.replace(slug, named));
     });
   examples(replace, ['troupe datasources replace sales connection.json']);
   const test = group
@@ -127,7 +136,7 @@ export const datasources: CommandGroup = (program, context) => {
         throw new CommandFailure('Name a datasource or use --connection, but not both.', EXIT.usage);
       }
       if (connection !== undefined) {
-        report(command, await client.datasources.testConnection(await connectionFrom(connection)));
+        report(command, await client.datasources.testConnection(await connectionFrom(connection, client)));
       } else if (slug !== undefined) report(command, await client.datasources.test(slug));
     });
   examples(test, ['troupe datasources test sales', 'troupe datasources test --connection connection.json']);
@@ -163,6 +172,34 @@ export const datasources: CommandGroup = (program, context) => {
     .action(async (_, command) => printJson(terminal, await connect(command).datasources.schema()));
   examples(schema, ['troupe datasources schema']);
 };
+
+/**
+ * Asks for what a URL lacks, and returns the connection. Where nobody types, standard input is the secret, and members with a usual value
+ * have it. Throws `CommandFailure` that names what is missing.
+ */
+async function complete(
+  draft: UrlConnection,
+  { terminal, input }: Pick<CliContext, 'terminal' | 'input'>,
+): Promise<DatasourceConnection> {
+  const { onKey } = input;
+  const missing = draft.missing;
+  const unknown = missing.filter(({ isSecret, usual }) => !isSecret && usual === undefined);
+  if (onKey === undefined && unknown.length > 0)
+    throw new CommandFailure(`The URL lacks: ${unknown.map(({ member }) => member).join(', ')}.`, EXIT.usage);
+  for (const { member, title, isSecret, usual } of missing) {
+    // The usual port of a database is not worth a question.
+    const answer =
+      member === 'port' && usual !== undefined
+        ? usual
+        : onKey !== undefined
+          ? await askLine(terminal, onKey, { label: title, isHidden: isSecret, suggested: usual })
+          : isSecret
+            ? (await input.read()).replace(/\r?\n$/, '')
+            : usual!;
+    draft.set(member, answer);
+  }
+  return draft.connection();
+}
 
 /** Returns undefined for a refusal because of the caller's role. Throws every other error. */
 function undefinedWhenForbidden(error: unknown): undefined {

@@ -29,7 +29,10 @@ export const open: CommandGroup = (program, context) => {
       'open a notebook in the browser, on its live session or a new one. The address works once, within a minute; it is printed\n' +
         'when this machine has no display, and with --json.',
     )
-    .argument('<notebook>', 'title or id of the notebook, or the file that belongs to it')
+    .argument(
+      '<notebook>',
+      'title or id of the notebook, or its file, which becomes a notebook if it is none yet',
+    )
     .option('--app', 'show outputs without code: the session has the mode run')
     .option('--print', 'print the address, and start no browser')
     .action(async (name: string, { app, print }: OpenOptions, self: Command) => {
@@ -54,7 +57,7 @@ export const open: CommandGroup = (program, context) => {
   ]);
 };
 
-/** Returns the id of the notebook with this id or title, or of the file's notebook. Throws `CommandFailure`. */
+/** Returns the id of the notebook with this id or title, or of the file's notebook, which may be made now. Throws `CommandFailure`. */
 async function notebookNamed(
   client: Client,
   name: string,
@@ -62,7 +65,7 @@ async function notebookNamed(
   command: Command,
 ): Promise<string> {
   const isTitle = !/^nb_\w+$/.test(name) && !/^\.(py|ipynb|md|markdown|qmd)$/i.test(extname(name));
-  if (!isTitle) return idOfNotebook(syncContextOf(context, command), name);
+  if (!isTitle) return idOfNotebook(syncContextOf(context, command), name, { pushes: true });
   const containing: NotebookSummary[] = [];
   const exact: NotebookSummary[] = [];
   for await (const notebook of client.notebooks.each({ title: name, order: 'desc', limit: 100 })) {

@@ -48,7 +48,8 @@ export const run: CommandGroup = (
     .summary('run a notebook or a notebook file, and show its progress and outputs')
     .description(
       'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second one leaves at once. Ctrl-\\ leaves the\n' +
-        'run running, as --detach does. If the server stops meanwhile, the command waits up to a minute for its return.\n' +
+        'run running, as --detach does. The command waits up to half a minute for a server that is starting, and up to a minute\n' +
+        'for one that stops meanwhile.\n' +
         'A file becomes a notebook with its title, which is its name unless it brings one: a new notebook, or the one to which\n' +
         'it was brought before. If that has changes which the file does not have, nothing runs. While a session is open on it,\n' +
         'that one is used if it has the same code and arguments, and otherwise a copy that goes again; with --rm it is a new\n' +

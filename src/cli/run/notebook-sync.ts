@@ -168,16 +168,24 @@ export function syncContextOf(
 }
 
 /**
- * Returns the id of the notebook with this id, or of the notebook of this file, which need not exist. Throws `CommandFailure` when
- * there is none, or several have the title.
+ * Returns the id of the notebook with this id, or of the notebook of this file, which need not exist. With `pushes`, a file without a
+ * notebook becomes one. Throws `CommandFailure` when there is none, or several have the title.
  */
-export async function idOfNotebook(context: SyncContext, name: string): Promise<string> {
+export async function idOfNotebook(
+  context: SyncContext,
+  name: string,
+  { pushes = false }: { readonly pushes?: boolean } = {},
+): Promise<string> {
   if (/^nb_\w+$/.test(name)) return name;
-  const file = existsSync(resolve(context.cwd, name))
-    ? readNotebookFile(name, context.cwd)
-    : { format: formatOf(name), content: '' };
+  const isFile = existsSync(resolve(context.cwd, name));
+  const file = isFile ? readNotebookFile(name, context.cwd) : { format: formatOf(name), content: '' };
   const notebook = await notebookFor(context, name, file, undefined);
   if (notebook !== undefined) return notebook.id;
+  if (isFile && pushes) {
+    const made = (await pushFile(context, name, file, { force: false })).notebook;
+    context.warn(`${name} is now the notebook ${made.id}.`);
+    return made.id;
+  }
   throw new CommandFailure(
     `No notebook of yours belongs to ${name}: push the file, or give the id of a notebook (troupe notebooks list).`,
   );

@@ -33,7 +33,7 @@ import { checkReport } from './report.ts';
 import { takeAlong } from './run-files.ts';
 import { type ResultOptions, type RunResults, writeResults } from './run-results.ts';
 import { outputDirectory, runScreen } from './run-show.ts';
-import { ServerReturn } from './server-return.ts';
+import { awaitStart, ServerReturn } from './server-return.ts';
 
 /** The options of the command. */
 export interface RunNotebookOptions extends ResultOptions {
@@ -90,10 +90,10 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
   const { client, interruption, keep } = options;
   const progress: Progress = { activity: () => 'reading the notebook' };
   using line = new LiveLine(options.terminal, () => progress.activity());
-  const server = new ServerReturn({
-    say: (text) => (options.quiet ? undefined : line.terminal.err(`${text}\n`)),
-  });
+  const say = (text: string) => (options.quiet ? undefined : line.terminal.err(`${text}\n`));
+  const server = new ServerReturn({ say });
   const run = () => runFound(options, found, { terminal: line.terminal, progress, server });
+  await awaitStart(client, { say, signal: interruption.stop });
   await checkDatasources(client, options.datasources);
   for (const report of options.reports) checkReport(report, options.cwd, options.searchPath);
   let found = await findNotebook(options, line.terminal);

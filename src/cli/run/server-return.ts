@@ -1,30 +1,38 @@
 /**
  * Waits for a server that does not answer, because it is stopped for an upgrade or was killed. A command that follows a run
- * continues when the server is back. Each time the server stops answering, one line is printed.
+ * continues when the server is back. Each time the server stops answering, one line is printed. A command that begins while its
+ * server is starting waits, too.
  */
 import { pause } from '#src/client/abort.ts';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
 import { GIVE_UP_AFTER_MS } from '#src/client/event-stream.ts';
 
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
+/** A server is ready well within this time after its start. */
+const START_MS = 30_000;
 
 export interface ServerReturnOptions {
   /** Called with a line for people. */
   readonly say: (text: string) => void;
   /** How long to wait for the server. */
   readonly giveUpAfterMs?: number;
+  /** Whether a failure means that the server may answer later. */
+  readonly isAway?: (error: unknown) => boolean;
 }
 
 /** The absences of a server during one command. */
 export class ServerReturn {
   readonly #say: (text: string) => void;
   readonly #giveUpAfterMs: number;
+  readonly #means: (error: unknown) => boolean;
   #isAway = false;
   #hasGivenUp = false;
 
-  constructor({ say, giveUpAfterMs = GIVE_UP_AFTER_MS }: ServerReturnOptions) {
+  constructor({ say, giveUpAfterMs = GIVE_UP_AFTER_MS, isAway = isServerAway }: ServerReturnOptions) {
     this.#say = say;
+    this.#means = isAway;
     this.#giveUpAfterMs = giveUpAfterMs;
   }
 
@@ -61,7 +69,7 @@ export class ServerReturn {
         return result;
       } catch (error) {
         signal?.throwIfAborted();
-        if (!isServerAway(error)) throw error;
+        if (!this.#means(error)) throw error;
         if (this.#hasGivenUp || performance.now() - since > this.#giveUpAfterMs) {
           this.#hasGivenUp = true;
           throw error;
@@ -81,6 +89,24 @@ export class ServerReturn {
       throw error;
     }
   }
+}
+
+/**
+ * Resolves when the server of a command answers, which may still be starting. Rejects with the failure when that takes more than half a
+ * minute, and at once when waiting is of no use: for a name that has no address, or a refused token.
+ */
+export async function awaitStart(
+  client: Client,
+  {
+    say,
+    signal,
+    giveUpAfterMs = START_MS,
+  }: Pick<ServerReturnOptions, 'say' | 'giveUpAfterMs'> & { signal: AbortSignal },
+): Promise<void> {
+  const isAway = (error: unknown) =>
+    isServerAway(error) && (!(error instanceof ConnectionError) || error.isRefused);
+  const server = new ServerReturn({ say, giveUpAfterMs, isAway });
+  await server.attempt(() => client.notebooks.list({ limit: 1, signal }), signal);
 }
 
 /** Returns whether a request has failed because no server answers; the same request may succeed after the server's return. */
