@@ -234,16 +234,17 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
     printJson({ ...terminal, out: terminal.err }, { error: { message, ...detailsOf(error) } });
   } else if (!(error instanceof CommanderError)) {
     // Mistakes in the command line have been shown.
-    terminal.err(`troupe: ${message}\n`);
+    const isSignedOut = error instanceof ApiError && error.code === 'unauthenticated';
+    // The server's sentence is about a header, which people who type commands do not send.
+    const shown = isSignedOut
+      ? 'The server does not accept your token. Sign in again: troupe login. In scripts, set SERVICE_ACCESS_TOKEN.'
+      : message;
+    terminal.err(`troupe: ${shown}\n`);
     if (error instanceof ConnectionError)
       terminal.err('  Is `troupe serve` running there? `troupe doctor` can tell more.\n');
     if (error instanceof ApiError) {
       for (const violation of error.errors)
         terminal.err(`  ${violation.path || 'the body'} ${violation.message}\n`);
-      if (error.code === 'unauthenticated')
-        terminal.err(
-          '  Sign in again: troupe login. In scripts, set SERVICE_ACCESS_TOKEN to a valid token.\n',
-        );
       terminal.err(`  (${placeOf(error)})\n`);
     }
   }

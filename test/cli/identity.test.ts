@@ -69,7 +69,7 @@ test('a token is printed alone, so that a script can store it, and works until i
   assert.deepEqual([refused.exitCode, refused.out], [1, '']);
   assert.match(
     refused.err,
-    /^troupe: Send a valid access token .*\n {2}\(unauthenticated at \/api\/v3\/access-tokens, request \S+\)\n$/,
+    /^troupe: The server does not accept your token\. Sign in again: troupe login\. .*\n {2}\(unauthenticated at \/api\/v3\/access-tokens, request \S+\)\n$/,
   );
 });
 

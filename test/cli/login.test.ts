@@ -68,5 +68,5 @@ test('a token of one server is not sent to another one', async () => {
     env: { ...env, SERVICE_BASE_URL: 'http://10.0.0.1:1' },
   });
   assert.equal(elsewhere.exitCode, 4);
-  assert.match(elsewhere.err, /Set SERVICE_ACCESS_TOKEN.*troupe login/);
+  assert.match(elsewhere.err, /You are not signed in to .* Run: troupe login/);
 });
