@@ -269,6 +269,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       secrets,
       snippets: (workspaceId) => files.snippets(workspaceId),
       exportAs: (workspaceId, id, request) => files.export(workspaceId, id, request),
+      duplicate: (...copied) => files.duplicate(...copied),
       nameOf: (workspaceId, userId) => store.get(memberRecords, workspaceId, userId)?.name ?? undefined,
       agents: options.agents,
       streams: options.pageStreams,

@@ -156,6 +156,26 @@ export class NotebookFiles {
   }
 
   /**
+   * Creates a copy of a saved notebook, with its datasources, variables, metadata and secrets, and resolves with the id of the copy.
+   * Rejects with `not_found` when the notebook is missing.
+   */
+  async duplicate(
+    workspaceId: WorkspaceId,
+    from: string,
+    title: string | null,
+    createdBy: string,
+  ): Promise<string> {
+    if (!this.#notebooks.exists(workspaceId, from)) throw notFound();
+    this.#store.refreshShared();
+    const saved = await this.#notebooks.readInSlices(workspaceId, from);
+    const { serialization, datasourceSlugs, variables, metadata = {} } = saved;
+    const fields = { title, serialization, datasourceSlugs, variables, metadata };
+    const copySecrets = (tx: Transaction, id: string) => this.#copySecrets(tx, workspaceId, from, id);
+    const { document } = await this.#notebooks.create(workspaceId, fields, createdBy, copySecrets);
+    return document.id;
+  }
+
+  /**
    * Replaces the cells of a notebook by those of a file, and resolves with the notebook in the form that the API returns. Throws
    * the errors of `import` and of changing a notebook.
    */

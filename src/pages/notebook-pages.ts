@@ -43,6 +43,13 @@ export interface NotebookPagesOptions {
     notebookId: string,
     request: ExportRequest,
   ) => Promise<NotebookFile>;
+  /** Copies a saved notebook, and resolves with the id of the copy. */
+  readonly duplicate: (
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    title: string | null,
+    userId: string,
+  ) => Promise<string>;
   /** Returns the name of a member of a workspace; undefined when there is none. */
   readonly nameOf: (workspaceId: WorkspaceId, userId: string) => string | undefined;
   readonly agents: NotebookAgents;
@@ -138,7 +145,7 @@ export class NotebookPages {
     const operation = PAGE_OPERATIONS.get(path);
     if (operation?.method !== method) throw notFound();
     this.#requireOpen(workspaceId, notebookId);
-    const { sessions, liveNotebooks, secrets, snippets, exportAs } = this.#options;
+    const { sessions, liveNotebooks, secrets, snippets, exportAs, duplicate } = this.#options;
     if (!allows(pageAccess, operation.access))
       throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
     const session = sessions.ensureAwake(workspaceId, notebookId);
@@ -159,6 +166,15 @@ export class NotebookPages {
       restart() {
         sessions.hibernate(workspaceId, notebookId);
         note({ action: 'session.restart', target: notebookId, outcome: 'done' });
+      },
+      async close() {
+        await sessions.close(workspaceId, notebookId, userId);
+        note({ action: 'session.close', target: notebookId, outcome: 'done' });
+      },
+      async duplicate(title: string | null) {
+        const id = await duplicate(workspaceId, notebookId, title, userId);
+        note({ action: 'notebook.copy-settings', target: notebookId, outcome: 'done' });
+        return id;
       },
       snippets: () => snippets(workspaceId),
       exportAs: (request: Omit<ExportRequest, 'assetUrl'>) =>

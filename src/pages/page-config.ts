@@ -10,7 +10,7 @@ export const PAGE_CONFIG = {
     auto_close_pairs: true,
   },
   display: {
-    theme: 'light',
+    theme: 'system',
     code_editor_font_size: 14,
     cell_output: 'below',
     default_width: 'medium',

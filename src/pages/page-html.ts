@@ -5,7 +5,9 @@ import type { PageAccess } from '#src/core/page-access.ts';
 import type { Installed } from '#src/notebook/front-end-files.ts';
 import { PAGE_CONFIG } from './page-config.ts';
 import { connectionScript } from './page-connection.ts';
+import { copyScript } from './page-copies.ts';
 import { downloadScript } from './page-downloads.ts';
+import { hiddenParts } from './page-parts.ts';
 
 export interface PageOptions {
   readonly title: string;
@@ -95,7 +97,10 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
     .replace("'{{ mount_config }}'", () => scriptJson(mount))
     .replace('<head>', () => {
       const settings = scriptJson({ address, pageToken });
-      return `<head><script>${connectionScript(settings)}\n${downloadScript(settings)}</script>`;
+      const scripts = [connectionScript, downloadScript, copyScript]
+        .map((script) => script(settings))
+        .join('\n');
+      return `<head><style>${hiddenParts()}</style><script>${scripts}</script>`;
     });
   return { html, policy: pagePolicy(options.origin) };
 }

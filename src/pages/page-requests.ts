@@ -37,6 +37,10 @@ export interface PageContext {
   };
   /** Ends the kernel; the next use of the session starts another one. Throws the refusal of a session that is not ready. */
   readonly restart: () => void;
+  /** Closes the session. Rejects with `session_closed` when somebody else has closed it. */
+  readonly close: () => Promise<void>;
+  /** Creates a copy of the saved notebook with this title, and resolves with its id. */
+  readonly duplicate: (title: string | null) => Promise<string>;
   /** Resolves with marimo's snippets of code. */
   readonly snippets: () => Promise<unknown>;
   /** Resolves with the saved notebook as a file. */
@@ -185,11 +189,25 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
       return SUCCESS;
     }),
   ],
+  [
+    'api/kernel/shutdown',
+    post('edit', async ({ close }) => {
+      await close();
+      return SUCCESS;
+    }),
+  ],
+  [
+    'api/kernel/copy',
+    post('edit', async ({ duplicate }, body) => {
+      const notebookId = await duplicate(titleOfFile(asName(body.destination, 'destination')));
+      return { json: { notebookId } };
+    }),
+  ],
   ['api/kernel/instantiate', post('view', nothing)],
   ['api/kernel/save_user_config', post('view', nothing)],
   ['api/kernel/takeover', post('view', () => ({ json: { status: 'ok' } }))],
   ['api/kernel/pdb/breakpoints', post('view', nothing)],
-  ['api/kernel/format', post('edit', () => ({ json: { codes: {} } }))],
+  ['api/kernel/format', post('edit', () => ({ json: { codes: {} } }))], // a keyboard shortcut asks for it, too
   [
     'api/documentation/snippets',
     { method: 'GET', access: 'view', handle: async ({ snippets }) => ({ json: await snippets() }) },
@@ -428,7 +446,7 @@ function configChanges(live: LiveNotebook, configs: Body): DocumentChange[] {
   });
 }
 
-/** The page shows the resources of the machine, which the notebook does not know. */
+/** marimo's page asks for the resources of its machine. They are hidden: see `hiddenParts`. */
 function usage() {
   const memory = { total: 1, available: 1, percent: 0, used: 0, free: 1, has_cgroup_mem_limit: false };
   return { memory, cpu: { percent: 0 }, server: null, kernel: null, gpu: [] };

@@ -42,7 +42,6 @@ const NOT_OFFERED: Readonly<Record<string, readonly string[]>> = {
     'home/shutdown_session',
     'home/tutorial/open',
     'home/workspace_files',
-    'kernel/copy',
   ],
   'the package panel': [
     'environment',
@@ -51,7 +50,6 @@ const NOT_OFFERED: Readonly<Record<string, readonly string[]>> = {
     'packages/sync',
   ],
   'the debugger, input() and language servers': ['kernel/pdb/pm', 'kernel/stdin', 'lsp/restart'],
-  'the life of the session': ['kernel/shutdown'],
   'the scratchpad': ['kernel/scratchpad/run'],
 };
 
