@@ -11,6 +11,9 @@
 import type { ChunkRing } from './chunk-ring.ts';
 import { encodeFrame, type Frameable, frameOf, fromFrame, type LargeFrame, markMissed } from './frame.ts';
 
+/** The approximate memory of an event of the state, in addition to its texts, which the notebook or the conversation has anyway. */
+const STATE_EVENT_BYTES = 450;
+
 /** The frames that a subscriber gets before the live ones. */
 export interface Opening {
   readonly frames: Iterable<string | LargeFrame>;
@@ -38,8 +41,10 @@ export function openingOf<Event extends Frameable>(options: OpeningOptions<Event
   const { ring, epoch, lastEventId, closing } = options;
   const seq = closing === undefined ? seqOf(lastEventId, epoch) : undefined;
   const missed = seq === undefined ? undefined : chunksAfter(ring, epoch, seq);
-  if (seq === undefined || missed === undefined) return { frames: wholeState(options), heldBytes: 0 };
-  const heldBytes = missed.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const stateBytes = options.state.length * STATE_EVENT_BYTES;
+  if (seq === undefined || missed === undefined)
+    return { frames: wholeState(options), heldBytes: stateBytes };
+  const heldBytes = missed.reduce((sum, { byteLength }) => sum + byteLength, stateBytes);
   return { frames: resumedState(options, seq, missed), heldBytes };
 }
 

@@ -11,7 +11,7 @@ import { Invitations } from './invitation.ts';
 import { JoinedNode } from './joined-node.ts';
 import type { KernelArrivals } from './kernel-arrivals.ts';
 import { isNodeSecret } from './node-secret.ts';
-import { type NodeServer, openNodeServer, refuse } from './node-server.ts';
+import { endSoon, type NodeServer, openNodeServer, refuse } from './node-server.ts';
 import { choose, type Placement } from './placement.ts';
 import {
   BEAT_MS,
@@ -311,7 +311,7 @@ export class KernelNodes implements AsyncDisposable {
       authority: enrolled.authority.cert,
       temporary: isTemporary,
     });
-    socket.end();
+    endSoon(socket);
   }
 
   /** Returns how a machine with this secret is admitted; undefined when it is not. */

@@ -10,6 +10,8 @@ import type { Credentials } from './certificates.ts';
 import { type Fields, readFirstLine, sendLine, tune } from './protocol.ts';
 
 const HANDSHAKE_MS = 10_000;
+/** How long the other side of a connection that is over may take to close its end. */
+const FAREWELL_MS = 5000;
 /** Connections that have not said what they are for, of addresses from which no node has joined. */
 const MAX_STRANGERS = 256;
 /** The same of one such address. */
@@ -20,9 +22,10 @@ const MAX_OF_NODE_ADDRESS = 256;
 const MAX_NODE_ADDRESSES = 1024;
 
 /**
- * The connections that have not said what they are for, counted from the moment they were accepted, before TLS. When an address has
- * its share, or all places are taken, the oldest connection of the address with the most makes room: a program that opens connections
- * and stays silent closes its own, and no connection of a node.
+ * The connections that have not said what they are for, counted from the moment they were accepted, before TLS. Those without a
+ * certificate of the authority count until they are closed: a machine that enrols needs its connection for a moment only. When an
+ * address has its share, or all places are taken, the oldest connection of the address with the most makes room: a program that opens
+ * connections and stays silent closes its own, and no connection of a node.
  */
 class Strangers {
   /** By address, then by port, oldest first. */
@@ -39,7 +42,7 @@ class Strangers {
     socket.once('close', () => this.release(address, port));
   }
 
-  /** Forgets a connection that has said what it is for, or is closed. */
+  /** Forgets a connection of a node that has said what it is for, or one that is closed. */
   release(address: string, port: number): void {
     const own = this.#byAddress.get(address);
     own?.delete(port);
@@ -117,7 +120,9 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
     socket.on('error', () => undefined); // 'close' follows
     const { remoteAddress: address = '', remotePort: port = 0 } = socket;
     if (socket.authorized) strangers.remember(address);
-    const reading = readFirstLine(socket).finally(() => strangers.release(address, port));
+    const reading = readFirstLine(socket).finally(() => {
+      if (socket.authorized) strangers.release(address, port);
+    });
     try {
       const { first, rest } = await reading;
       if (isEnded) socket.destroy();
@@ -169,6 +174,13 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
 /** Tells the other side why it is refused, and ends the connection. */
 export function refuse(socket: TLSSocket, reason: string): void {
   sendLine(socket, { op: 'refused', reason });
+  endSoon(socket);
+}
+
+/** Ends a connection, also one whose other side does not close its end, or does not read. */
+export function endSoon(socket: TLSSocket): void {
+  const patience = setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
+  socket.once('close', () => clearTimeout(patience));
   socket.end();
   socket.resume(); // so that its end is noticed
 }

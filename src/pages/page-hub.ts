@@ -72,6 +72,9 @@ interface Notice {
   readonly description: string;
 }
 
+/** The approximate memory of a page's first state for each cell, in addition to texts and outputs, which pages share. */
+const STATE_BYTES_OF_CELL = 600;
+
 /** marimo's page cannot add a cell to a notebook that has none. */
 const FIRST_CELL: DocumentChange = {
   type: 'create-cell',
@@ -146,7 +149,10 @@ export class PageHub implements NotebookFollower {
     );
     this.#kernel = live.kernel;
     this.#heartbeat = setInterval(() => {
-      for (const { stream } of this.#pages.values()) stream?.beat();
+      for (const { stream, echoes } of this.#pages.values()) {
+        stream?.beat();
+        echoes.trim();
+      }
       this.#presence.beat();
       if (this.pageCount > 0) live.touch(); // a notebook that somebody looks at counts as used
     }, HEARTBEAT_MS).unref();
@@ -217,6 +223,7 @@ export class PageHub implements NotebookFollower {
         for (const message of state) yield lateFrame(...message);
         reader.end();
       })(),
+      this.#live.view.cells.length * STATE_BYTES_OF_CELL,
     );
     // A page that connects again keeps its own text where it is newer (page-connection.ts), so nothing of it need come back.
     for (const { id, code } of this.#live.view.cells) page.echoes.corrected(id, code);

@@ -58,9 +58,9 @@ export class PageStream implements Subscription {
     return !this.#audience.has(this.#subscriber);
   }
 
-  /** Sends the first frames. Those after them may be sent at any time. */
-  begin(frames: Iterable<string | LargeFrame>): void {
-    this.#subscriber.join(this.#ring.nextIndex, { frames, heldBytes: 0 });
+  /** Sends the first frames, which take `heldBytes` of memory until all are sent. Those after them may be sent at any time. */
+  begin(frames: Iterable<string | LargeFrame>, heldBytes = 0): void {
+    this.#subscriber.join(this.#ring.nextIndex, { frames, heldBytes });
     this.#audience.pumpAll();
   }
 

@@ -120,3 +120,25 @@ test('the state sent to a subscriber counts, because it is in memory for that su
   assert.ok(budget.chargedBytes <= 1024 * KIB && budget.chargedBytes > 300 * KIB);
   assert.ok(sinks.some(({ ended }) => ended) && sinks.some(({ ended }) => !ended));
 });
+
+test('each event of a state that a subscriber has not taken counts, and those who have taken theirs count no more', async () => {
+  const budget = new StreamBudget(1024 * KIB);
+  const stream = streamOf(budget);
+  const state = Array.from({ length: 1000 }, () => text('x'.repeat(100)));
+  const subscribers = Array.from({ length: 10 }, () => {
+    const sink = new RecordingSink();
+    sink.open = false;
+    return { sink, subscription: stream.subscribe(sink, { replay: () => state }) };
+  });
+  const open = subscribers.filter(({ sink }) => !sink.ended);
+  assert.ok(open.length > 0 && open.length <= 3, `${open.length} of ten fit, with 400 KiB each`);
+  for (const { sink, subscription } of open) {
+    sink.open = true;
+    subscription.writable();
+  }
+  assert.deepEqual(
+    open.map(({ sink }) => sink.story.length),
+    open.map(() => state.length + 1),
+  );
+  assert.equal(budget.chargedBytes, 0);
+});

@@ -20,6 +20,7 @@ import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
 import { needsRenewal } from '#src/nodes/host/state-folder.ts';
 import { KernelArrivals } from '#src/nodes/kernel-arrivals.ts';
 import { KernelNodes } from '#src/nodes/kernel-nodes.ts';
+import { openNodeServer } from '#src/nodes/node-server.ts';
 import type { Fields } from '#src/nodes/protocol.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -404,4 +405,58 @@ test('silent connections of many addresses share a limit, and each further one c
   const [lone] = silence('127.0.0.9', 1);
   await eventually('one was closed', () => closed === 1);
   assert.equal(lone!.destroyed, false);
+});
+
+test('a refused connection is closed, although the other side leaves it open', async (t) => {
+  const opened = await openNodes(t);
+  const halfOpen = { allowHalfOpen: true };
+  const socket = connect({
+    host: '127.0.0.1',
+    port: opened.nodes.port,
+    ca: opened.enrolled.authority.cert,
+    checkServerIdentity: () => undefined,
+    ...halfOpen,
+  });
+  socket.on('error', () => undefined);
+  t.after(() => void socket.destroy());
+  await once(socket, 'secureConnect');
+  socket.write('{"op":"nothing"}\n');
+  await eventually('the server has closed it', () => {
+    socket.write('x'); // the system says so only when something is sent
+    return socket.destroyed;
+  });
+});
+
+test('a connection without a certificate counts until it is closed, also after its first line', async (t) => {
+  const authority = await makeAuthority();
+  const note = () => undefined;
+  let taken = 0;
+  const server = await openNodeServer({
+    host: '127.0.0.1',
+    ports: [0],
+    authority,
+    log: { info: note, warn: note, error: note },
+    take: () => new Promise<never>(() => taken++),
+  });
+  t.after(() => server[Symbol.asyncDispose]());
+  const open = async () => {
+    const { port } = server;
+    const socket = connect({
+      host: '127.0.0.1',
+      port,
+      ca: authority.cert,
+      checkServerIdentity: () => undefined,
+    });
+    socket.on('error', () => undefined);
+    t.after(() => void socket.destroy());
+    await once(socket, 'secureConnect');
+    socket.write('{"op":"nothing"}\n');
+    return socket;
+  };
+  const all: TLSSocket[] = [];
+  for (let n = 0; n < 64; n++) all.push(await open());
+  await eventually('all have said what they are for', () => taken === 64);
+  all.push(await open());
+  await eventually('the oldest makes room', () => all[0]!.destroyed);
+  assert.equal(all.filter(({ destroyed }) => destroyed).length, 1);
 });

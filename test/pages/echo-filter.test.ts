@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { MAX_CODE_CHARS } from '#src/notebook/view.ts';
 import { EchoFilter } from '#src/pages/echo-filter.ts';
 
 test('a text that the page was sent is an echo once, and an edit afterwards', () => {
@@ -44,4 +45,20 @@ test('a page may lag in a cell until it repeats the text that it was sent, for a
   assert.equal(echoes.mayBeBehind('a', 6400), false);
   echoes.corrected('a', 'x = 3', 7000);
   assert.equal(echoes.mayBeBehind('a', 7000), false, 'a correction has the text of the page itself');
+});
+
+test('texts that can no longer come back are forgotten, also those of cells that are gone', () => {
+  const echoes = new EchoFilter();
+  for (let second = 0; second < 100; second++) echoes.sent(`cell ${second}`, 'x'.repeat(1000), second * 1000);
+  assert.equal(echoes.chars, 5000);
+  echoes.trim(200_000);
+  assert.equal(echoes.chars, 0);
+});
+
+test('the texts of a page take at most twice as much as the code of a notebook, and the latest ones stay', () => {
+  const echoes = new EchoFilter();
+  const text = 'x'.repeat(2 ** 20);
+  for (let n = 0; n < 40; n++) echoes.sent(`cell ${n}`, text, n);
+  assert.equal(echoes.chars, 2 * MAX_CODE_CHARS);
+  assert.deepEqual([echoes.isEcho('cell 7', text, 50), echoes.isEcho('cell 8', text, 50)], [false, true]);
 });

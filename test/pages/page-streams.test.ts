@@ -42,9 +42,10 @@ class SlowSink implements EventSink {
   }
 }
 
-/** A notebook whose cells have outputs of 7 MiB each. */
-function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 256 * MIB) {
-  const { live } = openUnsavedNotebook(Object.fromEntries(cellIds.map((id) => [id, '1'])), {});
+/** A notebook whose cells have outputs of 7 MiB each, with `others` that have none. */
+function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 256 * MIB, others = 0) {
+  const all = [...cellIds, ...Array.from({ length: others }, (_, n) => `other${n}`)];
+  const { live } = openUnsavedNotebook(Object.fromEntries(all.map((id) => [id, '1'])), {});
   live.apply(cellIds.map((id) => cellOp(id, { output: output('text/html', LARGE) })));
   const budget = new StreamBudget(budgetBytes);
   const cutOffs: string[] = [];
@@ -115,6 +116,21 @@ test('pages that read nothing are cut off when all streams together take too muc
   const cut = sinks.filter(({ isOver }) => isOver).length;
   assert.ok(cut > 0 && cut < 100, `${cut} were cut off`);
   assert.equal(cutOffs.length, cut);
+});
+
+test('the state that a page has not taken is charged, and is given back with its last frame', async (t) => {
+  const { budget, attach } = openNotebook(t, [], 256 * MIB, 1000);
+  const sink = new SlowSink();
+  const subscription = attach(sink);
+  const heldBytes = 500 * 1000; // what a page of so many cells takes at least, as the heap shows
+  assert.ok(budget.chargedBytes >= heldBytes, `${budget.chargedBytes} bytes`);
+  sink.isFast = true;
+  for (let before = -1; before < sink.bytes; ) {
+    before = sink.bytes;
+    subscription.writable();
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+  }
+  assert.equal(budget.chargedBytes, 0);
 });
 
 test('a page that lags too far behind the changes is cut off', (t) => {
