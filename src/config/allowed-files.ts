@@ -16,6 +16,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const MAX_FILES = 1000;
 
 const ROOT_USER = 0;
+/** The folder of the system's settings, into which nothing is unpacked. */
+const SYSTEM_FOLDER = '/etc/';
 
 /** Returns this user's folder for settings of the command line: `$XDG_CONFIG_HOME/troupe`, or `~/.config/troupe`. */
 export function userFolder({ HOME, XDG_CONFIG_HOME }: Environment): string {
@@ -26,13 +28,16 @@ export function userFolder({ HOME, XDG_CONFIG_HOME }: Environment): string {
 }
 
 /**
- * Returns the test whether a command obeys a settings file: the user has allowed it with its present content, or it belongs to root
- * and lies in no clone, where it may have come with the clone.
+ * Returns the test whether a command obeys a settings file: the user has allowed it with its present content, or it is one that root
+ * has put there. What root unpacks belongs to root, too, so root obeys only a file below `/etc` at once.
  */
-export function isObeyed(env: Environment): (file: FoundFile) => boolean {
-  return (file) =>
-    (file.ownerId === ROOT_USER && !isInClone(file.path)) ||
-    readAllowed(env).get(file.path) === digestOf(file);
+export function isObeyed(
+  env: Environment,
+  userId: number | undefined = process.getuid?.(),
+): (file: FoundFile) => boolean {
+  const isOfRoot = ({ ownerId, path }: FoundFile) =>
+    ownerId === ROOT_USER && (userId !== ROOT_USER || path.startsWith(SYSTEM_FOLDER)) && !isInClone(path);
+  return (file) => isOfRoot(file) || readAllowed(env).get(file.path) === digestOf(file);
 }
 
 /** Returns the path of the settings file in `directory` that commands ignore; undefined when they ignore none. */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { resolveAccess } from '#src/cli/access.ts';
+import { isObeyed } from '#src/config/allowed-files.ts';
 import { settingsTable } from '#src/config/report.ts';
 import { troupe } from './captured-terminal.ts';
 
@@ -297,4 +298,12 @@ test('the settings file of a cloned folder decides nothing until it is allowed, 
   assert.equal(await portIn(), 8787);
   rmSync(file);
   assert.equal((await troupe(['config', 'allow'], { env, cwd })).exitCode, 4);
+});
+
+test('a settings file of root is obeyed at once by others, and by root, who may have unpacked it, only below /etc', () => {
+  const fileAt = (path: string) => ({ path, text: '{}', ownerId: 0 });
+  const files = [fileAt('/srv/unpacked/troupe.config.json'), fileAt('/etc/troupe/troupe.config.json')];
+  const env = { XDG_CONFIG_HOME: '/nowhere' };
+  assert.deepEqual(files.map(isObeyed(env, 1000)), [true, true]);
+  assert.deepEqual(files.map(isObeyed(env, 0)), [false, true]);
 });
