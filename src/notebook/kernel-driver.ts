@@ -156,7 +156,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
               giveEdits();
               report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
             }),
-          prepare: prepareMessage,
+          prepare: (json) => prepareMessage(json, live.follower !== undefined),
           messages: (batch: readonly KernelMessage[]) =>
             orKill(() => {
               if (isReleased) return;

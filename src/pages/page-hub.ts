@@ -348,9 +348,9 @@ export class PageHub implements NotebookFollower {
 
   /** Gives the kernel a command of a UI element when it is its turn. */
   element({ pageId, userId }: PageCaller, command: ElementCommand): void {
+    this.#work.element(userId, command); // may refuse it
     if (command.type === 'update-ui-element')
       for (const [at, id] of command.objectIds.entries()) this.#live.uiValues.set(id, command.values[at]);
-    this.#work.element(userId, command);
     const widget = command.type === 'model' ? widgetMessage(command) : undefined;
     if (widget === undefined) return;
     for (const page of this.#pages.values()) if (page.id !== pageId) this.#send(page, widget);

@@ -107,9 +107,10 @@ export class PageStream implements Subscription {
   }
 }
 
-/** Returns one message for a page as a frame of its stream. */
+/** Returns one message for a page as a frame of its stream. Its long texts are not encoded again if they are prepared. */
 export function messageFrame(op: string, data: Readonly<Record<string, unknown>>): Buffer {
-  return Buffer.from(`data: ${JSON.stringify({ op, data: { op, ...data } })}\n\n`);
+  const frame = lateFrame(op, data);
+  return typeof frame === 'string' ? Buffer.from(frame) : Buffer.concat([...frame]);
 }
 
 /** Returns one message for a page as a frame that is encoded when it is sent. Its values must not change. */

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
+import { prepareMessage } from '#src/notebook/large-messages.ts';
 import { PageHub, type PageHubPorts } from '#src/pages/page-hub.ts';
 import { cellOp, output } from '#test/notebook/kernel-messages.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
@@ -131,6 +132,42 @@ test('the state that a page has not taken is charged, and is given back with its
     for (let turn = 0; turn < 10; turn++) await nextTurn();
   }
   assert.equal(budget.chargedBytes, 0);
+});
+
+test('values of UI elements for which there is no room are not shown to pages that open later', (t) => {
+  const { live, hub } = openNotebook(t, []);
+  const command = {
+    type: 'update-ui-element',
+    objectIds: ['a-0', 'a-1'],
+    values: ['x'.repeat(33 * MIB), 1],
+  } as const;
+  assert.throws(() => hub.element({ pageId: 'page', userId: 'ada' }, command), /Too much work/);
+  assert.deepEqual(live.uiValues.all(), {});
+});
+
+test('a large message that was prepared in slices is not encoded again for pages', async (t) => {
+  const { live, attach } = openNotebook(t, ['a']);
+  const sink = new SlowSink();
+  sink.isFast = true;
+  attach(sink);
+  while (sink.bytes < LARGE.length) await nextTurn();
+  const text = '<td class="x">1</td>'.repeat(100_000);
+  const message = cellOp('a', { output: output('text/html', text) });
+  const work = prepareMessage(message, live.follower !== undefined);
+  let step = work.next();
+  while (step.done !== true) step = work.next();
+  using _prepared = step.value;
+  let longest = 0;
+  const stringify = JSON.stringify;
+  t.mock.method(JSON, 'stringify', (value: unknown) => {
+    const json = stringify(value);
+    longest = Math.max(longest, json?.length ?? 0);
+    return json;
+  });
+  live.apply([message]);
+  t.mock.restoreAll();
+  while (!sink.story.includes(`a ${text.length}`)) await nextTurn();
+  assert.ok(longest < 64 * 1024, `${longest} characters were encoded at once`);
 });
 
 test('a page that lags too far behind the changes is cut off', (t) => {

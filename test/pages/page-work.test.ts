@@ -93,10 +93,10 @@ test('waiting changes of one widget are merged with their binary values, and mes
   ]);
 });
 
-/** Returns a value that counts how often it is written as JSON, which is how values are counted. */
+/** Returns a value that counts how often it is read, which is how values are counted. */
 function countedValue(count: { times: number }): unknown {
   return {
-    toJSON() {
+    get text() {
       count.times++;
       return 'x'.repeat(100);
     },
