@@ -25,6 +25,8 @@ interface DraftCell {
 /** marimo's name of a cell without a name. */
 const NAMELESS = '_';
 const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** As many steps from one moved cell to the next take some tens of milliseconds. */
+const MAX_STEPS = 1_000_000;
 /** Twice as long as the ids that a kernel makes, so that the two never collide. */
 const ID_LENGTH = 8;
 
@@ -54,6 +56,8 @@ class Draft {
   readonly #anchors = new Map<string, string>();
   /** The cells next to which another one was put. */
   readonly #neighbours = new Set<string>();
+  /** How many cells were walked to find out whether a cell is put next to itself by way of others. */
+  #steps = 0;
   /** The paths of changes that gave a cell its name. */
   readonly #named = new Map<string, string>();
   #cellRoom: number;
@@ -173,7 +177,10 @@ class Draft {
     for (const id of [...this.#view.cells.map((cell) => cell.id), ...this.#created]) {
       if (this.#deleted.has(id)) continue;
       const name = this.#nameOf(id);
-      owners.set(name, [...(owners.get(name) ?? []), id]);
+      if (name === '') continue;
+      const known = owners.get(name);
+      if (known === undefined) owners.set(name, [id]);
+      else known.push(id);
     }
     for (const [id, path] of this.#named) {
       const other = owners.get(this.#nameOf(id))?.find((owner) => owner !== id);
@@ -201,7 +208,7 @@ class Draft {
     }
     const place = `${path}/${before === null ? 'after' : 'before'}`;
     this.#require(anchor, place);
-    if (anchor === cellId || this.#follows(anchor, cellId))
+    if (anchor === cellId || this.#follows(anchor, cellId, place))
       throw refusal(
         'invalid_request',
         place,
@@ -213,10 +220,17 @@ class Draft {
   }
 
   /** Returns whether a cell was put next to the other one, or next to one that was. */
-  #follows(cellId: string, other: string): boolean {
+  #follows(cellId: string, other: string, place: string): boolean {
     if (!this.#neighbours.has(other)) return false; // so that a long row of cells is not walked for each of them
-    for (let next = this.#anchors.get(cellId); next !== undefined; next = this.#anchors.get(next))
+    for (let next = this.#anchors.get(cellId); next !== undefined; next = this.#anchors.get(next)) {
       if (next === other) return true;
+      if (++this.#steps > MAX_STEPS)
+        throw refusal(
+          'invalid_request',
+          place,
+          'moves cells next to moved cells too often for one request: send the changes in several',
+        );
+    }
     return false;
   }
 

@@ -1,4 +1,5 @@
 /** What it costs to plan changes of cells that a client sends together. */
+import assert from 'node:assert/strict';
 import test from 'node:test';
 import { planCellEdits } from '#src/notebook/cell-edits.ts';
 import { NotebookView } from '#src/notebook/view.ts';
@@ -32,4 +33,27 @@ test('a row of cells, each moved after the last one, is planned in a time that g
     });
     return planCellEdits(view, others.map(move));
   });
+});
+
+test('a new name is compared with the others in a time that grows with the number of cells', () => {
+  assertLinear('set-name', 2 * CELLS, (count) => {
+    const view = new NotebookView(idsOf(count).map((id) => ({ cell_id: id, code: '', options: {} })));
+    planCellEdits(view, [{ type: 'set-name', cellId: 'c0', name: 'first' }]);
+  });
+});
+
+test('a cell is not put next to itself by way of five thousand others, and a request looks for that in a million steps', () => {
+  const view = new NotebookView(idsOf(CELLS).map((id) => ({ cell_id: id, code: '', options: {} })));
+  const move = (cellId: string, after: string): CellChange => ({ type: 'move-cell', cellId, after });
+  const row = idsOf(5000).map((id, at) => move(`c${at + 1}`, id));
+  assert.throws(
+    () => planCellEdits(view, [...row, move('c0', 'c5000')]),
+    /next to one that was put next to it/,
+  );
+  planCellEdits(view, [...row, move('c0', 'c7000')]);
+  const again = Array.from({ length: 300 }, () => move('c7000', 'c5000'));
+  assert.throws(
+    () => planCellEdits(view, [...row, move('c7001', 'c7000'), ...again]),
+    /too often for one request/,
+  );
 });
