@@ -45,6 +45,11 @@ export function parseAddress(text: string): IpAddress | undefined {
   return undefined;
 }
 
+/** Returns the IPv4 address, or the first 64 bits of an IPv6 address: one client usually owns all of the rest. Empty when it is none. */
+export function networkOf(address: string): string {
+  return parseAddress(address)?.bytes.slice(0, 8).join('.') ?? '';
+}
+
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 function addressOf(bytes: readonly number[]): IpAddress {

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { KernelLog } from '#src/confined/host/zygote-process.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
+import { networkOf } from '#src/core/ip-address.ts';
 import { listenFailure } from '#src/core/listen-failure.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import type { Credentials } from './certificates.ts';
@@ -14,12 +15,14 @@ const HANDSHAKE_MS = 10_000;
 const FAREWELL_MS = 5000;
 /** Connections that have not said what they are for, of addresses from which no node has joined. */
 const MAX_STRANGERS = 256;
-/** The same of one such address. */
-const MAX_OF_STRANGE_ADDRESS = 64;
+/** The same of one such address; of one network of 64 bits for IPv6, whose addresses one machine may have. */
+const MAX_OF_STRANGE_NETWORK = 64;
 /** The same of an address from which a node has joined: each of its kernels opens a connection. */
 const MAX_OF_NODE_ADDRESS = 256;
 /** Addresses of nodes that are remembered; the oldest is forgotten first. */
 const MAX_NODE_ADDRESSES = 1024;
+/** Marks the groups of such addresses. */
+const OF_NODE = 'node ';
 
 /**
  * The connections that have not said what they are for, counted from the moment they were accepted, before TLS. Those without a
@@ -27,26 +30,33 @@ const MAX_NODE_ADDRESSES = 1024;
  * address has its share, or all places are taken, the oldest connection of the address with the most makes room: a program that opens
  * connections and stays silent closes its own, and no connection of a node.
  */
-class Strangers {
-  /** By address, then by port, oldest first. */
-  readonly #byAddress = new Map<string, Map<number, Socket>>();
+export class Strangers {
+  /** By network, or by address for those of nodes; then by address and port, oldest first. */
+  readonly #groups = new Map<string, Map<string, Socket>>();
+  /** The group of each connection. */
+  readonly #groupOf = new Map<string, string>();
   readonly #ofNodes = new Set<string>();
 
   admit(socket: Socket): void {
     const { remoteAddress: address = '', remotePort: port = 0 } = socket;
-    const own = this.#byAddress.get(address) ?? new Map<number, Socket>();
-    if (own.size >= (this.#ofNodes.has(address) ? MAX_OF_NODE_ADDRESS : MAX_OF_STRANGE_ADDRESS)) evict(own);
-    else if (!this.#ofNodes.has(address)) this.#makeRoom();
-    own.set(port, socket);
-    this.#byAddress.set(address, own);
-    socket.once('close', () => this.release(address, port));
+    const isOfNode = this.#ofNodes.has(address);
+    const group = isOfNode ? `${OF_NODE}${address}` : networkOf(address);
+    const own = this.#groups.get(group) ?? new Map<string, Socket>();
+    if (own.size >= (isOfNode ? MAX_OF_NODE_ADDRESS : MAX_OF_STRANGE_NETWORK)) this.#evict(own);
+    else if (!isOfNode) this.#makeRoom();
+    const name = `${address} ${port}`;
+    this.#forget(name); // an earlier connection of this port is over
+    own.set(name, socket);
+    this.#groups.set(group, own);
+    this.#groupOf.set(name, group);
+    socket.once('close', () => {
+      if (own.get(name) === socket) this.#forget(name);
+    });
   }
 
   /** Forgets a connection of a node that has said what it is for, or one that is closed. */
   release(address: string, port: number): void {
-    const own = this.#byAddress.get(address);
-    own?.delete(port);
-    if (own?.size === 0) this.#byAddress.delete(address);
+    this.#forget(`${address} ${port}`);
   }
 
   /** Remembers that a node has joined from this address. */
@@ -59,21 +69,31 @@ class Strangers {
 
   #makeRoom(): void {
     let all = 0;
-    let most: Map<number, Socket> | undefined;
-    for (const [address, sockets] of this.#byAddress) {
-      if (this.#ofNodes.has(address)) continue;
+    let most: Map<string, Socket> | undefined;
+    for (const [group, sockets] of this.#groups) {
+      if (group.startsWith(OF_NODE)) continue;
       all += sockets.size;
       if (sockets.size > (most?.size ?? 0)) most = sockets;
     }
-    if (all >= MAX_STRANGERS && most !== undefined) evict(most);
+    if (all >= MAX_STRANGERS && most !== undefined) this.#evict(most);
   }
-}
 
-function evict(sockets: Map<number, Socket>): void {
-  for (const [port, oldest] of sockets) {
-    sockets.delete(port);
-    oldest.destroy();
-    return;
+  /** Closes the oldest connection of a group. */
+  #evict(sockets: Map<string, Socket>): void {
+    for (const [name, oldest] of sockets) {
+      this.#forget(name);
+      oldest.destroy();
+      return;
+    }
+  }
+
+  #forget(name: string): void {
+    const group = this.#groupOf.get(name);
+    if (group === undefined) return;
+    this.#groupOf.delete(name);
+    const own = this.#groups.get(group);
+    own?.delete(name);
+    if (own?.size === 0) this.#groups.delete(group);
   }
 }
 

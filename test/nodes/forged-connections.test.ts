@@ -1,9 +1,9 @@
 /** Connections to a server's port for nodes, made by a program that need not keep to the rules. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
-import { connect as connectTcp } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
@@ -20,7 +20,7 @@ import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
 import { needsRenewal } from '#src/nodes/host/state-folder.ts';
 import { KernelArrivals } from '#src/nodes/kernel-arrivals.ts';
 import { KernelNodes } from '#src/nodes/kernel-nodes.ts';
-import { openNodeServer } from '#src/nodes/node-server.ts';
+import { openNodeServer, Strangers } from '#src/nodes/node-server.ts';
 import type { Fields } from '#src/nodes/protocol.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -459,4 +459,22 @@ test('a connection without a certificate counts until it is closed, also after i
   all.push(await open());
   await eventually('the oldest makes room', () => all[0]!.destroyed);
   assert.equal(all.filter(({ destroyed }) => destroyed).length, 1);
+});
+
+test('the addresses of one IPv6 network have the share of one address, except for those of nodes', () => {
+  const strangers = new Strangers();
+  const closed: string[] = [];
+  const admit = (remoteAddress: string, remotePort = 1) => {
+    const destroy = () => closed.push(remoteAddress);
+    strangers.admit(
+      Object.assign(new EventEmitter(), { remoteAddress, remotePort, destroy }) as unknown as Socket,
+    );
+  };
+  for (let n = 1; n <= 64; n++) admit(`2001:db8::${n.toString(16)}`);
+  admit('2001:db8:0:1::1');
+  strangers.remember('2001:db8::ffff');
+  for (let port = 1; port <= 100; port++) admit('2001:db8::ffff', port);
+  assert.deepEqual(closed, []);
+  admit('2001:db8::aaaa');
+  assert.deepEqual(closed, ['2001:db8::1']);
 });

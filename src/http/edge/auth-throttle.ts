@@ -7,7 +7,7 @@
  * counts for itself, and allows its share of the limit.
  */
 import { AppError } from '#src/core/errors.ts';
-import { parseAddress } from '#src/core/ip-address.ts';
+import { networkOf } from '#src/core/ip-address.ts';
 
 const MAX_FREE_ATTEMPTS = 50;
 const MAX_WAIT_S = 60;
@@ -60,9 +60,4 @@ export class AuthThrottle {
       headers: { 'retry-after': String(Math.ceil((level - this.#maxFreeAttempts) * this.#workers)) },
     });
   }
-}
-
-/** Returns the IPv4 address, or the first 64 bits of an IPv6 address: one client usually owns all of the rest. */
-export function networkOf(address: string): string {
-  return parseAddress(address)?.bytes.slice(0, 8).join('.') ?? '';
 }
