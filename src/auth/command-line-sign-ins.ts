@@ -7,7 +7,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId } from '#src/core/ids.ts';
-import { parseAddress } from '#src/core/ip-address.ts';
+import { networkOf } from '#src/core/ip-address.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { AccessToken, Scope } from '#src/wire/identity.ts';
@@ -30,6 +30,7 @@ const MAX_WAITING_PER_ADDRESS = 10;
 /** Consonants that are hard to confuse, so that codes form no words; a code has 25 thousand million possible values. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const CODE_LETTERS = 8;
+/** The life of the token, unless the server has a shorter longest life. */
 const TOKEN_DAYS = 90;
 /** The scopes of the token, without those that the person lacks. */
 const SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'];
@@ -80,7 +81,7 @@ export class CommandLineSignIns {
   begin({ machine, address }: Asking): BegunCommandLine {
     const { store } = this.#options.identity;
     const nowMs = this.#options.identity.nowMs();
-    const network = parseAddress(address)?.bytes.slice(0, 8).join('.') ?? '';
+    const network = networkOf(address);
     const waiting = [...store.idsUnder(commandLineSignIns, SYSTEM)].flatMap((id) => {
       const value = store.get(commandLineSignIns, SYSTEM, id);
       return value === undefined ? [] : [{ id, value }];
@@ -159,7 +160,7 @@ export class CommandLineSignIns {
     const { token, secret: made } = tokens.create(principal, {
       name: `Command line on ${record.machine}`,
       scopes: SCOPES.filter((scope) => principal.scopes.includes(scope)),
-      expiresAt: timestamp(identity.nowMs() + TOKEN_DAYS * 86_400_000),
+      expiresAt: tokens.expiryWithin(TOKEN_DAYS),
     });
     return { status: 'confirmed', token, secret: made, workspaceId: confirmedBy.workspaceId, principal };
   }

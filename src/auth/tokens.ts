@@ -148,6 +148,11 @@ export class AccessTokens {
     return isUnbound(record);
   }
 
+  /** Returns the end of a life of this many days, or of the longest life of a token if that is shorter. */
+  expiryWithin(days: number): string {
+    return timestamp(this.#identity.nowMs() + Math.min(days * DAY_MS, this.#maxAgeMs));
+  }
+
   #boundTo({ tokenId }: Principal): string | null {
     const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
     if (record === undefined) throw notFound(); // The token was revoked after the request was admitted.

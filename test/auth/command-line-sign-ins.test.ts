@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { CommandLineSignIns } from '#src/auth/command-line-sign-ins.ts';
+import { AccessTokens } from '#src/auth/tokens.ts';
 import { AppError } from '#src/core/errors.ts';
 import { openIdentity } from './identity-fixture.ts';
 
@@ -56,4 +57,15 @@ test("the token has the person's scopes for a workspace, and expires after 90 da
   assert.deepEqual(made(reader.principal).scopes, ['datasource:read']);
   assert.deepEqual(made(owner).scopes, ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage']);
   assert.equal(Date.parse(made(owner).expiresAt ?? ''), clock.ms + 90 * 86_400_000);
+});
+
+test('where tokens live for thirty days at most, so does the token of a command line', async (t) => {
+  const { identity, authenticator, owner, clock } = await openIdentity(t);
+  const tokens = new AccessTokens(identity, 30);
+  const signIns = new CommandLineSignIns({ identity, authenticator, tokens });
+  const { secret, code } = signIns.begin(asking());
+  signIns.decide(owner, code, true);
+  const outcome = signIns.fetch(secret);
+  assert.ok(outcome.status === 'confirmed');
+  assert.equal(Date.parse(outcome.token.expiresAt ?? ''), clock.ms + 30 * 86_400_000);
 });
