@@ -19,6 +19,20 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
 }
 
+/** Resolves with `work`. When the signal aborts first, rejects with its reason, and undoes the work once it is done. */
+export async function undoneByAbort<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  undo: (result: T) => Promise<unknown>,
+): Promise<T> {
+  try {
+    return await unlessAborted(work, signal);
+  } catch (error) {
+    if (signal?.aborted) work.then(undo).catch(() => {});
+    throw error;
+  }
+}
+
 /** Resolves after `ms`. Rejects with the reason of the signal when it aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   let timer: ReturnType<typeof setTimeout>;

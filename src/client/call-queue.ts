@@ -52,10 +52,9 @@ export class CallQueue {
         this.#mayBeBusy = false;
         return begun;
       } catch (error) {
-        const isRefused = error instanceof ApiError;
-        this.#mayBeBusy ||= !isRefused;
-        if (!isRefused || error.code !== 'session_busy' || !this.#mayBeBusy) throw error;
-        if (performance.now() - since > patienceMs) throw error;
+        this.#mayBeBusy ||= !(error instanceof ApiError);
+        const isLate = performance.now() - since > patienceMs;
+        if (Object(error).code !== 'session_busy' || !this.#mayBeBusy || isLate) throw error;
         await pause(PAUSE_MS, signal);
       }
     }

@@ -12,6 +12,11 @@ import { eachItem, type PageOptions } from './paging.ts';
 /** Is called with the step for which the start of a kernel waits. */
 type StartupListener = (startup: Startup) => void;
 
+interface WaitForSession {
+  readonly startup?: StartupListener | undefined;
+  readonly orBusy?: boolean;
+}
+
 /** Notebook sessions: notebooks that are open, with a kernel. */
 export function notebookSessions(connection: Connection) {
   const get = (sessionId: string, options: RequestOptions = {}) =>
@@ -69,12 +74,12 @@ export function notebookSessions(connection: Connection) {
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */
     follow,
     /**
-     * Resolves with the session as soon as it is `ready`, `failed` or `closed`; until then, `startup` is called with the step for
-     * which it waits.
+     * Resolves with the session as soon as it is `ready`, `failed` or `closed`, with `orBusy` also when its kernel is at work; until
+     * then, `startup` is called with the step for which it waits.
      */
     async waitUntilReady(
       sessionId: string,
-      { startup, ...options }: RequestOptions & { readonly startup?: StartupListener } = {},
+      { startup, orBusy, ...options }: RequestOptions & WaitForSession = {},
     ): Promise<NotebookSession> {
       let told: Startup | null = null;
       const tell = (now: Startup | null) => {
@@ -86,7 +91,7 @@ export function notebookSessions(connection: Connection) {
         else if (event.type === 'session.snapshot') tell(event.data.startup);
         const status =
           event.type === 'session.status' || event.type === 'session.snapshot' ? event.data.status : '';
-        if (status === 'ready' || status === 'failed') break;
+        if (status === 'ready' || status === 'failed' || (orBusy && status === 'busy')) break;
       }
       return get(sessionId, options);
     },

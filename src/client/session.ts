@@ -9,7 +9,7 @@ import type {
 } from '#src/wire/interaction.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
-import { eitherSignal, pause } from './abort.ts';
+import { eitherSignal, pause, undoneByAbort } from './abort.ts';
 import type { CallQueue } from './call-queue.ts';
 import { type CodeOptions, code } from './code.ts';
 import { type Connection, newKey, type RequestOptions } from './connection.ts';
@@ -79,10 +79,18 @@ export class Session implements AsyncDisposable {
     const params = { sessionId: this.id };
     const connection = this.#connection;
     const calls = runs(connection);
-    const submitted = this.#parts.queue.add(
-      () => connection.json(operation<'submitExecution', 202>('submitExecution', { params, body, signal })),
-      { over: ({ runId }) => atEnd(calls, runId, undefined, () => {}), signal, timeoutS: execution.timeoutS },
-    );
+    // The signal does not end the request, because its answer names the run, which an abort cancels.
+    const submit = () => {
+      const accepted = connection.json(
+        operation<'submitExecution', 202>('submitExecution', { params, body }),
+      );
+      return undoneByAbort(accepted, signal, ({ runId }) => calls.cancel(runId));
+    };
+    const submitted = this.#parts.queue.add(submit, {
+      over: ({ runId }) => atEnd(calls, runId, undefined, () => {}),
+      signal,
+      timeoutS: execution.timeoutS,
+    });
     return new RunHandle(connection, this.id, submitted);
   }
 
@@ -115,11 +123,7 @@ export class Session implements AsyncDisposable {
    * events.
    */
   setUiValues(body: SetUiValues, options?: RequestOptions): Promise<UiValuesResult> {
-    const { timeoutS } = body;
-    return this.#parts.queue.add(() => this.#calls.setUiValues(this.id, body, options), {
-      ...options,
-      timeoutS,
-    });
+    return this.#parts.queue.add(() => this.#calls.setUiValues(this.id, body, options), options);
   }
 
   /**
@@ -127,11 +131,7 @@ export class Session implements AsyncDisposable {
    * `CodeInterrupted` when the connection is lost meanwhile. Aborting `signal` interrupts the function, too.
    */
   callFunction(body: CallFunction, options?: RequestOptions): Promise<FunctionResult> {
-    const { timeoutS } = body;
-    return this.#parts.queue.add(() => this.#calls.callFunction(this.id, body, options), {
-      ...options,
-      timeoutS,
-    });
+    return this.#parts.queue.add(() => this.#calls.callFunction(this.id, body, options), options);
   }
 
   /** Resolves with the names that may follow this code, which is that of a cell up to the cursor. The session may be busy. */
@@ -152,14 +152,14 @@ export class Session implements AsyncDisposable {
     return this.#calls.asset(this.id, assetId, options);
   }
 
-  /** Closes the session, and the environment that was created for it. The notebook and its history stay. */
+  /**
+   * Closes the session, and the environment that was created for it, unless they have ended by themselves. The notebook and its
+   * history stay.
+   */
   async close(options?: RequestOptions): Promise<void> {
     const { environmentId } = this.#parts;
-    await this.#calls.close(this.id, options);
-    if (environmentId === undefined) return;
-    await this.#connection.json(
-      operation('closeExecutionEnvironment', { params: { environmentId }, ...options }),
-    );
+    await unlessGone(this.#calls.close(this.id, options));
+    if (environmentId !== undefined) await closeEnvironment(this.#connection, environmentId, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -203,4 +203,22 @@ export class Session implements AsyncDisposable {
       leaving.abort();
     }
   }
+}
+
+/** Closes an execution environment, if it is still open. */
+export function closeEnvironment(
+  connection: Connection,
+  environmentId: string,
+  options?: RequestOptions,
+): Promise<void> {
+  return unlessGone(
+    connection.json(operation('closeExecutionEnvironment', { params: { environmentId }, ...options })),
+  );
+}
+
+/** Resolves when something is closed, also when it was closed before. */
+async function unlessGone(closing: Promise<unknown>): Promise<void> {
+  await closing.catch((error: unknown) => {
+    if (!/_(found|closed)$/.test(Object(error).code)) throw error;
+  });
 }

@@ -1,10 +1,11 @@
 /** The client of programs: it finds its server in the environment, repeats requests, and opens notebooks. */
 import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
+import { unlessAborted } from './abort.ts';
 import { ApiError } from './api-error.ts';
 import { CallQueue } from './call-queue.ts';
 import { callsOfPrograms, type ProgramCalls } from './client.ts';
-import { type ClientOptions, Connection, present, type RequestOptions } from './connection.ts';
-import { Session } from './session.ts';
+import { type ClientOptions, Connection, type RequestOptions } from './connection.ts';
+import { closeEnvironment, Session } from './session.ts';
 
 const RETRIES = 4;
 
@@ -59,32 +60,49 @@ export class Troupe extends ApiCalls {
 
   /**
    * Opens a notebook and resolves with its session when the kernel is ready. A session that is open already is used as it is;
-   * otherwise one is opened in `environmentId`, or in a new environment, which is closed with it. Rejects with `SessionFailed`, and
-   * leaves nothing open, when the kernel cannot start.
+   * otherwise one is opened in `environmentId`, or in a new environment, which is closed with it. Rejects with `SessionFailed` when the
+   * kernel cannot start. Whenever it rejects, also with the reason of `signal`, it closes what it has opened.
    */
   async open(notebook: string | { readonly id: string }, options: OpenOptions = {}): Promise<Session> {
     const { signal, startup, ...request } = options;
     const notebookId = typeof notebook === 'string' ? notebook : notebook.id;
-    const waiting = { signal, ...present({ startup }) };
     const isNew = !(await this.#isOpen(notebookId, signal));
     let environmentId: string | undefined;
-    if (isNew) {
-      if (request.environmentId === undefined)
-        ({ environmentId } = await this.executionEnvironments.create({ signal }));
-      await this.notebookSessions.open(
-        { ...request, notebookId, environmentId: request.environmentId ?? environmentId ?? '' },
-        { signal },
-      );
+    /** Closes what was opened here. */
+    let undo = async () => {};
+    try {
+      // The signal does not end requests that open something, because their answers name what is to be closed.
+      if (isNew) {
+        if (request.environmentId === undefined) {
+          const created = this.executionEnvironments.create();
+          undo = async () => closeEnvironment(this.#connection, (await created).environmentId);
+          ({ environmentId } = await unlessAborted(created, signal));
+        }
+        const closeRest = undo;
+        const opened = this.notebookSessions.open({
+          ...request,
+          notebookId,
+          environmentId: request.environmentId ?? environmentId ?? '',
+        });
+        undo = () =>
+          opened
+            .then(() => this.notebookSessions.close(notebookId))
+            .catch(() => {}) // it was refused, or has ended by itself
+            .then(closeRest);
+        await unlessAborted(opened, signal);
+      }
+      const ready = await this.notebookSessions.waitUntilReady(notebookId, { signal, startup, orBusy: true });
+      if (ready.status !== 'ready' && ready.status !== 'busy') throw new SessionFailed(ready);
+      return new Session(this.#connection, ready, {
+        environmentId,
+        isNew,
+        queue: this.#queueOf(notebookId),
+      });
+    } catch (error) {
+      // An abort rejects at once, and is undone meanwhile.
+      await unlessAborted(undo(), signal).catch(() => {});
+      throw error;
     }
-    const ready = await this.notebookSessions.waitUntilReady(notebookId, waiting);
-    const session = new Session(this.#connection, ready, {
-      environmentId,
-      isNew,
-      queue: this.#queueOf(notebookId),
-    });
-    if (ready.status === 'ready' || ready.status === 'busy') return session;
-    await session[Symbol.asyncDispose]();
-    throw new SessionFailed(ready);
   }
 
   async #isOpen(sessionId: string, signal: AbortSignal | undefined): Promise<boolean> {
@@ -98,9 +116,7 @@ export class Troupe extends ApiCalls {
   }
 
   #queueOf(sessionId: string): CallQueue {
-    const known = this.#queues.get(sessionId)?.deref();
-    if (known !== undefined) return known;
-    const queue = new CallQueue();
+    const queue = this.#queues.get(sessionId)?.deref() ?? new CallQueue();
     this.#queues.set(sessionId, new WeakRef(queue));
     this.#unused.register(queue, sessionId);
     return queue;

@@ -14,31 +14,47 @@ const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 
 /**
- * Opens the notebook in an environment of its own, unless it is open, and resolves once its kernel is ready. Rejects with the refusal of
- * the server, and with `session_failed` when the kernel does not start.
+ * Opens the notebook in an environment of its own, unless it is open, and resolves once its kernel is ready or at work. Rejects with the
+ * refusal of the server, and with `session_failed` when the kernel does not start; it then closes what it has opened, and so it does when
+ * the signal aborts.
  */
 export async function openSession(
   { client, signal, report }: SessionCall,
   notebookId: string,
 ): Promise<NotebookSession> {
-  const { environmentId } = await client.executionEnvironments.create({ signal });
+  // The signal does not end requests that open something, because their answers say what is to be closed.
+  signal.throwIfAborted();
+  const { environmentId } = await client.executionEnvironments.create();
+  let hasOpened = false;
   try {
-    await client.notebookSessions.open({ notebookId, environmentId }, { signal });
+    signal.throwIfAborted();
+    await client.notebookSessions.open({ notebookId, environmentId });
+    hasOpened = true;
   } catch (error) {
     await client.executionEnvironments.close(environmentId).catch(() => {});
     if (!isRefusal(error, 'session_exists')) throw error;
   }
-  const session = await client.notebookSessions.waitUntilReady(notebookId, {
-    signal,
-    startup: ({ text }) => report(text),
-  });
-  if (session.status !== 'failed') return session;
-  throw new AppError('session_failed', session.error?.message ?? 'The kernel of the notebook did not start.');
+  try {
+    const session = await client.notebookSessions.waitUntilReady(notebookId, {
+      signal,
+      orBusy: true,
+      startup: ({ text }) => report(text),
+    });
+    signal.throwIfAborted();
+    if (session.status !== 'failed') return session;
+    throw new AppError(
+      'session_failed',
+      session.error?.message ?? 'The kernel of the notebook did not start.',
+    );
+  } catch (error) {
+    if (hasOpened) await closeSession({ client, signal: undefined }, notebookId).catch(() => {});
+    throw error;
+  }
 }
 
 /** Closes the notebook and its environment, unless conversations are open in the environment. */
 export async function closeSession(
-  { client, signal }: SessionCall,
+  { client, signal }: Pick<SessionCall, 'client'> & { readonly signal: AbortSignal | undefined },
   notebookId: string,
 ): Promise<NotebookSession> {
   const closed = await client.notebookSessions.close(notebookId, { signal });

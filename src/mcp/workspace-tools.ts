@@ -114,22 +114,24 @@ export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
       async run({ notebookId: asked, title, cells = [] }, call: McpCall) {
         if (asked !== undefined && (title !== undefined || cells.length > 0))
           return failed('title and cells are for a new notebook: leave notebookId out, or use edit_cells.');
-        const { client, signal } = call;
-        using deadline = new Deadline(signal, OPENING_S);
-        const notebookId =
-          asked ??
-          (
-            await client.notebooks.create(
-              {
-                ...(title === undefined ? {} : { title }),
-                serialization: {
-                  cells: cells.map(({ cellId, code: source }) => ({ cell_id: cellId, code: source })),
-                },
-              },
-              { signal },
-            )
-          ).id;
-        return openedOutcome(await openSession({ ...call, signal: deadline.signal }, notebookId));
+        const { client } = call;
+        using deadline = new Deadline(call.signal, OPENING_S);
+        const serialization = {
+          cells: cells.map(({ cellId, code: source }) => ({ cell_id: cellId, code: source })),
+        };
+        const { signal } = deadline;
+        signal.throwIfAborted();
+        // The signal does not end the creation, because its answer names the notebook.
+        const made =
+          asked === undefined
+            ? await client.notebooks.create({ ...(title === undefined ? {} : { title }), serialization })
+            : undefined;
+        try {
+          return openedOutcome(await openSession({ ...call, signal }, made?.id ?? asked ?? ''));
+        } catch (error) {
+          if (made !== undefined) await client.notebooks.delete(made.id).catch(() => {});
+          throw error;
+        }
       },
     }),
     defineTool({

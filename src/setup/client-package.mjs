@@ -11,6 +11,8 @@ import { ROOT, setUpPrograms } from './setup.mjs';
 const TARGET = ['node20.12', 'chrome123', 'firefox128', 'safari17.5'];
 /** Declarations that no exported type needs. */
 const INTERNAL = ['operation.d.ts', 'event-parser.d.ts'];
+/** Members that neither programs nor the server know, which may therefore have any name. */
+const INTERNAL_MEMBERS = /^(hasBegun|isClosed|isFinal|isNew|queue|tagged)$/;
 
 /** Writes dist/client. The build must be there. Returns the folder. */
 export async function makeClientPackage(root = ROOT) {
@@ -58,7 +60,8 @@ export async function makeClientPackage(root = ROOT) {
 async function shortened(file) {
   const { minify } = await import('terser');
   const compress = { passes: 3, pure_getters: true, unsafe_arrows: true };
-  const { code } = await minify(readFileSync(file, 'utf8'), { module: true, ecma: 2022, compress });
+  const mangle = { properties: { regex: INTERNAL_MEMBERS } };
+  const { code } = await minify(readFileSync(file, 'utf8'), { module: true, ecma: 2022, compress, mangle });
   writeFileSync(file, code);
 }
 

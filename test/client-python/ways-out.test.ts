@@ -1,23 +1,51 @@
 /** The Python client when its calls are cancelled: the next call works, and nothing stays open. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import test from 'node:test';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventuallyAsBefore, openThings } from '#test/support/open-things.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { PACKAGE, PROGRAMS, PYTHON, run } from './python.ts';
 
-const server = await startServer(test);
+const server = await startServer(test, {
+  TROUPE_OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:9',
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/none',
+});
+const ACCESS = {
+  PYTHONPATH: PACKAGE,
+  SERVICE_BASE_URL: server.baseUrl,
+  SERVICE_ACCESS_TOKEN: OWNER.token,
+  SERVICE_WORKSPACE_ID: OWNER.workspaceId,
+};
 
 /** Runs a program with a client of the server, and resolves with what it printed. */
 async function outcomeOf(program: string): Promise<unknown> {
-  const env = {
-    PYTHONPATH: PACKAGE,
-    SERVICE_BASE_URL: server.baseUrl,
-    SERVICE_ACCESS_TOKEN: OWNER.token,
-    SERVICE_WORKSPACE_ID: OWNER.workspaceId,
-  };
-  return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env }));
+  return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env: ACCESS }));
 }
 
 test('after a code call that its caller has left, the next call of a Python program waits until the kernel is free', async () => {
   assert.deepEqual(await outcomeOf('left_calls.py'), ['2', 'completed']);
+});
+
+test('whenever a Python program is cancelled or interrupted while it opens something or waits for a run, nothing of that stays', async () => {
+  const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
+  const open = await openNotebook(server, { endless: 'while True: pass' });
+  const before = await openThings(server.client);
+  const program = spawn(PYTHON, [join(PROGRAMS, 'cancelled_calls.py'), open.id, id], {
+    env: { PATH: process.env.PATH, ...ACCESS },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(program, 'exit');
+  let ways = 0;
+  for await (const way of createInterface({ input: program.stdout })) {
+    assert.match(way, /^async .*: CancelledError$|^sync .*: KeyboardInterrupt$/);
+    await eventuallyAsBefore(server.client, before, way);
+    program.stdin.write('\n');
+    ways++;
+  }
+  assert.deepEqual(await ended, [0, null]);
+  assert.ok(ways >= 50, `${ways} ways`);
 });

@@ -23,7 +23,9 @@ REPLACEMENTS = [
         (r"\baread\b", "read"),
         (r"\baclose\b", "close"),
         (r"\baclosing\b", "closing"),
-        (r"\basync_sleep\b", "sleep"),
+        (r"\basync_(?=sleep|at_end|completed)", ""),
+        (r"\bCoroutine\[Any, Any, (\w+)\]", r"\1"),
+        (r"\bCoroutine, ", ""),
         (r"TypeVar\(\"Session\", bound=Session\)", 'TypeVar("Session", bound=Session)'),
     ]
 ]

@@ -8,11 +8,12 @@ from weakref import WeakValueDictionary
 
 import httpx2
 
+from .._platform import async_at_end
 from .._retrying import RETRIES
 from ..models import AgentSession, Environment, Notebook, NotebookSession, OwnAccount
 from .resources import AsyncDatasources, AsyncFiles, AsyncNotebooks, AsyncRuns, _given, _id
 from .runs import AsyncQueue
-from .sessions import AsyncConversation, AsyncSandbox, AsyncSession, _closed
+from .sessions import AsyncConversation, AsyncSandbox, AsyncSession, _closed, _environment_path
 from .transport import AsyncTransport
 
 T = TypeVar("T")
@@ -79,11 +80,12 @@ class AsyncTroupe:
         Opens a new notebook for code calls, which is deleted when the sandbox closes. The session ends by itself after
         `ttl` seconds, and after `idle_timeout` seconds without use.
         """
-        notebook = await self.notebooks.create(title="Sandbox", datasources=datasources)
+        body = {"title": "Sandbox", **_given(datasourceSlugs=datasources)}
+        notebook = await self._transport.create("/api/v3/notebooks", Notebook, json=body, undo=self.notebooks.delete)
         try:
             return await self._open(AsyncSandbox, notebook.id, _given(ttlS=ttl, idleTimeoutS=idle_timeout))
         except BaseException:
-            await self.notebooks.delete(notebook)
+            await async_at_end(lambda: self.notebooks.delete(notebook))
             raise
 
     async def converse(
@@ -99,7 +101,10 @@ class AsyncTroupe:
         Opens a conversation with an agent of the server: about the notebook of a session, in which the agent then works, or
         about none. `id` is that of a saved conversation, to continue it.
         """
-        environment = await self._environment_of(session)
+        environment = None if session is None else (await session.record()).environment_id
+        own = None
+        if environment is None:
+            environment = own = await self._new_environment()
         config = _given(model=model, instructions=instructions)
         body = {
             "environmentId": environment,
@@ -110,14 +115,20 @@ class AsyncTroupe:
                 context=None if datasources is None else {"datasourceSlugs": datasources},
             ),
         }
-        own = environment if session is None else None
+
+        def conversation(opened: AgentSession) -> AsyncConversation:
+            return AsyncConversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
+
+        async def undo(opened: AgentSession) -> None:
+            if id is None:  # others may have opened a saved conversation
+                await conversation(opened).close()
+
         try:
-            opened = await self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
+            return conversation(await self._transport.create("/api/v3/agent-sessions", AgentSession, json=body, undo=undo))
         except BaseException:
             if own is not None:
-                await _closed(self._transport, f"/api/v3/execution-environments/{own}")
+                await async_at_end(lambda: self._close_environment(own))
             raise
-        return AsyncConversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
 
     async def me(self) -> OwnAccount:
         """Returns the user, the token and the workspaces that it opens."""
@@ -148,28 +159,34 @@ class AsyncTroupe:
         await self.close()
 
     async def _open(self, type: type[OpenedSession], notebook_id: str, members: Mapping[str, Any]) -> OpenedSession:
-        environment = await self._environment_of(None)
+        environment = await self._new_environment()
         session = type(self._transport, self._queue(notebook_id), notebook_id, environment)
         body = {"notebookId": notebook_id, "environmentId": environment, **members}
+
+        async def undo(_: NotebookSession) -> None:
+            await AsyncSession._close(session)
+
         try:
-            await self._transport.json("POST", "/api/v3/notebook-sessions", NotebookSession, json=body)
+            await self._transport.create("/api/v3/notebook-sessions", NotebookSession, json=body, undo=undo)
         except BaseException:
-            await _closed(self._transport, f"/api/v3/execution-environments/{environment}")
+            await async_at_end(lambda: self._close_environment(environment))
             raise
         try:
             await session._until_ready()
         except BaseException:
-            await AsyncSession.close(session)
+            await async_at_end(lambda: AsyncSession._close(session))
             raise
         return session
 
-    async def _environment_of(self, session: AsyncSession | None) -> str:
-        if session is not None:
-            environment = (await session.record()).environment_id
-            if environment is not None:
-                return environment
-        created = await self._transport.json("POST", "/api/v3/execution-environments", Environment, json={})
+    async def _new_environment(self) -> str:
+        async def undo(created: Environment) -> None:
+            await self._close_environment(created.environment_id)
+
+        created = await self._transport.create("/api/v3/execution-environments", Environment, json={}, undo=undo)
         return created.environment_id
+
+    async def _close_environment(self, id: str) -> None:
+        await _closed(self._transport, _environment_path(id))
 
     def _queue(self, session_id: str) -> AsyncQueue:
         return self._queues.setdefault(session_id, AsyncQueue())

@@ -4,8 +4,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from .._errors import ApiError
-from .._platform import AsyncLock, aclosing, async_sleep
+from .._errors import ApiError, TroupeError
+from .._platform import AsyncLock, aclosing, async_at_end, async_sleep
 from .._results import RunOutcome, image_assets
 from ..models import AgentRun, NotebookRun
 from .resources import AsyncRuns
@@ -59,6 +59,16 @@ class AsyncRunHandle(Generic[Event]):
         run = await self._ended()
         assets = {id: await self._runs.asset(self.id, id) for id in image_assets(run)}
         return RunOutcome(run, assets)
+
+    async def result_or_cancel(self) -> RunOutcome:
+        """Does the same as `result`, and cancels the run when the caller leaves: when it is cancelled, or interrupted by a signal."""
+        try:
+            return await self.result()
+        except TroupeError:
+            raise
+        except BaseException:
+            await async_at_end(self.cancel)
+            raise
 
     async def cancel(self) -> None:
         """Begins to cancel the run. Does nothing when it has ended."""

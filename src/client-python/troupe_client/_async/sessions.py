@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from urllib.parse import quote
 
 from .._errors import ApiError, SessionFailed
-from .._platform import aclosing
+from .._platform import aclosing, async_completed
 from .._results import CodeOutcome, RunOutcome
 from ..models import (
     AgentStreamEvent,
@@ -19,7 +19,7 @@ from ..models import (
     NotebookStreamEvent,
     UiValuesResult,
 )
-from .resources import AsyncNotebooks, _given
+from .resources import AsyncNotebooks, AsyncRuns, _given
 from .runs import AsyncQueue, AsyncRunHandle
 from .transport import AsyncTransport
 
@@ -57,9 +57,7 @@ class AsyncSession:
             **_given(cacheMode=cache_mode, timeoutS=timeout),
         }
         async with self._queue:
-            submitted = await self._queue.call(
-                lambda: self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body), timeout
-            )
+            submitted = await self._queue.call(lambda: _submitted(self._transport, f"{self._path}/executions", body), timeout)
             handle: AsyncRunHandle[NotebookStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
             self._queue.runs(handle)
@@ -72,8 +70,11 @@ class AsyncSession:
         cache_mode: Literal["default", "no-cache", "no-store"] | None = None,
         timeout: int | None = None,
     ) -> RunOutcome:
-        """Runs cells as `start` does, and returns the run when it has ended."""
-        return await (await self.start(*cells, code=code, cache_mode=cache_mode, timeout=timeout)).result()
+        """
+        Runs cells as `start` does, and returns the run when it has ended. When the caller leaves meanwhile, because it is
+        cancelled or interrupted by a signal, the run is cancelled.
+        """
+        return await (await self.start(*cells, code=code, cache_mode=cache_mode, timeout=timeout)).result_or_cancel()
 
     async def code(self, source: str, *, keep: bool = False, timeout: int | None = None) -> CodeOutcome:
         """
@@ -163,9 +164,12 @@ class AsyncSession:
 
     async def close(self) -> None:
         """Closes the session, and the environment that was created for it. The notebook and its runs stay."""
+        await async_completed(self._close)
+
+    async def _close(self) -> None:
         await _closed(self._transport, self._path)
         if self._environment_id is not None:
-            await _closed(self._transport, f"/api/v3/execution-environments/{quote(self._environment_id, safe='')}")
+            await _closed(self._transport, _environment_path(self._environment_id))
 
     async def _until_ready(self) -> None:
         status = "closed"
@@ -198,8 +202,13 @@ class AsyncSandbox(AsyncSession):
 
     async def close(self) -> None:
         """Closes the session and deletes the notebook with its runs."""
-        await super().close()
-        await AsyncNotebooks(self._transport).delete(self.id)
+        await async_completed(self._close)
+
+    async def _close(self) -> None:
+        try:
+            await super()._close()
+        finally:
+            await AsyncNotebooks(self._transport).delete(self.id)
 
 
 class AsyncConversation:
@@ -216,17 +225,18 @@ class AsyncConversation:
         """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
         body = {"prompt": prompt, **_given(timeoutS=timeout)}
         async with self._queue:
-            submitted = await self._queue.call(
-                lambda: self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body), timeout
-            )
+            submitted = await self._queue.call(lambda: _submitted(self._transport, f"{self._path}/runs", body), timeout)
             handle: AsyncRunHandle[AgentStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
             self._queue.runs(handle)
             return handle
 
     async def ask(self, prompt: str, *, timeout: int | None = None) -> RunOutcome:
-        """Sends a prompt and returns its run when that has ended: `answer` is the answer in Markdown."""
-        return await (await self.start(prompt, timeout=timeout)).result()
+        """
+        Sends a prompt and returns its run when that has ended: `answer` is the answer in Markdown. When the caller leaves
+        meanwhile, the run is cancelled.
+        """
+        return await (await self.start(prompt, timeout=timeout)).result_or_cancel()
 
     def events(self, last_event_id: str = "") -> AsyncGenerator[AgentStreamEvent, None]:
         """Returns the history as events and then live events, each once, until the conversation closes."""
@@ -234,9 +244,12 @@ class AsyncConversation:
 
     async def close(self) -> None:
         """Closes the conversation, and the environment that was created for it."""
+        await async_completed(self._close)
+
+    async def _close(self) -> None:
         await _closed(self._transport, self._path)
         if self._environment_id is not None:
-            await _closed(self._transport, f"/api/v3/execution-environments/{quote(self._environment_id, safe='')}")
+            await _closed(self._transport, _environment_path(self._environment_id))
 
     async def __aenter__(self) -> Self:
         return self
@@ -254,6 +267,19 @@ async def _closed(transport: AsyncTransport, path: str) -> None:
     except ApiError as error:
         if error.code not in ("not_found", "session_closed", "environment_closed"):
             raise
+
+
+def _environment_path(id: str) -> str:
+    return f"/api/v3/execution-environments/{quote(id, safe='')}"
+
+
+async def _submitted(transport: AsyncTransport, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Submits a run, and cancels it when the caller leaves meanwhile."""
+
+    async def cancel(submitted: dict[str, Any]) -> None:
+        await AsyncRuns(transport).cancel(submitted["runId"])
+
+    return await transport.create(path, dict[str, Any], json=body, undo=cancel)
 
 
 def _handle(transport: AsyncTransport, submitted: Mapping[str, Any], events_path: str, union: Any) -> AsyncRunHandle[Any]:

@@ -9,11 +9,12 @@ from weakref import WeakValueDictionary
 
 import httpx2
 
+from .._platform import at_end
 from .._retrying import RETRIES
 from ..models import AgentSession, Environment, Notebook, NotebookSession, OwnAccount
 from .resources import Datasources, Files, Notebooks, Runs, _given, _id
 from .runs import Queue
-from .sessions import Conversation, Sandbox, Session, _closed
+from .sessions import Conversation, Sandbox, Session, _closed, _environment_path
 from .transport import Transport
 
 T = TypeVar("T")
@@ -80,11 +81,12 @@ class Troupe:
         Opens a new notebook for code calls, which is deleted when the sandbox closes. The session ends by itself after
         `ttl` seconds, and after `idle_timeout` seconds without use.
         """
-        notebook = self.notebooks.create(title="Sandbox", datasources=datasources)
+        body = {"title": "Sandbox", **_given(datasourceSlugs=datasources)}
+        notebook = self._transport.create("/api/v3/notebooks", Notebook, json=body, undo=self.notebooks.delete)
         try:
             return self._open(Sandbox, notebook.id, _given(ttlS=ttl, idleTimeoutS=idle_timeout))
         except BaseException:
-            self.notebooks.delete(notebook)
+            at_end(lambda: self.notebooks.delete(notebook))
             raise
 
     def converse(
@@ -100,7 +102,10 @@ class Troupe:
         Opens a conversation with an agent of the server: about the notebook of a session, in which the agent then works, or
         about none. `id` is that of a saved conversation, to continue it.
         """
-        environment = self._environment_of(session)
+        environment = None if session is None else (session.record()).environment_id
+        own = None
+        if environment is None:
+            environment = own = self._new_environment()
         config = _given(model=model, instructions=instructions)
         body = {
             "environmentId": environment,
@@ -111,14 +116,20 @@ class Troupe:
                 context=None if datasources is None else {"datasourceSlugs": datasources},
             ),
         }
-        own = environment if session is None else None
+
+        def conversation(opened: AgentSession) -> Conversation:
+            return Conversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
+
+        def undo(opened: AgentSession) -> None:
+            if id is None:  # others may have opened a saved conversation
+                conversation(opened).close()
+
         try:
-            opened = self._transport.json("POST", "/api/v3/agent-sessions", AgentSession, json=body)
+            return conversation(self._transport.create("/api/v3/agent-sessions", AgentSession, json=body, undo=undo))
         except BaseException:
             if own is not None:
-                _closed(self._transport, f"/api/v3/execution-environments/{own}")
+                at_end(lambda: self._close_environment(own))
             raise
-        return Conversation(self._transport, self._queue(opened.session_id), opened.session_id, own)
 
     def me(self) -> OwnAccount:
         """Returns the user, the token and the workspaces that it opens."""
@@ -149,28 +160,34 @@ class Troupe:
         self.close()
 
     def _open(self, type: type[OpenedSession], notebook_id: str, members: Mapping[str, Any]) -> OpenedSession:
-        environment = self._environment_of(None)
+        environment = self._new_environment()
         session = type(self._transport, self._queue(notebook_id), notebook_id, environment)
         body = {"notebookId": notebook_id, "environmentId": environment, **members}
+
+        def undo(_: NotebookSession) -> None:
+            Session._close(session)
+
         try:
-            self._transport.json("POST", "/api/v3/notebook-sessions", NotebookSession, json=body)
+            self._transport.create("/api/v3/notebook-sessions", NotebookSession, json=body, undo=undo)
         except BaseException:
-            _closed(self._transport, f"/api/v3/execution-environments/{environment}")
+            at_end(lambda: self._close_environment(environment))
             raise
         try:
             session._until_ready()
         except BaseException:
-            Session.close(session)
+            at_end(lambda: Session._close(session))
             raise
         return session
 
-    def _environment_of(self, session: Session | None) -> str:
-        if session is not None:
-            environment = (session.record()).environment_id
-            if environment is not None:
-                return environment
-        created = self._transport.json("POST", "/api/v3/execution-environments", Environment, json={})
+    def _new_environment(self) -> str:
+        def undo(created: Environment) -> None:
+            self._close_environment(created.environment_id)
+
+        created = self._transport.create("/api/v3/execution-environments", Environment, json={}, undo=undo)
         return created.environment_id
+
+    def _close_environment(self, id: str) -> None:
+        _closed(self._transport, _environment_path(id))
 
     def _queue(self, session_id: str) -> Queue:
         return self._queues.setdefault(session_id, Queue())

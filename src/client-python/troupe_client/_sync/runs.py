@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator, Callable
 from typing import Any, Generic, TypeVar
 
-from .._errors import ApiError
-from .._platform import Lock, closing, sleep
+from .._errors import ApiError, TroupeError
+from .._platform import Lock, closing, at_end, sleep
 from .._results import RunOutcome, image_assets
 from ..models import AgentRun, NotebookRun
 from .resources import Runs
@@ -60,6 +60,16 @@ class RunHandle(Generic[Event]):
         run = self._ended()
         assets = {id: self._runs.asset(self.id, id) for id in image_assets(run)}
         return RunOutcome(run, assets)
+
+    def result_or_cancel(self) -> RunOutcome:
+        """Does the same as `result`, and cancels the run when the caller leaves: when it is cancelled, or interrupted by a signal."""
+        try:
+            return self.result()
+        except TroupeError:
+            raise
+        except BaseException:
+            at_end(self.cancel)
+            raise
 
     def cancel(self) -> None:
         """Begins to cancel the run. Does nothing when it has ended."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from urllib.parse import quote
 
 from .._errors import ApiError, SessionFailed
-from .._platform import closing
+from .._platform import closing, completed
 from .._results import CodeOutcome, RunOutcome
 from ..models import (
     AgentStreamEvent,
@@ -20,7 +20,7 @@ from ..models import (
     NotebookStreamEvent,
     UiValuesResult,
 )
-from .resources import Notebooks, _given
+from .resources import Notebooks, Runs, _given
 from .runs import Queue, RunHandle
 from .transport import Transport
 
@@ -58,9 +58,7 @@ class Session:
             **_given(cacheMode=cache_mode, timeoutS=timeout),
         }
         with self._queue:
-            submitted = self._queue.call(
-                lambda: self._transport.json("POST", f"{self._path}/executions", dict[str, Any], json=body), timeout
-            )
+            submitted = self._queue.call(lambda: _submitted(self._transport, f"{self._path}/executions", body), timeout)
             handle: RunHandle[NotebookStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", NotebookStreamEvent)
             self._queue.runs(handle)
@@ -73,8 +71,11 @@ class Session:
         cache_mode: Literal["default", "no-cache", "no-store"] | None = None,
         timeout: int | None = None,
     ) -> RunOutcome:
-        """Runs cells as `start` does, and returns the run when it has ended."""
-        return (self.start(*cells, code=code, cache_mode=cache_mode, timeout=timeout)).result()
+        """
+        Runs cells as `start` does, and returns the run when it has ended. When the caller leaves meanwhile, because it is
+        cancelled or interrupted by a signal, the run is cancelled.
+        """
+        return (self.start(*cells, code=code, cache_mode=cache_mode, timeout=timeout)).result_or_cancel()
 
     def code(self, source: str, *, keep: bool = False, timeout: int | None = None) -> CodeOutcome:
         """
@@ -164,9 +165,12 @@ class Session:
 
     def close(self) -> None:
         """Closes the session, and the environment that was created for it. The notebook and its runs stay."""
+        completed(self._close)
+
+    def _close(self) -> None:
         _closed(self._transport, self._path)
         if self._environment_id is not None:
-            _closed(self._transport, f"/api/v3/execution-environments/{quote(self._environment_id, safe='')}")
+            _closed(self._transport, _environment_path(self._environment_id))
 
     def _until_ready(self) -> None:
         status = "closed"
@@ -199,8 +203,13 @@ class Sandbox(Session):
 
     def close(self) -> None:
         """Closes the session and deletes the notebook with its runs."""
-        super().close()
-        Notebooks(self._transport).delete(self.id)
+        completed(self._close)
+
+    def _close(self) -> None:
+        try:
+            super()._close()
+        finally:
+            Notebooks(self._transport).delete(self.id)
 
 
 class Conversation:
@@ -217,17 +226,18 @@ class Conversation:
         """Sends a prompt. `timeout` is the number of seconds after which the agent is interrupted."""
         body = {"prompt": prompt, **_given(timeoutS=timeout)}
         with self._queue:
-            submitted = self._queue.call(
-                lambda: self._transport.json("POST", f"{self._path}/runs", dict[str, Any], json=body), timeout
-            )
+            submitted = self._queue.call(lambda: _submitted(self._transport, f"{self._path}/runs", body), timeout)
             handle: RunHandle[AgentStreamEvent]
             handle = _handle(self._transport, submitted, f"{self._path}/events", AgentStreamEvent)
             self._queue.runs(handle)
             return handle
 
     def ask(self, prompt: str, *, timeout: int | None = None) -> RunOutcome:
-        """Sends a prompt and returns its run when that has ended: `answer` is the answer in Markdown."""
-        return (self.start(prompt, timeout=timeout)).result()
+        """
+        Sends a prompt and returns its run when that has ended: `answer` is the answer in Markdown. When the caller leaves
+        meanwhile, the run is cancelled.
+        """
+        return (self.start(prompt, timeout=timeout)).result_or_cancel()
 
     def events(self, last_event_id: str = "") -> Generator[AgentStreamEvent, None, None]:
         """Returns the history as events and then live events, each once, until the conversation closes."""
@@ -235,9 +245,12 @@ class Conversation:
 
     def close(self) -> None:
         """Closes the conversation, and the environment that was created for it."""
+        completed(self._close)
+
+    def _close(self) -> None:
         _closed(self._transport, self._path)
         if self._environment_id is not None:
-            _closed(self._transport, f"/api/v3/execution-environments/{quote(self._environment_id, safe='')}")
+            _closed(self._transport, _environment_path(self._environment_id))
 
     def __enter__(self) -> Self:
         return self
@@ -255,6 +268,19 @@ def _closed(transport: Transport, path: str) -> None:
     except ApiError as error:
         if error.code not in ("not_found", "session_closed", "environment_closed"):
             raise
+
+
+def _environment_path(id: str) -> str:
+    return f"/api/v3/execution-environments/{quote(id, safe='')}"
+
+
+def _submitted(transport: Transport, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Submits a run, and cancels it when the caller leaves meanwhile."""
+
+    def cancel(submitted: dict[str, Any]) -> None:
+        Runs(transport).cancel(submitted["runId"])
+
+    return transport.create(path, dict[str, Any], json=body, undo=cancel)
 
 
 def _handle(transport: Transport, submitted: Mapping[str, Any], events_path: str, union: Any) -> RunHandle[Any]:

@@ -4,7 +4,7 @@
 import re
 import secrets
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Callable, Mapping
 from typing import Any, TypeVar
 
 import httpx2
@@ -12,7 +12,7 @@ import msgspec
 
 from .._decoding import decode, decode_event
 from .._errors import ApiError, CodeInterrupted, ConnectionFailed, TroupeError
-from .._platform import sleep
+from .._platform import at_end, sleep
 from .._retrying import is_transient, pause_after
 
 T = TypeVar("T")
@@ -65,19 +65,20 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         wait: int = 0,
         repeatable: bool = True,
+        key: str | None = None,
     ) -> httpx2.Response:
         """
         Returns the response with its body. Repeats the request after a lost connection, 408, 429, 5xx and
         `idempotency_in_progress`; every POST has an `Idempotency-Key`, so that it takes effect once. A request that is not
         `repeatable` is repeated only if it cannot have taken effect. `wait` is the number of seconds for which the server
-        may hold the response back. Raises `ApiError` or `ConnectionFailed`.
+        may hold the response back. `key` is the `Idempotency-Key`, if another request is to get the same response. Raises `ApiError` or `ConnectionFailed`.
         """
         given = {**self._headers, **(headers or {})}
         if json is not None:
             content = msgspec.json.encode(json)
             given["content-type"] = "application/json"
         if method == "POST":
-            given["idempotency-key"] = secrets.token_hex(16)
+            given["idempotency-key"] = key or secrets.token_hex(16)
         unclear = False  # whether an attempt may have taken effect without a response
         repeated = 0
         while True:
@@ -105,6 +106,24 @@ class Transport:
             return decode(response.content, type)
         except msgspec.MsgspecError as error:
             raise _unexpected(response, self.base_url + path, f"cannot be read ({error})") from error
+
+    def create(self, path: str, type: type[T], *, json: Any, undo: Callable[[T], object]) -> T:
+        """
+        Posts a request that opens something, and returns its decoded response. When the caller leaves meanwhile, because it is
+        cancelled or interrupted by a signal, the response is asked for again and undone.
+        """
+        key = secrets.token_hex(16)
+        try:
+            return self.json("POST", path, type, json=json, key=key)
+        except TroupeError:
+            raise
+        except BaseException:
+
+            def undone() -> None:
+                undo(self.json("POST", path, type, json=json, key=key))
+
+            at_end(undone)
+            raise
 
     def interruptible(
         self, path: str, type: type[T], *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None

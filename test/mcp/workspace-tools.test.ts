@@ -1,0 +1,57 @@
+/** The tools of MCP, called in this process over the API of a real server. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { createClient } from '#src/client/client.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { McpCall } from '#src/mcp/mcp-call.ts';
+import { NotebookLines } from '#src/mcp/notebook-lines.ts';
+import { workspaceTools } from '#src/mcp/workspace-tools.ts';
+import { leavingFetch, MOMENTS } from '#test/support/leaving-fetch.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventuallyAsBefore, openThings } from '#test/support/open-things.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const access = { baseUrl: server.baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId };
+
+/** Calls a tool. */
+function callTool(
+  name: string,
+  input: Readonly<Record<string, unknown>>,
+  { send = fetch, signal = new AbortController().signal } = {},
+) {
+  const tool = workspaceTools(new NotebookLines()).find((one) => one.name === name);
+  const call: McpCall = {
+    client: createClient({ ...access, fetch: send }),
+    principal: { workspaceId: OWNER.workspaceId } as Principal,
+    callId: 'call',
+    trace: undefined,
+    signal,
+    notebookId: typeof input.notebookId === 'string' ? input.notebookId : '',
+    timeoutS: typeof input.timeoutS === 'number' ? input.timeoutS : 60,
+    wantsProgress: false,
+    report: () => {},
+    links: [],
+  };
+  return tool!.run(input, call);
+}
+
+test('whenever open_notebook is cancelled, neither a notebook nor a session that it has made stays', async () => {
+  const before = await openThings(server.client);
+  for (let at = 1; at <= 5; at++)
+    for (const moment of MOMENTS) {
+      const leaving = leavingFetch();
+      leaving.arm(at, moment);
+      const { status } = await callTool('open_notebook', { title: 'Left' }, leaving);
+      assert.equal(status, 'cancelled', `left ${moment} request ${at}`);
+      await eventuallyAsBefore(server.client, before, `left ${moment} request ${at}`);
+    }
+});
+
+test('open_notebook returns a busy notebook at once', async () => {
+  const notebook = await openNotebook(server, { endless: 'while True: pass' });
+  const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
+  const { data } = await callTool('open_notebook', { notebookId: notebook.id });
+  assert.equal(data?.status, 'busy');
+  await server.client.runs.cancel(runId);
+});
