@@ -441,6 +441,7 @@ async function openServer(
       observe: (read) => store.observe(read),
       idempotency: stack.use(new IdempotencyStore(store, { cluster })),
       draining: () => phase.isDraining,
+      readOnly: config.readOnly,
       full: () => store.isFull,
       forwarding:
         member &&
@@ -452,12 +453,15 @@ async function openServer(
       inner,
       workers: cluster.size,
       openStreamPermits: (inUse) =>
-        permits.open({
-          topic: 'stream-permits',
-          limit: (workspaceId) => limits.of(workspaceId, 'streams'),
-          named: STREAM_LIMIT,
-          inUse,
-        }),
+        // Permits are records, so each worker of a server that only reads counts its own streams.
+        config.readOnly
+          ? undefined
+          : permits.open({
+              topic: 'stream-permits',
+              limit: (workspaceId) => limits.of(workspaceId, 'streams'),
+              named: STREAM_LIMIT,
+              inUse,
+            }),
       routes: mountRoutes({
         store,
         cluster,

@@ -74,7 +74,25 @@ export function loadConfig(
   }
   if (problems.length > 0 || !isComplete<Config>(values) || !isComplete<LoadedConfig['sources']>(sources))
     throw new ConfigError(problems);
-  return Object.freeze({ config: Object.freeze(values), sources: Object.freeze(sources) });
+  const config = Object.freeze(values.readOnly ? onlyReading(values) : values);
+  return Object.freeze({ config, sources: Object.freeze(sources) });
+}
+
+/** Returns the settings of a server that only reads: everything is off that would start a kernel or write by itself. */
+function onlyReading(config: Config): Config {
+  return {
+    ...config,
+    warmUp: false,
+    kernelNodes: 'none',
+    packages: false,
+    backupDir: undefined,
+    auditForward: undefined,
+    oidcIssuer: undefined, // signing in makes a session, and checks of people change their accounts
+    keepRunsDays: 0,
+    keepOutputsDays: 0,
+    keepVersionsDays: 0,
+    keepAuditDays: 0,
+  };
 }
 
 /**

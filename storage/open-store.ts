@@ -85,6 +85,33 @@ export async function openSharedStore(
   }
 }
 
+/**
+ * Opens the store at `path` for a server that only reads. Nothing is written, except for LMDB's table of readers where that file
+ * can be written. Rejects with `OperatorError` as `openStore` does, and when the store is missing, empty, or has an older format.
+ */
+export async function openReadOnlyStore(path: string): Promise<Store> {
+  const closeOnExec = await loadCloseOnExec();
+  const store = await openForReader(path, true);
+  closeOnExec();
+  try {
+    const { version } = CURRENT_FORMAT;
+    const found = formatOf(store, path);
+    if (found === version) return store;
+    throw found === undefined
+      ? new OperatorError(
+          `The store at ${path} is empty.`,
+          'Start the server without TROUPE_READ_ONLY first.',
+        )
+      : new OperatorError(
+          `The store at ${path} has format ${found}, and this release serves format ${version}; a server that only reads converts nothing.`,
+          'Convert it with troupe migrate, or start the release that wrote it.',
+        );
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
 /** The reading part of a store. */
 export type StoreReader = Pick<
   Store,
@@ -97,10 +124,14 @@ export type StoreReader = Pick<
  * `openStore` does, also when this release would have to migrate it first.
  */
 export async function openStoreReader(path: string): Promise<StoreReader> {
+  return openForReader(path, false);
+}
+
+async function openForReader(path: string, isReadOnly: boolean): Promise<Store> {
   requireStoreFile(path);
   requireSoundFile(path);
   const { opened, gate } = await openGated(path, () => openForReading(path));
-  const store = new Store(opened, () => undefined, { gate });
+  const store = new Store(opened, () => undefined, { gate, isReadOnly });
   try {
     requireKnownFormat(store, path, CURRENT_FORMAT);
     return store;

@@ -12,6 +12,7 @@
  * several workers may make at once are made in a shared turn (`decide`).
  */
 import type { RootDatabase } from 'lmdb';
+import { readOnly } from '#src/core/errors.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { RecordKind } from './codec.ts';
 import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
@@ -34,6 +35,8 @@ export interface StoreOptions {
   readonly isShared?: boolean;
   /** The gate that commits pass, so that no process opens the store during a commit. The store takes ownership. */
   readonly gate?: OpeningGate;
+  /** Whether every write is refused, because the server only reads. */
+  readonly isReadOnly?: boolean;
 }
 
 /** How long a commit waits for the next turn (`commitWithNextTurn`). An interrupted cell ends after 1 to 3 ms. */
@@ -47,6 +50,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   readonly #onFlushed: ((ms: number) => void)[] = [];
   /** Whether other processes write the store as well. */
   readonly isShared: boolean;
+  /** Whether `write` throws `read_only`. Work of the server's own looks at this and leaves its writes out. */
+  readonly isReadOnly: boolean;
   #isDeciding = false;
   #onLostCommit = (): void => {};
   #onFailedDecision = (error: unknown): void => {
@@ -70,11 +75,12 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   constructor(
     database: RootDatabase<Buffer, Key>,
     onFatal: (error: Error) => void,
-    { isShared = false, gate }: StoreOptions = {},
+    { isShared = false, gate, isReadOnly = false }: StoreOptions = {},
   ) {
     super(database);
     this.#database = database;
     this.isShared = isShared;
+    this.isReadOnly = isReadOnly;
     this.#gate = gate;
     this.#commits = new CommitQueue(database, {
       gate,
@@ -183,12 +189,13 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   /**
    * Runs `decide` at once and adds its writes to this turn's commit. When it throws, none of them is kept. Its reads
-   * see its own writes.
+   * see its own writes. Throws `read_only` when there are writes and the server only reads.
    */
   write<T>(decide: (transaction: Transaction) => Sync<T>): Sync<T> {
     const transaction = new StagedTransaction((kind, partition, ...ids) => this.get(kind, partition, ...ids));
     const result = decide(transaction);
     if (transaction.writes.size > 0) {
+      if (this.isReadOnly) throw readOnly();
       const { writes } = this.openTurn();
       for (const [text, write] of transaction.writes) {
         writes.set(text, write);

@@ -63,6 +63,7 @@ test('with nothing set, every setting has its default', (t) => {
     workers: automaticWorkers(process.platform, usableProcessors()),
     dataDir: join(cwd, '.troupe'),
     newStore: false,
+    readOnly: false,
     diskReserveMb: 64,
     diskWarnMb: 1024,
     backupDir: undefined,

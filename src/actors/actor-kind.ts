@@ -7,7 +7,8 @@
  * error.
  *
  * An actor comes into memory only in the worker that is its home. A call that would bring it into memory elsewhere
- * throws, because two workers would decide for one actor.
+ * throws, because two workers would decide for one actor. A server that only reads brings no actor into memory: `peek` shows
+ * the stored states, commands throw `read_only`, and facts are not taken.
  *
  * Not here: the work of actors (the ports of their charts), and the rights to address them (auth).
  */
@@ -22,7 +23,7 @@ import type {
   SnapshotFrom,
 } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError, notFound, readOnly } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Counter } from '#src/metrics/instruments.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -90,6 +91,11 @@ export class ActorKind<Machine extends AnyStateMachine> {
     });
   }
 
+  /** Whether the server only reads, so that no actor comes into memory. */
+  get isReadOnly(): boolean {
+    return this.#store.isReadOnly;
+  }
+
   /** Calls `listener` in the turn in which an actor emits; `committed` resolves when others may hear of the notice. */
   on(listener: NoticeListener<EmittedFrom<Machine>>): void {
     this.#notices.listen(listener);
@@ -102,6 +108,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
 
   /** Creates an actor, which this turn's commit stores. Throws when there is one with this id. */
   spawn(id: ActorId, input: InputFrom<Machine>): SnapshotFrom<Machine> {
+    if (this.#store.isReadOnly) throw readOnly();
     const address = this.#address(id);
     if (this.#isPassing) this.#requireSharedTurn();
     const isNew = this.#definition.hasNewIds === true;
@@ -208,6 +215,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #accepting(id: ActorId, event: EventFromLogic<Machine>): OwnActor<Machine> {
+    if (this.#store.isReadOnly) throw readOnly();
     const actor = this.#find(id);
     if (actor === undefined) throw notFound();
     const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
@@ -235,6 +243,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #find(id: ActorId): OwnActor<Machine> | undefined {
+    if (this.#store.isReadOnly) return undefined;
     if (this.#isPassing) this.#requireSharedTurn();
     const known = this.#inMemory.get(keyOf(id));
     if (known !== undefined) {

@@ -44,7 +44,7 @@ export class ResidentActors {
       const isLiving = this.#owners.livesElsewhere(owner);
       (isLiving ? found : left).push({ kind, workspaceId: workspaceId as Address['workspaceId'], id });
     }
-    if (left.length > 0 && this.#store.mayDecide) {
+    if (left.length > 0 && this.#store.mayDecide && !this.#store.isReadOnly) {
       this.#store.write((tx) => {
         for (const address of left) this.note(tx, address, false);
       });

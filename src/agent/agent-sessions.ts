@@ -248,9 +248,10 @@ export class AgentSessions {
   subscribe(
     principal: Principal,
     sessionId: string,
-    { lastEventId, observe: observes }: StreamRequest,
+    { lastEventId, observe }: StreamRequest,
   ): ((sink: EventSink) => Subscription) | undefined {
     const { access, actors, plane } = this.#options;
+    const observes = observe || actors.isReadOnly;
     access.readable(principal, sessionId);
     const session = { workspaceId: principal.workspaceId, id: sessionId };
     if (!observes) this.#ensureAwake(session);

@@ -71,6 +71,7 @@ export function beginBackgroundWork(options: BackgroundWorkOptions, stack: Async
       onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
     }),
   );
+  if (store.isReadOnly) return retention;
   const begin = () => {
     removals.resume();
     retention.start();

@@ -180,17 +180,18 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     userMaxSessions: (workspaceId) => limits.of(workspaceId, 'sessionsPerUser'),
   });
   stack.use(new IdleSessions({ actors, liveNotebooks, ends, timeoutMs: config.idleTimeoutS * 1000 }));
-  stack.use(
-    new EndingSessions({
-      store,
-      actors,
-      liveNotebooks,
-      ends,
-      owns: (workspaceId, id) => cluster.owns(workspaceId, id),
-      closeEnvironment: options.closeEnvironment,
-      log,
-    }),
-  );
+  if (!store.isReadOnly)
+    stack.use(
+      new EndingSessions({
+        store,
+        actors,
+        liveNotebooks,
+        ends,
+        owns: (workspaceId, id) => cluster.owns(workspaceId, id),
+        closeEnvironment: options.closeEnvironment,
+        log,
+      }),
+    );
   const work = new SessionWork(actors, liveNotebooks);
   const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
   const deletion = new NotebookDeletion({

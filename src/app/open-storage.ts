@@ -11,10 +11,10 @@ import { sealingOf } from '#src/maintenance/nodes-sealing.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
-import { type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
+import { freeBytesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
-import { openSharedStore, openStore } from '#storage/open-store.ts';
+import { openReadOnlyStore, openSharedStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 
 const MIB = 1024 * 1024;
@@ -30,6 +30,7 @@ const READERS_EVERY_MS = 60_000;
 export interface StorageOptions {
   readonly config: Pick<
     Config,
+    | 'readOnly'
     | 'diskReserveMb'
     | 'diskWarnMb'
     | 'backupDir'
@@ -71,9 +72,11 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     });
   };
   const store = stack.use(
-    isShared
-      ? await openSharedStore(directory.storePath, onFatal, prepare)
-      : await openStore(directory.storePath, onFatal, undefined, prepare, conversionReporter(log)),
+    config.readOnly
+      ? await openReadOnlyStore(directory.storePath)
+      : isShared
+        ? await openSharedStore(directory.storePath, onFatal, prepare)
+        : await openStore(directory.storePath, onFatal, undefined, prepare, conversionReporter(log)),
   );
   store.onFailedDecision((error) =>
     log.error({ err: error }, 'a decision that several workers may take has failed'),
@@ -123,11 +126,14 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     stack.use(schedule);
   }
   const roomState = () => (isShared ? room?.look() : room?.state);
+  const freeBytes = () =>
+    config.readOnly ? freeBytesAt(directory.storePath) : (roomState()?.freeBytes ?? 0);
   return {
     store,
     warnings() {
       const state = roomState();
       return [
+        ...(config.readOnly ? [READ_ONLY] : []),
         ...slowCommitOf(store),
         ...(state === undefined ? [] : warningsOf(directory.root, state)),
         ...(schedule?.warnings ?? []),
@@ -136,12 +142,17 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       ];
     },
     condition: () => ({
-      freeBytes: roomState()?.freeBytes ?? 0,
+      freeBytes: freeBytes(),
       damagedRecords: damaged.size,
       backup: schedule?.status,
     }),
   };
 }
+
+const READ_ONLY: OperatorWarning = {
+  kind: 'read_only',
+  text: 'This server only reads (TROUPE_READ_ONLY): it refuses every change. To accept changes, start it without that setting.',
+};
 
 function damagedWarning(count: number): OperatorWarning[] {
   if (count === 0) return [];

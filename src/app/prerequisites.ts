@@ -24,6 +24,7 @@ import {
   RESTORING_FILE,
   requireExpectedStore,
   requireNoUnfinishedRestore,
+  requireStoreIn,
 } from '#storage/disk/store-folder.ts';
 import type { RemoteKernels } from './open-nodes.ts';
 
@@ -70,7 +71,7 @@ export async function openPrerequisites(
     log.error({ err, place }, UNAWAITED_FAULT);
   });
   const runDir = shared?.socketFolder ?? directory.runPath;
-  const keepsChecks = shared === undefined && config.kernelNodes === 'none';
+  const keepsChecks = shared === undefined && config.kernelNodes === 'none' && !config.readOnly;
   const makeHost = hostMaker({ config, log, directory, runDir, metrics, keepsChecks });
   const remote =
     config.kernelNodes === 'none' ? undefined : await openRemoteKernels(config, directory, log, shared);
@@ -123,6 +124,11 @@ export async function awaitRequiredConfinement(
 
 /** Claims the data directory for this process. Rejects as `openPrerequisites` does. */
 export function claimDirectory(config: Config): Promise<DataDirectory> {
+  if (config.readOnly)
+    return DataDirectory.claimToRead(config.dataDir, (root) => {
+      requireNoUnfinishedRestore(root);
+      requireStoreIn(root);
+    });
   return DataDirectory.claim(config.dataDir, (root) => {
     forgetChecks(root);
     if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));

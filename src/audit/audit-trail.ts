@@ -82,8 +82,9 @@ export class AuditTrail {
     this.#onFault = onFault;
   }
 
-  /** Notes changes of this turn in its commit. Does nothing for a workspace that is being deleted. */
+  /** Notes changes of this turn in its commit. Does nothing for a workspace that is being deleted, or if the server only reads. */
   note({ principal, address, requestId }: AuditAuthor, ...changes: readonly AuditedChange[]): void {
+    if (this.#store.isReadOnly) return;
     const { workspaceId, userId, tokenId } = principal;
     const entries = changes.map(({ detail = null, ...rest }) => ({
       workspaceId,
@@ -94,6 +95,7 @@ export class AuditTrail {
 
   /** Notes queries. It never throws, because it is called from a timer, where a throw would end the process. */
   noteQueries(entries: readonly NewEntry[]): void {
+    if (this.#store.isReadOnly) return;
     this.#store.decide(() => {
       try {
         this.#put(auditedQueries, MAX_QUERIES, entries);

@@ -105,7 +105,7 @@ export class Authenticator implements Auth {
   #noteUse(tokenId: TokenId): void {
     const { store } = this.#identity;
     const record = store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (record?.session === undefined || store.isFull) return;
+    if (record?.session === undefined || store.isFull || store.isReadOnly) return;
     const usedAtMs = this.#identity.nowMs();
     const last = store.get(sessionUses, SYSTEM, tokenId);
     if (last !== undefined && usedAtMs - last.usedAtMs < record.session.idleMs / NOTES_WHILE_IDLE) return;

@@ -86,6 +86,13 @@ export const SERVER_SETTINGS = {
     description:
       'Whether to create an empty store next to credentials (bootstrap.json) or a keyring of an earlier store. Otherwise the server refuses to start in that case, because the volume with the store may not be mounted. Set it for one start only.',
   }),
+  readOnly: setting({
+    env: 'TROUPE_READ_ONLY',
+    kind: boolean,
+    default: 'false',
+    description:
+      'Whether the server only reads, to look into a restored backup or a store on a full disk: it changes no data, starts no kernels of notebooks, and refuses changes with 503 `read_only`. It makes no backups, deletes nothing that is old, and nobody can sign in with a browser; access tokens work.',
+  }),
   diskReserveMb: setting({
     env: 'TROUPE_DISK_RESERVE_MB',
     kind: integer(0, 1_048_576),

@@ -146,6 +146,7 @@ const ENTRIES = {
   internal: { status: 500, title: 'The server failed to process the request' },
   record_damaged: { status: 500, title: 'A stored record is damaged on the disk' },
   unavailable: { status: 503, title: 'The server cannot accept this request now' },
+  read_only: { status: 503, title: 'The server only reads (TROUPE_READ_ONLY)', retryAfterS: 300 },
   storage_full: { status: 507, title: 'The disk of the server is full' },
   file_quota_exceeded: { status: 507, title: 'The files of the workspace have reached their quota' },
   at_capacity: { status: 503, title: 'The server has reached its session limit' },
@@ -204,6 +205,16 @@ export class AppError extends Error {
 export interface Failure {
   readonly code: FailureCode;
   readonly message: string;
+}
+
+/** Returns the error for a change that a server with TROUPE_READ_ONLY does not make. */
+export function readOnly(): AppError {
+  return new AppError(
+    'read_only',
+    'This server was started with TROUPE_READ_ONLY: it answers reads and changes nothing. ' +
+      'Send changes to the server that owns these data, or ask an operator to start this one again without that setting. ' +
+      'Nobody can sign in with a browser here; requests with an access token are answered.',
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Problems for the operator that do not stop the server. Alert rules name each kind (`deploy/prometheus-alerts.yml`). */
 export const WARNING_KINDS = [
+  'read_only',
   'disk_low',
   'disk_full',
   'store_slow',

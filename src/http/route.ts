@@ -143,6 +143,11 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
    * stores nothing new or ends something. Other requests are refused with 507.
    */
   readonly whileFull?: boolean;
+  /**
+   * Whether a server that only reads (TROUPE_READ_ONLY) carries the route out, as it does every GET, because the route stores
+   * nothing. Other requests are refused with 503.
+   */
+  readonly whileReadOnly?: boolean;
   /** Codes of the errors that the handler may throw. Admission adds its own. */
   readonly errors?: readonly ErrorCode[];
 }
@@ -260,6 +265,7 @@ const ABSENT: { readonly [Name in keyof Required<Route>]: undefined } = {
   isUndocumented: undefined,
   whileDraining: undefined,
   whileFull: undefined,
+  whileReadOnly: undefined,
   errors: undefined,
   query: undefined,
   body: undefined,
@@ -313,4 +319,9 @@ export function defineRoute<
 /** Returns whether the operation is refused while the disk is full. */
 export function needsRoom({ method, whileFull }: Pick<Route, 'method' | 'whileFull'>): boolean {
   return method !== 'GET' && method !== 'DELETE' && whileFull !== true;
+}
+
+/** Returns whether a server that only reads refuses the operation. */
+export function changesData({ method, whileReadOnly }: Pick<Route, 'method' | 'whileReadOnly'>): boolean {
+  return method !== 'GET' && whileReadOnly !== true;
 }

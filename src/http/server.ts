@@ -75,6 +75,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     decide: options.decide ?? ((decision) => decision()),
     observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
     draining: options.draining ?? (() => false),
+    readOnly: options.readOnly ?? false,
     full: options.full ?? (() => false),
     streamsPerWorkspace: options.streamsPerWorkspace ?? (() => 0),
     heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,

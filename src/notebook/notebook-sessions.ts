@@ -318,8 +318,9 @@ export class NotebookSessions {
   subscribe(
     workspaceId: WorkspaceId,
     sessionId: string,
-    { lastEventId, observe: observes }: StreamRequest,
+    { lastEventId, observe }: StreamRequest,
   ): ((sink: EventSink) => Subscription) | undefined {
+    const observes = observe || this.#options.actors.isReadOnly;
     const session = observes ? { workspaceId, id: sessionId } : this.ensureAwake(workspaceId, sessionId);
     if (statusOf(this.#peek(session)) === 'closed') return undefined;
     const replay = () => this.#replay(session);

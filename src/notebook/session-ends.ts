@@ -96,6 +96,7 @@ export class SessionEnds {
   }
 
   #put({ workspaceId, id }: ActorId, end: SessionEnd): void {
+    if (this.#store.isReadOnly) return;
     this.#store.write((tx) => {
       const before = tx.get(sessionEnds, workspaceId, id);
       if (before !== undefined && before.place !== end.place)

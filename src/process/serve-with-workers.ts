@@ -46,7 +46,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
       log,
       directory,
       runDir: sockets.path,
-      keepsChecks: config.kernelNodes === 'none',
+      keepsChecks: config.kernelNodes === 'none' && !config.readOnly,
     }),
     preload: config.preload,
     tell: (worker, report) => primary.send(worker, report),

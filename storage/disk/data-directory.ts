@@ -2,7 +2,8 @@
  * The directory that one server owns: `store/` (LMDB), `run/` (sockets), `packages/` (which can be made again), `workspaces/<id>/files/` (working directories of
  * kernels, never deleted), the keyring, `bootstrap.json` and `claim`. Only the server's user can read any of it.
  */
-import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '#src/core/make-folder.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
@@ -11,10 +12,13 @@ import { type Claim, isClaimed, takeClaim } from './directory-claim.ts';
 export class DataDirectory implements Disposable {
   readonly root: string;
   readonly #claim: Claim | undefined;
+  /** The folder of sockets outside of the directory; undefined when it is in the directory. */
+  readonly #ownRunPath: string | undefined;
 
-  private constructor(root: string, claim: Claim | undefined) {
+  private constructor(root: string, claim: Claim | undefined, ownRunPath?: string) {
     this.root = root;
     this.#claim = claim;
+    this.#ownRunPath = ownRunPath;
   }
 
   /**
@@ -45,6 +49,23 @@ export class DataDirectory implements Disposable {
   }
 
   /**
+   * Claims the directory, which must exist, for a server that only reads. Nothing in it is changed, so it may be on a full disk or a
+   * read-only one; the sockets are in a private folder below the system's temporary one. Rejects as `claim` does.
+   */
+  static async claimToRead(path: string, check: (root: string) => void): Promise<DataDirectory> {
+    const root = attempt(path, 'cannot be read', () => realpathSync(path));
+    const claim = await takeClaim(root, { readOnly: true });
+    try {
+      check(root);
+      const runPath = attempt(tmpdir(), 'cannot have a folder', () => mkdtempSync(join(tmpdir(), 'troupe-')));
+      return new DataDirectory(root, claim, runPath);
+    } catch (error) {
+      claim[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /**
    * Returns the directory that the parent process has claimed. This process has inherited the
    * claim.
    */
@@ -66,7 +87,7 @@ export class DataDirectory implements Disposable {
     return join(this.root, 'store');
   }
   get runPath(): string {
-    return join(this.root, 'run');
+    return this.#ownRunPath ?? join(this.root, 'run');
   }
 
   /** The folder in which the compacted copy of the store is made. */
@@ -92,6 +113,7 @@ export class DataDirectory implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    if (this.#ownRunPath !== undefined) rmSync(this.#ownRunPath, { recursive: true, force: true });
     this.#claim?.[Symbol.dispose]();
   }
 }

@@ -5,7 +5,7 @@
  * takes its place; containers do not share that, and any local user could block it.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { systemFailure } from '#src/core/operator-error.ts';
@@ -21,11 +21,18 @@ export interface Claim extends Disposable {
   readonly descriptor: number | undefined;
 }
 
-/** Claims the directory until the result is disposed, which is idempotent. `root` is a real path. Rejects when another process has claimed it. */
-export async function takeClaim(root: string): Promise<Claim> {
+/**
+ * Claims the directory until the result is disposed, which is idempotent. `root` is a real path. Rejects when another process has
+ * claimed it. With `readOnly` no file is made: where there is none, the lock is on the directory, which another server that only
+ * reads finds locked.
+ */
+export async function takeClaim(
+  root: string,
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
+): Promise<Claim> {
   const lock = await loadFileLock();
   if (lock === undefined) return listenFor(root);
-  const descriptor = openClaim(root);
+  const descriptor = readOnly ? openToRead(root) : openClaim(root);
   if (lock(descriptor)) {
     let isHeld = true;
     return {
@@ -45,6 +52,15 @@ function openClaim(root: string): number {
     return openSync(join(root, FILE), 'a', 0o600);
   } catch (error) {
     throw systemFailure(`The data directory ${root} cannot be written`, error);
+  }
+}
+
+function openToRead(root: string): number {
+  const path = join(root, FILE);
+  try {
+    return openSync(existsSync(path) ? path : root, 'r');
+  } catch (error) {
+    throw systemFailure(`The data directory ${root} cannot be read`, error);
   }
 }
 

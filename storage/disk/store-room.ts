@@ -269,12 +269,7 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   #freeBytes(): number {
-    try {
-      const { bavail, bsize } = statfsSync(this.#options.path);
-      return bavail * bsize;
-    } catch {
-      return 0; // the volume is gone, which the next write reports
-    }
+    return freeBytesAt(this.#options.path);
   }
 
   /** Commits that wait for space fail from now on. */
@@ -284,5 +279,15 @@ export class StoreRoom implements CommitRoom, Disposable {
     clearInterval(this.#timer);
     this.#wake?.();
     if (!this.#isPreallocating) closeSync(this.#descriptor);
+  }
+}
+
+/** Returns how many bytes are free at `path` for the server's user; 0 when the volume is gone, which the next write reports. */
+export function freeBytesAt(path: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return 0;
   }
 }

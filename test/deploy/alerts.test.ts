@@ -16,6 +16,7 @@ import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const ALERT_OF: Readonly<Record<WarningKind, string>> = {
+  read_only: 'TroupeReadOnly',
   disk_low: 'TroupeDiskLow',
   disk_full: 'TroupeDiskFull',
   store_slow: 'TroupeStoreStuck',

@@ -54,6 +54,7 @@ test('an operation documents its own error codes and the codes of admission', ()
     'missing_scope',
     'missing_workspace',
     'not_found',
+    'read_only',
     'record_damaged',
     'role_too_low',
     'storage_full',

@@ -12,7 +12,7 @@ import {
   passOver,
 } from '#storage/migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
-import { openStore } from '#storage/open-store.ts';
+import { openReadOnlyStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
@@ -25,6 +25,26 @@ test('a store of a newer format is refused with one clear message, and the newer
     message: `The store at ${path} has format 3; this release reads up to 2. Start the newer release again, or restore the backup that was made before it was started (troupe restore).`,
   });
   await as({ version: 3, migrations: [] }, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat'));
+});
+
+test('a store of a server that only reads takes no write, and an older one is not converted', async (t) => {
+  const { path, as } = stores(t);
+  await as(CURRENT_FORMAT, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
+  const store = await openReadOnlyStore(path);
+  assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat');
+  assert.throws(() => store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p1')), { code: 'read_only' });
+  assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat');
+  await store[Symbol.asyncDispose]();
+
+  const old = stores(t);
+  const version = CURRENT_FORMAT.version - 1;
+  await old.as({ version, migrations: [] }, (before) =>
+    before.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')),
+  );
+  await assert.rejects(
+    openReadOnlyStore(old.path),
+    /a server that only reads converts nothing\. Convert it with troupe migrate/,
+  );
 });
 
 test('an older store is migrated step by step, in order, once', async (t) => {

@@ -42,8 +42,8 @@ export interface TestServer {
   request(method: string, path: string, request?: RawRequest): Promise<RawAnswer>;
   /** The log so far, parsed. */
   readonly log: readonly LogLine[];
-  /** Stops the server and starts it again on the same data, with another port. */
-  restart(): Promise<TestServer>;
+  /** Stops the server and starts it again on the same data, with another port, and with these settings besides its own. */
+  restart(changed?: Overrides): Promise<TestServer>;
 }
 
 /** One line of the log. */
@@ -131,9 +131,9 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
       return answer;
     },
     log: server.log,
-    async restart() {
+    async restart(changed = {}) {
       await stop();
-      return startOn(dataDir, owner, overrides);
+      return startOn(dataDir, owner, { ...overrides, ...changed });
     },
   };
 }

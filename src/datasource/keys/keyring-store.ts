@@ -93,15 +93,15 @@ export class KeyringStore implements KeyringSource {
    * Reads the keyring, or creates one if nothing was ever sealed in this store. Throws
    * `KeyringError`, without writing anything, when the keyring is missing although records are
    * sealed, or when another keyring sealed them. A worker of a server with several workers never
-   * creates a keyring.
+   * creates a keyring, and nor does a server that only reads.
    */
   static async open(store: Store, path: string, cluster: Cluster = ALONE): Promise<KeyringStore> {
-    const isFirst = cluster.size === 1;
+    const isFirst = cluster.size === 1 && !store.isReadOnly;
     const isNew = isFirst && !hasKeyring(path) && [...store.listKeys(keyChecks, SYSTEM, [], 1)].length === 0;
     if (isNew) writeKeyring(path, withNewKey(undefined));
     const ring = readKeyring(path);
     requireFittingKeyring(store, path, ring);
-    protectKeyring(path);
+    if (!store.isReadOnly) protectKeyring(path);
     const opened = new KeyringStore(store, path, ring, cluster);
     if (isFirst) await opened.#storeKeyChecks();
     return opened;

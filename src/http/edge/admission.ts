@@ -2,12 +2,12 @@
  * Admission: every check that can refuse a request before its body is read, and the copy of those parts of the request that its
  * handler needs.
  *
- * Order of the checks: draining, framing, caller, permission, disk space, path, origin, idempotency key, query, media type,
+ * Order of the checks: draining, framing, read-only server, caller, permission, disk space, path, origin, idempotency key, query, media type,
  * announced length. The order is part of the contract: an unauthenticated caller must not learn which objects exist.
  */
 
 import type { Home } from '#src/cluster/slots.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError, notFound, readOnly } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { PageCredential } from '#src/core/page-access.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
@@ -18,6 +18,7 @@ import { admitStream } from '../reply/event-stream.ts';
 import type { ReplyStamp } from '../reply/write-reply.ts';
 import {
   type AnyRouteRequest,
+  changesData,
   DEFAULT_BODY_LIMIT_BYTES,
   needsRoom,
   openEndOf,
@@ -67,6 +68,8 @@ export interface PreparedRoute {
   readonly isStream: boolean;
   /** Whether the route is refused while the disk is full. */
   readonly needsRoom: boolean;
+  /** Whether a server that only reads refuses the route. */
+  readonly changesData: boolean;
   readonly limitBytes: number;
   readonly parseQuery: QueryParser;
   /** The parsed query of a request without one; undefined when the route requires a parameter. */
@@ -93,6 +96,7 @@ export function prepareRoute(declared: Route, metrics?: ServerMetrics): Prepared
     isMutation: route.method !== 'GET',
     isStream: Object.values(route.responses).some(({ contentType }) => contentType === 'text/event-stream'),
     needsRoom: needsRoom(route),
+    changesData: changesData(route),
     limitBytes: route.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
     parseQuery,
     queryDefaults: defaultsIn(parseQuery),
@@ -198,6 +202,7 @@ export function admit(
     request.endsConnection = true;
     requireSoundFraming(framing);
   }
+  if (prepared.changesData && context.readOnly) throw readOnly();
   if (context.forwarding !== undefined) {
     context.forwarding.refresh();
     request.elsewhere = elsewhereByTicket(context.forwarding, prepared, req);
@@ -233,7 +238,7 @@ export function admit(
     const [host, forwardedProto] = [req.getHeader('host'), req.getHeader('x-forwarded-proto')];
     requireSameOrigin({ origin, fetchSite, host, forwardedProto }, context.publicUrl);
   }
-  if (counted !== undefined && route.ignoresKeys !== true)
+  if (counted !== undefined && route.ignoresKeys !== true && !context.readOnly)
     request.idempotencyKey = readIdempotencyKey(req, counted);
   if (route.audited === true && request.remoteAddress === '')
     request.remoteAddress = context.clientAddress(res, req);

@@ -72,6 +72,8 @@ export interface HttpDependencies {
   readonly publicUrl?: string | undefined;
   /** While it returns true, every route but the health checks answers 503. Open event streams continue. */
   readonly draining?: () => boolean;
+  /** Whether the server only reads: requests that would change something answer 503. */
+  readonly readOnly?: boolean;
   /** While it returns true, requests that would store something new answer 507. */
   readonly full?: () => boolean;
   /** Returns how many event streams a workspace may have open at once; 0 means any number. */

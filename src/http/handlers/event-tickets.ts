@@ -43,6 +43,7 @@ export function eventTicketHandling({
       'nothing will happen in it any more.',
     access: { action },
     secretAnswer: true,
+    whileReadOnly: true, // a ticket is in memory only
     errors: ['not_found', 'session_closed', 'quota_exceeded'],
     checkAccess({ principal, params }: TicketRequest) {
       isClosed(principal, params.sessionId);

@@ -130,6 +130,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
 
   /** Sweeps a batch of expired records after `passed`. Returns the last record of the batch; undefined after the last batch. */
   #sweepBatch(passed: readonly string[] | undefined): readonly string[] | undefined {
+    if (this.#store.isReadOnly) return undefined;
     const now = timeText(this.#now());
     const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH, passed)].filter(
       ([time = now]) => time <= now,

@@ -3,7 +3,7 @@ import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
 import type { Auth, Requirements } from '#src/core/principal.ts';
 import type { ResponseSpec } from '#src/wire/operations/operation.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
-import { needsRoom, paramNamesOf, type Route } from '../route.ts';
+import { changesData, needsRoom, paramNamesOf, type Route } from '../route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
 import { AGENTS_EXAMPLES } from './examples/agents.ts';
@@ -231,6 +231,7 @@ function errorsByStatus(route: Route): Map<number, ErrorCode[]> {
 function admissionErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ['invalid_request', 'internal', 'record_damaged'];
   if (route.whileDraining !== true) codes.push('unavailable');
+  if (changesData(route)) codes.push('read_only');
   if (needsRoom(route)) codes.push('storage_full');
   if (paramNamesOf(route.path).length > 0) codes.push('not_found');
   if (route.body !== undefined) codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');

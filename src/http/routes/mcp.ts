@@ -19,6 +19,7 @@ export function mcpRoutes(endpoint: McpEndpoint, inner: InnerRequests): readonly
       audited: true,
       ignoresKeys: true,
       whileFull: true, // requests of the tools are refused individually
+      whileReadOnly: true, // for the same reason
       home: 'any',
       bodyLimitBytes: 4 * 1024 * 1024,
       async handle({ principal, headers, body, signal, trace, remoteAddress }) {

@@ -4,7 +4,7 @@
  * is space, it starts.
  */
 import assert from 'node:assert/strict';
-import { type SpawnOptions, spawn } from 'node:child_process';
+import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -95,3 +95,29 @@ test('a server starts even if the file for its readable lines is on a full disk'
   child.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);
 });
+
+for (const workers of ['1', '3'])
+  test(`a server of ${workers} workers that only reads serves a full disk and a read-only mount, and its reader table may be missing there`, {
+    skip: noSmallDisk,
+  }, async (t) => {
+    const disk = smallDisk(t, 24);
+    const settings = { TROUPE_DATA_DIR: join(disk, 'data'), TROUPE_WORKERS: workers };
+    const first = await startChildServer(t, settings);
+    const { id } = await first.client.notebooks.create({});
+    await first.end('SIGTERM');
+    const reads = async () => {
+      const server = await startChildServer(t, { ...settings, TROUPE_READ_ONLY: 'true' });
+      assert.equal((await server.client.notebooks.get(id)).id, id);
+      await assert.rejects(server.client.notebooks.create({}), { code: 'read_only' });
+      assert.deepEqual(await server.end('SIGTERM'), { code: 0, signal: null });
+    };
+    const everything = fillDisk(disk);
+    await reads();
+    rmSync(everything);
+    for (const hasTable of [true, false]) {
+      if (!hasTable) rmSync(join(disk, 'data/store/lock.mdb')); // as after a restore
+      assert.equal(spawnSync('mount', ['-o', 'remount,ro', disk]).status, 0);
+      await reads();
+      assert.equal(spawnSync('mount', ['-o', 'remount,rw', disk]).status, 0);
+    }
+  });
