@@ -98,7 +98,7 @@ export class EndingSessions implements Disposable {
       return false;
     }
     const isWorking = actors.peek(session)?.snapshot.context.work != null;
-    if (isWorking || isFollowed) live.touch();
+    if (isWorking || isFollowed || live.isShown) live.touch();
     const usedMs = lastUseOf(live);
     if (usedMs + end.idleMs <= nowMs) return true;
     ends.used(session, usedMs, false);

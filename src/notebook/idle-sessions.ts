@@ -1,5 +1,6 @@
 /**
- * Puts sessions to sleep that had no command, no reader, no subscriber and no work for a while; observers do not count.
+ * Puts sessions to sleep that had no command, no reader, no subscriber, no page and no work for a while; observers do
+ * not count.
  * Their kernels end and they leave memory; their next use restores them. Owns a timer, which `dispose` ends.
  */
 import type { LiveNotebook } from './live-notebook.ts';
@@ -33,7 +34,7 @@ export class IdleSessions implements Disposable {
   #sweep(): void {
     const dueMs = performance.now() - this.#options.timeoutMs;
     for (const live of this.#options.liveNotebooks.all()) {
-      if (live.stream.userCount > 0) live.touch();
+      if (live.stream.userCount > 0 || live.isShown) live.touch();
       else if (live.usedAtMs <= dueMs) this.#putToSleep(live);
     }
   }

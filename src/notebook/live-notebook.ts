@@ -39,6 +39,8 @@ export interface ChangeAuthor {
 
 /** Follows an open notebook for its pages in browsers. There is none while no page is open, and then nothing is done for it. */
 export interface NotebookFollower {
+  /** How many pages show the notebook now. */
+  readonly pageCount: number;
   /** Takes a message of the kernel, which the view has applied. */
   message(message: KernelMessage): void;
   /** Takes values of UI elements that a program has set by the API. */
@@ -134,6 +136,11 @@ export class LiveNotebook {
 
   touch(): void {
     this.#usedAtMs = performance.now();
+  }
+
+  /** Whether a page shows the notebook now, which counts as a use of it. */
+  get isShown(): boolean {
+    return this.follower !== undefined && this.follower.pageCount > 0;
   }
 
   /**

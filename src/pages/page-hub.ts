@@ -154,7 +154,6 @@ export class PageHub implements NotebookFollower {
         echoes.trim();
       }
       this.#presence.beat();
-      if (this.pageCount > 0) live.touch(); // a notebook that somebody looks at counts as used
     }, HEARTBEAT_MS).unref();
     live.follower = this;
   }
@@ -184,6 +183,7 @@ export class PageHub implements NotebookFollower {
     mode: SessionMode,
     sink: EventSink,
   ): Subscription {
+    const live = this.#live;
     if (access === 'edit' && mode === 'edit' && this.#live.view.cells.length === 0)
       this.#live.edit([FIRST_CELL], userId, null);
     const known = this.#pages.get(pageId);
@@ -210,6 +210,7 @@ export class PageHub implements NotebookFollower {
       reader.end();
       if (page.stream !== stream) return;
       page.stream = undefined;
+      live.touch(); // the notebook was in use until now
       this.#presence.tell();
       this.#left();
     });

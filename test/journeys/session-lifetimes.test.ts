@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '#src/client/client.ts';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
+import { NotebookPageClient } from '#test/support/notebook-page.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -104,6 +105,23 @@ test('a session ends when it was not used for its idle timeout, and each use res
   await isClosed(client, id);
   assert.ok(Date.now() - usedAt >= seconds * 1000 - 100, 'it did not end early');
   await isEnvironmentClosed(client, environmentId);
+});
+
+test('an open page keeps a session whose idle timeout is shorter than any of its heartbeats, until it is closed', async () => {
+  const { client, baseUrl } = server;
+  const { id, page, seconds } = await inTime(2, async (seconds) => {
+    const session = await open(client, { idleTimeoutS: seconds });
+    await client.notebookSessions.waitUntilReady(session.id);
+    const page = await NotebookPageClient.open(client, baseUrl, session.id);
+    await page.follow();
+    return { ...session, page, seconds };
+  });
+  // Another session that is opened later and has no page is due later.
+  const unseen = await open(client, { idleTimeoutS: seconds * 2 });
+  await isClosed(client, unseen.id);
+  assert.equal(await statusOf(client, id), 'ready');
+  await page[Symbol.asyncDispose]();
+  await isClosed(client, id);
 });
 
 test('a run in progress and a follower count as uses, and an observer does not', async () => {
