@@ -303,7 +303,8 @@ export class LiveNotebook {
     const effective = this.#edit(changes, null).changes;
     if (!this.hasEdits) return;
     this.#edits.overtakenBy(effective, (cellId) => settingsOf(this.view.get(cellId)?.options ?? {}));
-    for (const change of effective) if (change.type === 'set-code') this.view.codeDelivered(change.cellId);
+    for (const change of effective)
+      if (change.type === 'set-code') this.view.codeDelivered(change.cellId, true);
   }
 
   /** Notes that the kernel carries out these edits now: what it reports from here on is about them. */

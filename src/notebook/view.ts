@@ -37,6 +37,11 @@ export interface ViewCell {
   structural: readonly CellError[];
   /** The code that the kernel has, while it has not got the cell's present code; null when it has that. */
   kernelCode: string | null;
+  /**
+   * Whether the kernel has got the present code as an edit and has not begun to run it. What it reports until then, such as the end of
+   * the run during which the cell was edited, is about earlier code.
+   */
+  isUnrunEdit: boolean;
 }
 
 /** The most code to which a notebook may grow while it is open. `MAX_HELD_CHARS` limits its outputs. */
@@ -118,6 +123,7 @@ export class NotebookView {
       ended: null,
       structural: [],
       kernelCode: null,
+      isUnrunEdit: false,
     };
     this.#cells.set(id, cell);
     this.#codeLength += code.length;
@@ -150,6 +156,7 @@ export class NotebookView {
   setCode(cell: ViewCell, code: string, isAhead = false): void {
     if (cell.code === code) return;
     if (isAhead) cell.kernelCode ??= cell.code;
+    else cell.isUnrunEdit = false;
     this.#codeLength += code.length - cell.code.length;
     cell.code = code;
     cell.version = this.#nextVersion;
@@ -165,12 +172,13 @@ export class NotebookView {
   }
 
   /**
-   * Notes that the kernel has got the present code of a cell: errors that it has reported of earlier code no longer count. Returns
-   * the cell if it had such errors.
+   * Notes that the kernel has got the present code of a cell: errors that it has reported of earlier code no longer count. With
+   * `isOwn` the kernel has made the code itself. Returns the cell if it had such errors.
    */
-  codeDelivered(cellId: string): ViewCell | undefined {
+  codeDelivered(cellId: string, isOwn = false): ViewCell | undefined {
     const cell = this.#cells.get(cellId);
     if (cell === undefined || cell.kernelCode === null) return undefined;
+    cell.isUnrunEdit = !isOwn && (cell.isUnrunEdit || isAheadOfKernel(cell));
     cell.kernelCode = null;
     if (cell.structural.length === 0) return undefined;
     cell.structural = this.#admitErrors(cellId, []);
@@ -210,11 +218,14 @@ export class NotebookView {
     if (cell === undefined) return undefined;
     if (op.status !== null) {
       cell.activity = op.status;
-      if (op.status === 'running')
+      if (op.status === 'running') {
         cell.ran = { code: cell.kernelCode ?? cell.code, beganS: op.timestamp, ms: null };
-      else if (cell.ran?.ms === null) cell.ran.ms = Math.max(0, (op.timestamp - cell.ran.beganS) * 1000);
+        cell.isUnrunEdit = false;
+      }
+      if (op.status !== 'running' && cell.ran?.ms === null)
+        cell.ran.ms = Math.max(0, (op.timestamp - cell.ran.beganS) * 1000);
     }
-    if (op.staleInputs !== null) cell.stale = op.staleInputs || isAheadOfKernel(cell);
+    if (op.staleInputs !== null) cell.stale = op.staleInputs || isNewerThanReports(cell);
     if (op.output !== null) cell.output = this.#admitOutput(op.cellId, op.output);
     if (op.console?.length === 0) {
       this.#held.set(cell.console, 0);
@@ -284,7 +295,9 @@ export class NotebookView {
       cell.ended = verdict.status;
       cell.structural = this.#admitErrors(cellId, verdict.errors);
       cell.stale =
-        verdict.stale || isAheadOfKernel(cell) || (isUnfinished(verdict.status) && cell.code.trim() !== '');
+        verdict.stale ||
+        isNewerThanReports(cell) ||
+        (isUnfinished(verdict.status) && cell.code.trim() !== '');
       if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
       if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);
     }
@@ -299,6 +312,7 @@ export class NotebookView {
       cell.ended = null;
       cell.ran = null;
       cell.kernelCode = null;
+      cell.isUnrunEdit = false;
     }
     this.setVariables([]);
   }
@@ -334,6 +348,11 @@ function charsOfVariables(variables: VariableGraph): number {
 /** Whether the cell has newer code than the kernel, whose reports are then about the earlier code. */
 export function isAheadOfKernel({ code, kernelCode }: ViewCell): boolean {
   return kernelCode !== null && kernelCode !== code;
+}
+
+/** Whether the kernel's reports about the cell are about earlier code than the present one, which has not run. */
+function isNewerThanReports(cell: ViewCell): boolean {
+  return isAheadOfKernel(cell) || (cell.isUnrunEdit && cell.code.trim() !== '');
 }
 
 /**

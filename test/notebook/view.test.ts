@@ -19,6 +19,7 @@ test('a new cell is stale, has no output, and has not run', () => {
     ran: null,
     ended: null,
     kernelCode: null,
+    isUnrunEdit: false,
     structural: [],
   });
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);
@@ -91,6 +92,22 @@ test('a cell whose code has not run is stale, unless it has no code', () => {
   ]);
   view.applyVerdicts(done({ code: verdict(null), blank: verdict(null) }));
   assert.deepEqual(view.cells.map(shown), ['code stale', 'blank idle']);
+});
+
+test('a cell that was edited during its run stays stale until its new code begins to run, whatever the kernel reports of the old', () => {
+  const view = viewOf('a');
+  const cell = view.get('a')!;
+  view.applyCellOp(cellOp('a', { status: 'running' }));
+  view.setCode(cell, 'edited', true);
+  view.applyVerdicts(done({ a: verdict('success') }));
+  assert.equal(cell.stale, true);
+  view.codeDelivered('a'); // the kernel has the edit, and has not carried it out
+  view.applyCellOp(cellOp('a', { staleInputs: false }));
+  view.applyVerdicts(done({ a: verdict('success') }));
+  assert.equal(cell.stale, true);
+  view.applyCellOp(cellOp('a', { status: 'running', staleInputs: false }));
+  view.applyVerdicts(done({ a: verdict('success') }));
+  assert.deepEqual(view.cells.map(shown), ['a idle']);
 });
 
 test('a cell that ran but is outdated again is stale', () => {
