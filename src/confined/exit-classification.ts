@@ -110,10 +110,27 @@ function describeEnd(code: number | null, signal: string | null): string {
  * name paths of the server.
  */
 function describeError(words: string): string {
+  if (lacksProcesses(words)) return ` (${NO_PROCESSES})`;
   const [, type, reason] =
     /^(?:[\w.]+\.)?([A-Z]\w*)(?::(?: \[Errno \d+\] ([\w ,/()-]+))?|$)/m.exec(lastLine(words)) ?? [];
   if (type === undefined) return '';
   return reason === undefined ? ` (${type})` : ` (${type}: ${reason.trim()})`;
+}
+
+const NO_PROCESSES =
+  'no process or thread could be started, because a limit of processes is reached: raise TasksMax of the unit, the limit of the ' +
+  'container (--pids-limit) or of the user (ulimit -u), or open fewer sessions; TROUPE_KERNEL_PROCESSES limits each kernel';
+
+/** Returns whether the text ends with the error of Python, or of the system, for a process or thread that cannot be made. */
+function lacksProcesses(words: string): boolean {
+  return /^RuntimeError: can't (start|allocate) new thread|^BlockingIOError: \[Errno 11\]/.test(
+    lastLine(words),
+  );
+}
+
+/** Returns why the kernel host could not fork; its error in other cases than that of a limit. */
+export function describeRefusal(reason: string): string {
+  return reason.startsWith('[Errno 11]') ? `${NO_PROCESSES}.` : reason;
 }
 
 function lastLine(text: string): string {

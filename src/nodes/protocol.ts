@@ -1,5 +1,5 @@
 /**
- * The messages between a server and its kernel nodes. Both sides are of the same release.
+ * The messages between a server and its kernel nodes. Both sides are of the same build of the same release.
  *
  * A node makes one connection for orders and reports, and one for each kernel. TLS identifies both sides. The first line of a
  * connection says what it is for:
@@ -41,6 +41,8 @@ export type Fields = Readonly<Record<string, unknown>>;
 export interface Release {
   /** The version of Troupe, for people. */
   readonly version: string;
+  /** A digest of the programs of the server and of the node. */
+  readonly build: string;
   /** A digest of the scripts of the kernel host. */
   readonly scripts: string;
   readonly marimo: string;
@@ -76,12 +78,17 @@ export interface NodeKernelUse {
 
 /** Returns the difference between two releases in words; null when they are the same. */
 export function compareReleases(server: Release, node: Release): string | null {
-  const differing = (['version', 'marimo', 'python', 'scripts'] as const).find(
+  const differing = (['version', 'marimo', 'python', 'build', 'scripts'] as const).find(
     (name) => server[name] !== node[name],
   );
   if (differing === undefined) return null;
-  if (differing === 'scripts')
-    return `The server and the node have different builds of Troupe ${server.version}: install the same one on both.`;
+  if (differing === 'scripts' || differing === 'build') {
+    const nameOf = ({ build, scripts }: Release) => `${build}-${scripts}`;
+    return (
+      `The server has the build ${nameOf(server)} of Troupe ${server.version}, and the node the build ${nameOf(node)}. ` +
+      "Install the server's build on the node, from the same package or the same commit, and start the node again."
+    );
+  }
   const subject = { version: 'Troupe', marimo: 'marimo', python: 'Python' }[differing];
   return `The server has ${subject} ${server[differing]} and the node ${node[differing]}: install the same release on both.`;
 }
@@ -90,6 +97,7 @@ export function decodeRelease(value: unknown): Release {
   const release = asRecord(value, 'release');
   return {
     version: asText(release.version, 'release.version'),
+    build: typeof release.build === 'string' ? release.build : 'unknown', // of a build from before builds had names
     scripts: asText(release.scripts, 'release.scripts'),
     marimo: asText(release.marimo, 'release.marimo'),
     python: asText(release.python, 'release.python'),

@@ -3,12 +3,24 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { findHostScript } from '#src/confined/host/host-script.ts';
 import type { HostHello } from '#src/confined/host/zygote-process.ts';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import { VERSION } from '#src/core/version.ts';
 import type { Release } from './protocol.ts';
 
 /** Returns the release of this installation. `hello` is from its kernel host. */
 export function releaseOf({ marimo, python }: Pick<HostHello, 'marimo' | 'python'>): Release {
-  return { version: VERSION, scripts: digestOfScripts(), marimo, python };
+  return { version: VERSION, build: digestOfPrograms(), scripts: digestOfScripts(), marimo, python };
+}
+
+/**
+ * Returns a digest of the programs of this installation. The names of bundles contain digests of their contents, and are the same
+ * wherever a commit is built.
+ */
+function digestOfPrograms(): string {
+  const bundles = readdirSync(join(PACKAGE_ROOT, 'dist', 'server')).filter((name) =>
+    /^(main|node)-\w+\.cjs$/.test(name),
+  );
+  return createHash('sha256').update(bundles.sort().join('\n')).digest('hex').slice(0, 8);
 }
 
 /** Returns a digest of the names and contents of all scripts of the kernel host. */
@@ -20,7 +32,7 @@ function digestOfScripts(): string {
     const content = readFileSync(file);
     hash.update(`${relative(folder, file)} ${content.length}\n`).update(content);
   }
-  return hash.digest('hex').slice(0, 16);
+  return hash.digest('hex').slice(0, 8);
 }
 
 /** Yields the scripts in a folder and its subfolders, without compiled code, which may belong to another user. */

@@ -162,6 +162,19 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
     },
   ],
   [
+    'a start for which the system had no thread left',
+    { wasReady: false, end: { ...exited(70), words: "Traceback\n…\nRuntimeError: can't start new thread" } },
+    {
+      cause: 'kernel_start_failed',
+      code: 70,
+      signal: null,
+      message:
+        'The kernel did not start: its process exited with code 70 (no process or thread could be started, because a limit of processes is reached: ' +
+        'raise TasksMax of the unit, the limit of the container (--pids-limit) or of the user (ulimit -u), or open fewer sessions; ' +
+        'TROUPE_KERNEL_PROCESSES limits each kernel).',
+    },
+  ],
+  [
     'a start that failed with words of others',
     { wasReady: false, end: { ...exited(70), words: 'cannot open /secret' } },
     {

@@ -137,6 +137,15 @@ test('the seccomp profile of containers allows the calls that confine kernels, a
   );
 });
 
+test('every command that builds the image with podman keeps its health check, which the OCI format has not', () => {
+  assert.match(read('Containerfile'), /^HEALTHCHECK /m);
+  for (const text of [read('Containerfile'), readFileSync('docs/operating.md', 'utf8')]) {
+    const commands = text.match(/podman build .*/g) ?? [];
+    assert.ok(commands.length > 0);
+    for (const command of commands) assert.match(command, /--format docker/);
+  }
+});
+
 test('the image is built from the package alone, and runs the server as an ordinary user', () => {
   const lines = read('Containerfile').split('\n');
   const index = (start: string) => lines.findIndex((line) => line.startsWith(start));

@@ -26,7 +26,7 @@ import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { eventually } from '#test/support/processes.ts';
 import { removeAfter } from '#test/support/remove-folder.ts';
 
-const RELEASE = { version: '1.0.0', scripts: 'a', marimo: '0.25.2', python: '3.11.7' };
+const RELEASE = { version: '1.0.0', build: 'b', scripts: 'a', marimo: '0.25.2', python: '3.11.7' };
 const CHECK = 'the text of the file';
 const TOKEN = 'a'.repeat(64);
 const someCertificate = (await makeAuthority()).cert;

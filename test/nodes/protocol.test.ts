@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import test, { type TestContext } from 'node:test';
-import { compareReleases, type Fields, readFirstLine, readLines } from '#src/nodes/protocol.ts';
+import {
+  compareReleases,
+  decodeRelease,
+  type Fields,
+  readFirstLine,
+  readLines,
+} from '#src/nodes/protocol.ts';
 
 /** Returns both ends of a connection. */
 async function pair(t: TestContext): Promise<[Socket, Socket]> {
@@ -72,7 +78,7 @@ test('messages arrive whole, however they were cut, and a line of more than 512 
 });
 
 test('a difference between two releases is named', () => {
-  const release = { version: '1.0.0', scripts: 'a', marimo: '0.25.2', python: '3.11.7' };
+  const release = { version: '1.0.0', build: 'b1', scripts: 'a', marimo: '0.25.2', python: '3.11.7' };
   assert.equal(compareReleases(release, { ...release }), null);
   assert.match(
     compareReleases(release, { ...release, version: '1.1.0' }) ?? '',
@@ -82,5 +88,12 @@ test('a difference between two releases is named', () => {
     compareReleases(release, { ...release, python: '3.12.1' }) ?? '',
     /Python 3\.11\.7 and the node 3\.12\.1/,
   );
-  assert.match(compareReleases(release, { ...release, scripts: 'b' }) ?? '', /different builds/);
+  assert.equal(
+    compareReleases(release, { ...release, build: 'b2' }),
+    'The server has the build b1-a of Troupe 1.0.0, and the node the build b2-a. ' +
+      "Install the server's build on the node, from the same package or the same commit, and start the node again.",
+  );
+  assert.match(compareReleases(release, { ...release, scripts: 'b' }) ?? '', /build b1-a .* build b1-b/);
+  const { build: _, ...unnamed } = release;
+  assert.match(compareReleases(release, decodeRelease(unnamed)) ?? '', /build b1-a .* build unknown-a/);
 });

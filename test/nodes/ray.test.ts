@@ -39,7 +39,7 @@ class Nodes {
 
   /** The node joins. */
   join(name: string, kernels = 0, capacity = 2): void {
-    const release = { version: '', scripts: '', marimo: '', python: '' };
+    const release = { version: '', build: '', scripts: '', marimo: '', python: '' };
     this.states.set(name, {
       name,
       state: 'joined',

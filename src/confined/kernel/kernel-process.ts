@@ -11,7 +11,7 @@
  */
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type ChildEnd, type ChildEvents, type ChildPort, ConfinedChild } from '../confined-child.ts';
-import { classifyExit, type EndFacts, type ProcessEnd } from '../exit-classification.ts';
+import { classifyExit, describeRefusal, type EndFacts, type ProcessEnd } from '../exit-classification.ts';
 import type { OomWatch } from '../host/oom-watch.ts';
 import { isRecord } from '../json-shape.ts';
 import { type FrameReading, JSON_FRAMES } from '../kernel-socket.ts';
@@ -326,7 +326,10 @@ export class KernelProcess implements Kernel {
     else if (end.kind === 'unavailable')
       this.#refuse('kernel_start_failed', `The kernel did not start: ${end.reason}`);
     else if (end.kind === 'refused')
-      this.#refuse('kernel_start_failed', `The kernel host refused to start it: ${end.reason}`);
+      this.#refuse(
+        'kernel_start_failed',
+        `The kernel host refused to start it: ${describeRefusal(end.reason)}`,
+      );
     else this.#finish(end.kind === 'lost', end.kind === 'ended' ? end.process : null);
   }
 
