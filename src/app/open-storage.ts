@@ -11,7 +11,7 @@ import { sealingOf } from '#src/maintenance/nodes-sealing.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
 import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
-import { freeBytesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
+import { freeBytesAt, freeInodesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
 import { openReadOnlyStore, openSharedStore, openStore } from '#storage/open-store.ts';
@@ -143,6 +143,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     },
     condition: () => ({
       freeBytes: freeBytes(),
+      freeInodes: freeInodesAt(directory.storePath),
       damagedRecords: damaged.size,
       backup: schedule?.status,
     }),
@@ -178,9 +179,9 @@ function slowCommitOf({ commitMs }: Store): OperatorWarning[] {
 }
 
 function report(log: Log, root: string, state: RoomState): void {
-  const { level, freeBytes, reservedBytes, stalled } = state;
-  const fields = { level, freeBytes, reservedBytes, stalled };
-  if (level === 'ample') log.info(fields, 'the disk has enough space again');
+  const { level, freeBytes, reservedBytes, fewInodes, stalled } = state;
+  const fields = { level, freeBytes, reservedBytes, fewInodes, stalled };
+  if (level === 'ample' && fewInodes === undefined) log.info(fields, 'the disk has enough space again');
   else
     log.warn(
       fields,
@@ -190,7 +191,22 @@ function report(log: Log, root: string, state: RoomState): void {
     );
 }
 
-function warningsOf(root: string, { level, freeBytes, stalled }: RoomState): OperatorWarning[] {
+function warningsOf(root: string, state: RoomState): OperatorWarning[] {
+  const { fewInodes } = state;
+  if (fewInodes === undefined) return spaceWarningsOf(root, state);
+  const left =
+    fewInodes === 0 ? 'The disk takes no more files' : `The disk takes only ${fewInodes} more files`;
+  const text = `${left}: it has no free inodes, whatever space is free at ${root}. Delete files there (df -i shows the count).`;
+  return [
+    ...spaceWarningsOf(root, state),
+    {
+      kind: 'inodes_low',
+      text: fewInodes === 0 ? text : text.replace('it has no free inodes', 'its inodes are nearly used up'),
+    },
+  ];
+}
+
+function spaceWarningsOf(root: string, { level, freeBytes, stalled }: RoomState): OperatorWarning[] {
   const free = `${(freeBytes / MIB).toFixed(0)} MiB are free at ${root}`;
   if (level === 'low')
     return [{ kind: 'disk_low', text: `The disk is nearly full: ${free}. Free some disk space.` }];

@@ -3,6 +3,7 @@ export const WARNING_KINDS = [
   'read_only',
   'disk_low',
   'disk_full',
+  'inodes_low',
   'store_slow',
   'backup_failed',
   'backup_silent',

@@ -19,6 +19,8 @@ import type { KernelSampler } from './kernel-usage.ts';
 export interface StorageCondition {
   /** Free bytes on the disk of the data directory, for the server's user. */
   readonly freeBytes: number;
+  /** How many more files that disk takes; undefined when it has no such limit. */
+  readonly freeInodes: number | undefined;
   /** Damaged records that this process has read. */
   readonly damagedRecords: number;
   /** The schedule of backups; undefined when this process makes none. */
@@ -135,6 +137,17 @@ export function observeServer({
     { name: 'troupe_disk_free_bytes', help: 'Free space on the disk of the data directory, for the server.' },
     [],
     () => one(condition().freeBytes),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_disk_free_inodes',
+      help: 'How many more files the disk of the data directory takes; absent where it has no such limit.',
+    },
+    [],
+    () => {
+      const { freeInodes } = condition();
+      return freeInodes === undefined ? [] : one(freeInodes);
+    },
   );
   const backup = (read: (status: BackupStatus) => number | undefined) => (): Sample[] => {
     const status = condition().backup;

@@ -36,6 +36,8 @@ export interface RoomState {
   readonly freeBytes: number;
   /** Bytes set aside for the store. */
   readonly reservedBytes: number;
+  /** How many more files the disk takes when these are few; undefined while they are enough, and where the disk has no such limit. */
+  readonly fewInodes: number | undefined;
   /** Whether a commit waits for space. */
   readonly stalled: boolean;
 }
@@ -53,6 +55,8 @@ export interface StoreRoomOptions {
   readonly onChange: (state: RoomState) => void;
 }
 
+/** With fewer free inodes than this there is a warning. A busy workspace makes hundreds of files in a minute. */
+const WARN_INODES = 1000;
 const LOOK_EVERY_MS = 1000;
 /** The interval while this worker does not write and the others are far from filling the disk. */
 const LOOK_SELDOM_MS = 10_000;
@@ -101,7 +105,13 @@ export class StoreRoom implements CommitRoom, Disposable {
   /** Whether the disk has so little space that room must be left for commits of other workers. */
   #isTight = false;
   #wake: (() => void) | undefined;
-  #state: RoomState = { level: 'ample', freeBytes: 0, reservedBytes: 0, stalled: false };
+  #state: RoomState = {
+    level: 'ample',
+    freeBytes: 0,
+    reservedBytes: 0,
+    fewInodes: undefined,
+    stalled: false,
+  };
 
   private constructor(options: StoreRoomOptions, preallocate: Preallocate | undefined) {
     this.#options = options;
@@ -210,10 +220,13 @@ export class StoreRoom implements CommitRoom, Disposable {
       unawaited(this.#topUp(0), 'store-room: the reservation of space');
     const before = this.#state;
     const level = this.#levelOf(freeBytes, reservedBytes, stalled);
-    this.#state = { level, freeBytes, reservedBytes, stalled };
+    const freeInodes = freeInodesAt(this.#options.path);
+    const fewInodes = freeInodes !== undefined && freeInodes < WARN_INODES ? freeInodes : undefined;
+    this.#state = { level, freeBytes, reservedBytes, fewInodes, stalled };
     const isPlenty = level === 'ample' && freeBytes > warnBytes * PLENTY;
     if (!this.#isClosed) this.#lookEvery(isPlenty ? LOOK_SELDOM_MS : LOOK_EVERY_MS);
-    if (level !== before.level || stalled !== before.stalled) this.#options.onChange(this.#state);
+    const isOther = (fewInodes === undefined) !== (before.fewInodes === undefined);
+    if (level !== before.level || stalled !== before.stalled || isOther) this.#options.onChange(this.#state);
     return this.#state;
   }
 
@@ -279,6 +292,16 @@ export class StoreRoom implements CommitRoom, Disposable {
     clearInterval(this.#timer);
     this.#wake?.();
     if (!this.#isPreallocating) closeSync(this.#descriptor);
+  }
+}
+
+/** Returns how many more files the file system at `path` takes; undefined when it has no such limit, or is gone. */
+export function freeInodesAt(path: string): number | undefined {
+  try {
+    const { files, ffree } = statfsSync(path);
+    return files === 0 ? undefined : ffree;
+  } catch {
+    return undefined;
   }
 }
 

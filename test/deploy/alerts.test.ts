@@ -19,6 +19,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
   read_only: 'TroupeReadOnly',
   disk_low: 'TroupeDiskLow',
   disk_full: 'TroupeDiskFull',
+  inodes_low: 'TroupeInodesLow',
   store_slow: 'TroupeStoreStuck',
   backup_failed: 'TroupeBackupFails',
   backup_silent: 'TroupeBackupSilent',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { defineRecord } from '#storage/codec.ts';
@@ -14,9 +14,9 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 const MIB = 1024 * 1024;
 const things = defineRecord<Uint8Array>('thing', 1);
 
-/** A store on a disk of 24 MiB, of which `reserveMb` are set aside. */
-async function open(t: TestContext, reserveMb: number) {
-  const disk = smallDisk(t, 24);
+/** A store on a disk of 24 MiB, of which `reserveMb` are set aside, with so many inodes. */
+async function open(t: TestContext, reserveMb: number, inodes?: number) {
+  const disk = smallDisk(t, 24, inodes);
   const fatal: Error[] = [];
   const path = join(disk, 'store');
   const store = await openStore(path, (error) => fatal.push(error));
@@ -147,6 +147,24 @@ test('deletions make room within the store, so writes are accepted again even th
   room.look();
   assert.equal(room.state.level, 'low');
   assert.ok(room.state.freeBytes < MIB);
+});
+
+test('a disk that takes few more files is reported although it has space, until files are deleted', {
+  skip: noSmallDisk,
+}, async (t) => {
+  const { disk, room, states } = await open(t, 1, 1100);
+  assert.equal(room.state.fewInodes, undefined);
+  const folder = join(disk, 'many');
+  mkdirSync(folder);
+  for (let n = 0; n < 200; n++) writeFileSync(join(folder, `${n}`), '');
+  const { level, fewInodes = 0 } = room.look();
+  assert.ok(level === 'ample' && fewInodes > 0 && fewInodes < 1000, `${level} ${fewInodes}`);
+  rmSync(folder, { recursive: true });
+  assert.equal(room.look().fewInodes, undefined);
+  assert.deepEqual(
+    states.map(({ fewInodes: few }) => few !== undefined),
+    [true, false],
+  );
 });
 
 test('a failure other than missing space ends the store', { skip: noSmallDisk }, async (t) => {

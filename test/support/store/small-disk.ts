@@ -9,10 +9,10 @@ import type { Owner } from '../server-fixture.ts';
 export const noSmallDisk: string | false =
   process.getuid?.() === 0 && tryMount() ? false : 'only root can mount a file system';
 
-/** Mounts a file system of `megabytes`, which is unmounted when the owner ends. Returns its directory. */
-export function smallDisk(owner: Owner, megabytes: number): string {
+/** Mounts a file system of `megabytes` and `inodes`, which is unmounted when the owner ends. Returns its directory. */
+export function smallDisk(owner: Owner, megabytes: number, inodes?: number): string {
   const path = mkdtempSync(join(tmpdir(), 'troupe-disk-'));
-  const { status, stderr } = mount(path, megabytes);
+  const { status, stderr } = mount(path, megabytes, inodes);
   if (status !== 0) throw new Error(String(stderr));
   owner.after(async () => unmount(path));
   return path;
@@ -38,8 +38,9 @@ function tryMount(): boolean {
   return isMounted;
 }
 
-function mount(path: string, megabytes: number) {
-  return spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path]);
+function mount(path: string, megabytes: number, inodes?: number) {
+  const options = `size=${megabytes}m${inodes === undefined ? '' : `,nr_inodes=${inodes}`}`;
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]);
 }
 
 function unmount(path: string): void {
