@@ -14,6 +14,7 @@ import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { freeBytesAt, freeInodesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
+import { bootstrapRecord } from '#storage/records/identity.ts';
 import { openReadOnlyStore, openSharedStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 
@@ -112,6 +113,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
   if (config.backupDir !== undefined) {
     schedule = new BackupSchedule({
       directory: config.backupDir,
+      storeId: () => store.get(bootstrapRecord, SYSTEM)?.tokenId,
       everyMs: config.backupEveryH * HOUR_MS,
       keep: config.backupKeep,
       ...(config.backupIncrementMin === 0

@@ -10,6 +10,7 @@ import type { Log } from '#src/core/log.ts';
 import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import type { Store } from '#storage/store.ts';
+import { type BackupOwner, OWNER_FILE, takeBackupFolder } from './backup-owner.ts';
 import { type BackupOptions, backUp, draftOf, isDraft } from './backup.ts';
 import { INCREMENTS } from './chain.ts';
 import { ChainWriter } from './increment.ts';
@@ -20,6 +21,8 @@ export interface BackupScheduleOptions
     Pick<BackupOptions, 'sealing'> {
   /** The directory of the backups. */
   readonly directory: string;
+  /** Returns the id of the store; undefined before its first start is complete. Absent: the folder may belong to any store. */
+  readonly storeId?: () => string | undefined;
   readonly everyMs: number;
   /** The number of backups that are kept. */
   readonly keep: number;
@@ -69,6 +72,8 @@ export class BackupSchedule implements AsyncDisposable {
   /** The time since which the directory has not opened the probe; undefined while it does. */
   #silentSinceMs: number | undefined;
   #status: BackupStatus | undefined;
+  /** The other store whose backups are in the folder; undefined when there is none. */
+  #other: BackupOwner | undefined;
   /** The newest backup, with the writer of its increments. */
   #chain: { readonly name: string; readonly writer: ChainWriter | undefined } | undefined;
   #lastIncrementAt = Number.NEGATIVE_INFINITY;
@@ -106,6 +111,8 @@ export class BackupSchedule implements AsyncDisposable {
           text: `The folder of the backups has not responded for ${Math.round(silentMs / 1000)} seconds, so no backup is made. Look after ${this.#options.directory} and its disk or network.`,
         },
       ];
+    if (this.#other !== undefined && this.#options.isResponsible?.() !== false)
+      return [{ kind: 'backup_failed', text: otherOwner(this.#options.directory, this.#other) }];
     if (this.status?.hasFailed !== true) return [];
     return [{ kind: 'backup_failed', text: 'The latest backup could not be made: look into the log.' }];
   }
@@ -138,6 +145,7 @@ export class BackupSchedule implements AsyncDisposable {
     const { directory, everyMs, log } = this.#options;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
+      if (!(await this.#isOwn())) return;
       await this.#removeDrafts();
       const newest = (await this.#names()).at(-1);
       if (newest !== undefined && !isAhead(newest)) this.#note({ newestAtMs: timeOf(newest) });
@@ -150,6 +158,19 @@ export class BackupSchedule implements AsyncDisposable {
       this.#note({ hasFailed: true });
       log.error({ err: error }, 'a backup could not be made');
     }
+  }
+
+  /** Resolves with whether the folder belongs to this store, which takes it if it belongs to none. */
+  async #isOwn(): Promise<boolean> {
+    const { directory, dataDir, storeId, log } = this.#options;
+    const store = storeId?.();
+    if (store === undefined) return storeId === undefined || !existsSync(join(directory, OWNER_FILE));
+    const before = this.#other;
+    this.#other = await takeBackupFolder(directory, { store, dataDir });
+    if (this.#other === undefined) return true;
+    this.#note({ hasFailed: true });
+    if (before === undefined) log.error({ owner: this.#other }, otherOwner(directory, this.#other));
+    return false;
   }
 
   #nowMs(): number {
@@ -296,6 +317,13 @@ export class BackupSchedule implements AsyncDisposable {
     clearInterval(this.#timer);
     await this.#running;
   }
+}
+
+function otherOwner(directory: string, { host, dataDir }: BackupOwner): string {
+  return (
+    `No backup is made, because ${directory} has the backups of another store (${dataDir} on ${host}). ` +
+    `Set TROUPE_BACKUP_DIR to another folder. If that server no longer makes backups here, delete ${join(directory, OWNER_FILE)}.`
+  );
 }
 
 /** Returns whether the backup was made by a clock that was ahead of the clock of now. */

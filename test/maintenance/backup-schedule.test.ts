@@ -101,6 +101,43 @@ test('an operator is warned while the folder of the backups does not respond, un
   await eventually('the warning has ended', () => schedule.warnings.length === 0);
 });
 
+test('of two stores that use one folder the second makes no backup and names the first, and a moved store goes on', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const { log, lines } = rememberingLog();
+  const copyStore = (to: string) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true }));
+  const scheduleOf = (storeId: string, from = dataDir) =>
+    new BackupSchedule({
+      directory,
+      everyMs: HOUR_MS,
+      keep: 2,
+      dataDir: from,
+      copyStore,
+      log,
+      storeId: () => storeId,
+    });
+  await using first = scheduleOf('store-1');
+  await first.look();
+  assert.deepEqual(first.warnings, []);
+  await using second = scheduleOf('store-2');
+  await second.look();
+  const [warning] = second.warnings;
+  assert.equal(warning?.kind, 'backup_failed');
+  assert.ok(warning.text.includes(`another store (${dataDir} on `), warning.text);
+  assert.ok(warning.text.includes(`delete ${join(directory, '.troupe-owner')}`), warning.text);
+  assert.equal(second.status?.hasFailed, true);
+  assert.deepEqual(lines.filter(({ level }) => level === 'error').length, 1);
+  const moved = `${dataDir}-moved`;
+  cpSync(dataDir, moved, { recursive: true });
+  t.after(() => rmSync(moved, { recursive: true, force: true }));
+  await using restored = scheduleOf('store-1', moved);
+  await restored.look();
+  assert.deepEqual(restored.warnings, []);
+  rmSync(join(directory, '.troupe-owner'));
+  await second.look();
+  assert.deepEqual(second.warnings, []);
+});
+
 test('a server makes backups at its interval and keeps the newest ones', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');

@@ -1,0 +1,58 @@
+/**
+ * The file that says which store makes its backups in a folder. Two servers that used one folder would delete each other's backups
+ * as old ones, and a restore could pick the backup of the other one.
+ */
+import { open, readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { errorNameOf } from '#src/core/system-error.ts';
+
+/** The name of the file in the folder of the backups. */
+export const OWNER_FILE = '.troupe-owner';
+
+/** The owner of a folder of backups. */
+export interface BackupOwner {
+  /** The id of the store. Its backups, and stores that were restored from them, have the same. */
+  readonly store: string;
+  /** Where the store was when it took the folder, for people. */
+  readonly dataDir: string;
+  readonly host: string;
+}
+
+/**
+ * Takes the folder for this store if no store has it. Resolves with the owner when that is another store, and with undefined when it
+ * is this one, wherever it is now. Rejects with the error of the system.
+ */
+export async function takeBackupFolder(
+  directory: string,
+  { store, dataDir }: Pick<BackupOwner, 'store' | 'dataDir'>,
+): Promise<BackupOwner | undefined> {
+  const path = join(directory, OWNER_FILE);
+  const own: BackupOwner = { store, dataDir, host: hostname() };
+  try {
+    const file = await open(path, 'wx', 0o600); // of two servers that start at once, one makes the file
+    try {
+      await file.writeFile(`${JSON.stringify(own)}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return undefined;
+  } catch (error) {
+    if (errorNameOf(error) !== 'EEXIST') throw error;
+  }
+  const owner = ownerIn(await readFile(path, 'utf8'));
+  return owner.store === store ? undefined : owner;
+}
+
+/** Returns the owner that the text names; one without a name for a text that another program, or a power cut, has left. */
+function ownerIn(text: string): BackupOwner {
+  let value: Partial<Record<keyof BackupOwner, unknown>> = {};
+  try {
+    value = Object(JSON.parse(text)) as typeof value;
+  } catch {
+    // The owner is unknown.
+  }
+  const textOf = (member: unknown) => (typeof member === 'string' ? member.slice(0, 4096) : 'unknown');
+  return { store: textOf(value.store), dataDir: textOf(value.dataDir), host: textOf(value.host) };
+}
