@@ -284,9 +284,14 @@ export class NotebookView {
     return [{ type: 'errors-left-out', msg: `Its errors were not kept: ${LEFT_OUT}` }];
   }
 
-  /** Applies the kernel's verdict on every cell and returns the cells whose shown state has changed. */
+  /**
+   * Applies the kernel's verdict on every cell and returns the cells whose shown state has changed. The kernel takes cells for fresh
+   * that ran with a value of a cell whose edit it has not got yet: they are stale, too.
+   */
   applyVerdicts(done: BridgeDone): ViewCell[] {
     const changed: ViewCell[] = [];
+    const edited = [...this.#cells.values()].filter(isAheadOfKernel).map(({ id }) => id);
+    const outdated = edited.length === 0 ? undefined : this.firstNeeded(edited);
     for (const [cellId, verdict] of done.cells) {
       const cell = this.#cells.get(cellId);
       if (cell === undefined) continue;
@@ -297,6 +302,7 @@ export class NotebookView {
       cell.stale =
         verdict.stale ||
         isNewerThanReports(cell) ||
+        outdated?.has(cellId) === true ||
         (isUnfinished(verdict.status) && cell.code.trim() !== '');
       if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
       if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);

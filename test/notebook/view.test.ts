@@ -110,6 +110,14 @@ test('a cell that was edited during its run stays stale until its new code begin
   assert.deepEqual(view.cells.map(shown), ['a idle']);
 });
 
+test('a cell that ran with a value of a cell that was edited meanwhile is stale when the run ends', () => {
+  const view = viewOf('a', 'b', 'c');
+  view.setVariables([{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }]);
+  view.setCode(view.get('a')!, 'x = 2', true);
+  view.applyVerdicts(done({ a: verdict('success'), b: verdict('success'), c: verdict('success') }));
+  assert.deepEqual(view.cells.map(shown), ['a stale', 'b stale', 'c idle']);
+});
+
 test('a cell that ran but is outdated again is stale', () => {
   const view = viewOf('a');
   view.applyVerdicts(done({ a: verdict('success') }));

@@ -86,6 +86,9 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
     defineRoute({
       ...OPERATIONS.listKernels,
       summary: 'List the kernels of the workspace with the processor time and memory that they use',
+      description:
+        'The answer may be five seconds old, as `sampledAt` says: all readers share one look at the processes. So a kernel that has just ' +
+        'started may be missing, and one that has just ended may still be there.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       homeOf: () => undefined, // every worker asks the others
