@@ -14,8 +14,8 @@ import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { freeBytesAt, freeInodesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
-import { bootstrapRecord } from '#storage/records/identity.ts';
 import { openReadOnlyStore, openSharedStore, openStore } from '#storage/open-store.ts';
+import { bootstrapRecord } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 
 const MIB = 1024 * 1024;
