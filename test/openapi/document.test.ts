@@ -7,6 +7,7 @@ import addFormats from 'ajv-formats';
 import { CATALOGUE } from '#src/core/errors.ts';
 import { FAILURES } from '#src/core/failures.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
+import { SECRET_NAME } from '#src/wire/notebook.ts';
 import { SIGN_IN_OPERATIONS } from '#src/wire/operations/sign-in.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
@@ -287,4 +288,14 @@ test('the documentation names every path outside of /api/v3', () => {
     outside.filter((path) => !text.includes(`${path}\``)),
     [],
   );
+});
+
+test('the name of a secret has its pattern in the document', () => {
+  const secrets = operations.filter(({ path }) => path.endsWith('/secrets/{name}'));
+  assert.equal(secrets.length, 2);
+  for (const { operation } of secrets) {
+    const parameters = (operation.parameters as readonly Json[]).map(asObject);
+    const name = parameters.find((one) => one.name === 'name');
+    assert.equal(asObject(name?.schema).pattern, SECRET_NAME);
+  }
 });

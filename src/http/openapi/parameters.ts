@@ -1,3 +1,4 @@
+import { SECRET_NAME } from '#src/wire/notebook.ts';
 import { openEndOf, paramNamesOf, type Route } from '../route.ts';
 import type { ComponentSchemas } from './component-schemas.ts';
 
@@ -37,7 +38,7 @@ export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
         openEndOf(route.path)?.name === name
           ? `${describePathParameter(name)} It may contain slashes, as they are or percent-encoded.`
           : describePathParameter(name),
-      schema: TEXT,
+      schema: name === 'name' && route.path.includes('/secrets/') ? { ...TEXT, pattern: SECRET_NAME } : TEXT,
     })),
     ...Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
       name,
