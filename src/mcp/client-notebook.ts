@@ -94,25 +94,48 @@ export class ClientNotebook implements OpenNotebook {
     );
   }
 
-  /** Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. */
-  runPython(code: string): Promise<PythonResult> {
+  /**
+   * Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. The time for which it
+   * waits for other work on the notebook counts.
+   */
+  async runPython(code: string): Promise<PythonResult> {
     const { client, notebookId, callId, timeoutS } = this.#call;
-    return this.#inLine(async () => {
+    /** The time for which the call waits for other work on the notebook; the code then has the rest of it. */
+    using waiting = new Deadline(this.#call.signal, timeoutS);
+    let hasTurn = false;
+    const work = async () => {
+      hasTurn = true;
+      let limitS = waiting.leftS;
       // The server interrupts the code and returns the text printed so far; this deadline is for everything else.
       using deadline = new Deadline(this.#call.signal, timeoutS + MAX_OTHER_S);
       const { signal } = deadline;
-      const options = { toolCallId: callId, keep: true, timeoutS, signal };
       try {
-        const result = await inOpenSession({ ...this.#call, signal }, notebookId, () =>
-          client.code.execute(notebookId, code, options),
-        );
+        const call = { ...this.#call, signal, isWaitOver: () => waiting.isOver };
+        const result = await inOpenSession(call, notebookId, () => {
+          const options = {
+            toolCallId: callId,
+            keep: true,
+            timeoutS: Math.max(1, Math.ceil(limitS)),
+            signal,
+          };
+          limitS = waiting.leftS; // the next attempt has waited for the session
+          return client.code.execute(notebookId, code, options);
+        });
         const isTimedOut = result.errors.at(-1)?.type === TIMED_OUT;
         return isTimedOut ? { ...result, isTimedOut, errors: [timeoutError(timeoutS)] } : result;
       } catch (error) {
+        const isBusy = error instanceof ApiError && error.code === 'session_busy';
+        if (isBusy && waiting.isOver) return timedOut(BUSY, timeoutS);
         if (!deadline.isOver) throw error;
-        return timedOut(timeoutS);
+        return timedOut(SLOW, timeoutS);
       }
-    });
+    };
+    try {
+      return await this.#inLine(work, waiting.signal);
+    } catch (error) {
+      if (hasTurn || !waiting.isOver) throw error;
+      return timedOut(BUSY, timeoutS);
+    }
   }
 
   /**
@@ -136,8 +159,8 @@ export class ClientNotebook implements OpenNotebook {
     });
   }
 
-  #inLine<T>(work: () => Promise<T>): Promise<T> {
-    const { principal, notebookId, signal } = this.#call;
+  #inLine<T>(work: () => Promise<T>, signal = this.#call.signal): Promise<T> {
+    const { principal, notebookId } = this.#call;
     return this.#lines.pass(`${principal.workspaceId}/${notebookId}`, signal, work);
   }
 }
@@ -211,12 +234,16 @@ export function assetUri(runId: string, assetId: string): string {
   return `troupe://runs/${runId}/assets/${assetId}`;
 }
 
-function timeoutError(seconds: number): PythonResult['errors'][number] {
-  const message = `The code has run for ${seconds} s and was interrupted. A longer time is given as timeoutS.`;
+const SLOW = 'The code has run for';
+const BUSY = 'Other work on the notebook has not ended for';
+
+function timeoutError(seconds: number, what = SLOW): PythonResult['errors'][number] {
+  const end = what === SLOW ? ' and was interrupted' : ', and the code has not run';
+  const message = `${what} ${seconds} s${end}. A longer time is given as timeoutS.`;
   return { type: TIMED_OUT, message, cellId: null };
 }
 
-function timedOut(seconds: number): PythonResult {
+function timedOut(what: string, seconds: number): PythonResult {
   return {
     success: false,
     isTimedOut: true,
@@ -224,6 +251,6 @@ function timedOut(seconds: number): PythonResult {
     stdout: '',
     stderr: '',
     media: [],
-    errors: [timeoutError(seconds)],
+    errors: [timeoutError(seconds, what)],
   };
 }

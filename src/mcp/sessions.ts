@@ -7,7 +7,10 @@ import { AppError } from '#src/core/errors.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
 import type { McpCall } from './mcp-call.ts';
 
-type SessionCall = Pick<McpCall, 'client' | 'signal' | 'report'>;
+interface SessionCall extends Pick<McpCall, 'client' | 'signal' | 'report'> {
+  /** Whether the call no longer waits for other work on the notebook. It waits for as long as its signal when this is absent. */
+  readonly isWaitOver?: () => boolean;
+}
 
 /** The pause before a busy or starting session is asked again: the first one, and the longest. */
 const FIRST_PAUSE_MS = 20;
@@ -84,6 +87,7 @@ export async function inOpenSession<T>(
         hasOpened = true;
         await openSession(call, notebookId);
       } else if (isRefusal(error, 'session_busy') || isRefusal(error, 'session_not_ready')) {
+        if (isRefusal(error, 'session_busy') && call.isWaitOver?.() === true) throw error;
         call.report('waiting for the notebook');
         await pause(pauseMs, call.signal);
       } else throw error;

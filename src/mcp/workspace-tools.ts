@@ -42,8 +42,8 @@ export const LIMITS = {
   ),
 };
 
-/** How much of a file is returned at once, in bytes. */
-const FILE_PIECE_BYTES = 64 * 1024;
+/** How much of a file is returned at once, in bytes: less than the characters that a result may have, so that none is left out. */
+const FILE_PIECE_BYTES = 15 * 1024;
 /** How long a notebook may take to open, in seconds: packages may have to be installed. */
 const OPENING_S = 300;
 

@@ -1,8 +1,10 @@
 /** The tools of MCP, called in this process over the API of a real server. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { shortened } from '#src/agent/tools/tool.ts';
 import { createClient } from '#src/client/client.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { ClientNotebook } from '#src/mcp/client-notebook.ts';
 import type { McpCall } from '#src/mcp/mcp-call.ts';
 import { NotebookLines } from '#src/mcp/notebook-lines.ts';
 import { workspaceTools } from '#src/mcp/workspace-tools.ts';
@@ -14,14 +16,12 @@ import { OWNER, startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const access = { baseUrl: server.baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId };
 
-/** Calls a tool. */
-function callTool(
-  name: string,
+/** Returns a call with this input. */
+function callWith(
   input: Readonly<Record<string, unknown>>,
   { send = fetch, signal = new AbortController().signal } = {},
-) {
-  const tool = workspaceTools(new NotebookLines()).find((one) => one.name === name);
-  const call: McpCall = {
+): McpCall {
+  return {
     client: createClient({ ...access, fetch: send }),
     principal: { workspaceId: OWNER.workspaceId } as Principal,
     callId: 'call',
@@ -33,7 +33,12 @@ function callTool(
     report: () => {},
     links: [],
   };
-  return tool!.run(input, call);
+}
+
+/** Calls a tool. */
+function callTool(name: string, input: Readonly<Record<string, unknown>>, caller = {}) {
+  const tool = workspaceTools(new NotebookLines()).find((one) => one.name === name);
+  return tool!.run(input, callWith(input, caller));
 }
 
 test('whenever open_notebook is cancelled, neither a notebook nor a session that it has made stays', async () => {
@@ -54,4 +59,37 @@ test('open_notebook returns a busy notebook at once', async () => {
   const { data } = await callTool('open_notebook', { notebookId: notebook.id });
   assert.equal(data?.status, 'busy');
   await server.client.runs.cancel(runId);
+});
+
+test('run_python ends with its time when other work keeps the notebook busy, and a call that waits for it in line, too', async () => {
+  const notebook = await openNotebook(server, { endless: 'while True: pass' });
+  const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
+  const lines = new NotebookLines();
+  const input = { notebookId: notebook.id, timeoutS: 1 };
+  const results = await Promise.all(
+    [input, input].map((one) => new ClientNotebook(callWith(one), lines).runPython('1 + 1')),
+  );
+  assert.deepEqual(
+    results.map(({ isTimedOut, errors }) => [isTimedOut, errors[0]?.type]),
+    [
+      [true, 'timed_out'],
+      [true, 'timed_out'],
+    ],
+  );
+  assert.equal((await server.client.runs.get(runId)).status, 'running');
+  await server.client.runs.cancel(runId);
+});
+
+test('read_file returns every piece of a long text, and the offset of the next one', async () => {
+  const content = 'ä line of text\n'.repeat(4_000);
+  await server.client.files.put('long.txt', Buffer.from(content));
+  let read = '';
+  for (let offset: unknown = 0; offset !== null; ) {
+    const { text, data } = await callTool('read_file', { path: 'long.txt', offset });
+    const shown = shortened({ status: 'completed', text }).text;
+    assert.ok(shown.startsWith(String(data?.text)), 'nothing of the piece is left out');
+    read += data?.text;
+    offset = data?.nextOffset;
+  }
+  assert.equal(read, content);
 });
