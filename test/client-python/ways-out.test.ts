@@ -9,6 +9,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventuallyAsBefore, openThings } from '#test/support/open-things.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { PACKAGE, PROGRAMS, PYTHON, run } from './python.ts';
+import { startScriptedServer } from './scripted-server.ts';
 
 const server = await startServer(test, {
   TROUPE_OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:9',
@@ -48,4 +49,24 @@ test('whenever a Python program is cancelled or interrupted while it opens somet
   }
   assert.deepEqual(await ended, [0, null]);
   assert.ok(ways >= 50, `${ways} ways`);
+});
+
+test('data frames have the types of their tables, exceptions can be pickled, and Jupyter gets the specification of a chart', async () => {
+  const program = join(PROGRAMS, 'exact_values.py');
+  await run(PYTHON, [program], { cwd: PACKAGE, env: { PYTHONPATH: PACKAGE } });
+});
+
+test('a Python call of a silent server ends after its timeout, and names the client in its requests', async (t) => {
+  const silent = await startScriptedServer(t, () => {});
+  const program = `
+from troupe_client import ConnectionFailed, Troupe
+try:
+    Troupe(timeout=0.5).open("nb_1")
+except ConnectionFailed:
+    print("silent")
+`;
+  const env = { ...ACCESS, SERVICE_BASE_URL: silent.baseUrl };
+  assert.equal(await run(PYTHON, ['-c', program], { cwd: PACKAGE, env }), 'silent\n');
+  assert.equal(silent.requests.length, 1);
+  assert.match(silent.requests[0]!.headers['user-agent'] ?? '', /^troupe-client-python\/1\.0\.0$/);
 });

@@ -13,6 +13,7 @@ from ._results import CellOutcome, CodeOutcome, Image, RunOutcome
 from ._sync.client import Troupe
 from ._sync.runs import RunHandle
 from ._sync.sessions import Conversation, Sandbox, Session
+from ._version import __version__
 
 __all__ = [
     "ApiError",
@@ -35,5 +36,6 @@ __all__ = [
     "SessionFailed",
     "Troupe",
     "TroupeError",
+    "__version__",
     "models",
 ]

@@ -7,7 +7,11 @@ import msgspec
 
 
 class TroupeError(Exception):
-    """The base of all exceptions that this package raises by itself."""
+    """The base of all exceptions that this package raises by itself. They can be copied, and pickled for other processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default, an exception is made again from its message alone.
+        return _made_again, (type(self), self.args), self.__dict__
 
 
 class RequestViolation(msgspec.Struct):
@@ -83,3 +87,9 @@ class SessionFailed(TroupeError):
 
 def _seconds(header: str | None) -> int | None:
     return int(header) if header is not None and header.isascii() and header.isdigit() and len(header) < 10 else None
+
+
+def _made_again(type: type[TroupeError], args: tuple[Any, ...]) -> TroupeError:
+    error = type.__new__(type)
+    error.args = args
+    return error

@@ -1,6 +1,7 @@
 """The results of runs and code calls, in the forms in which people use them."""
 
 import html
+import re
 import warnings
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
@@ -12,10 +13,12 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from ._columns import typed_column
 from .models import AgentRun, CellResult, CodeError, CodeResult, Failure, FinalAnswer, NotebookRun, OutputTable
 
 _BUNDLE = "application/vnd.marimo+mimebundle"
 _ERROR = "application/vnd.marimo+error"
+_CHART = re.compile(r"application/vnd\.(vega(lite)?|plotly)\.v\d[\w.]*\+json")
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,18 @@ class _Shown:
     @property
     def df(self) -> Any:
         """
-        The table as a `pandas.DataFrame`, which has at most its first 100 rows; `table.row_count` has their number. Needs
-        pandas. Raises `ValueError` when the value is not a table.
+        The table as a `pandas.DataFrame`, which has at most its first 100 rows; `table.row_count` has their number. Its columns
+        have the types of the table, as far as pandas has them. Needs pandas. Raises `ValueError` when the value is not a table.
         """
         if self.table is None:
             raise ValueError("The value is not a table.")
         pandas = import_module("pandas")
-        columns = self.table.columns
-        frame = pandas.DataFrame(self.table.rows, columns=[column.name for column in columns])
-        for place, column in enumerate(columns):
-            if column.type.startswith("datetime64"):
-                frame.isetitem(place, pandas.to_datetime(frame.iloc[:, place]))
+        table = self.table
+        columns = [
+            typed_column(pandas, [row[place] for row in table.rows], column.type) for place, column in enumerate(table.columns)
+        ]
+        frame = pandas.concat(columns, axis=1) if columns else pandas.DataFrame()
+        frame.columns = [column.name for column in table.columns]
         if self.table.row_count > len(frame):
             message = f"The data frame has the first {len(frame)} of {self.table.row_count} rows."
             warnings.warn(message, stacklevel=2)
@@ -82,9 +86,12 @@ class _Shown:
         """The value as HTML, if the kernel made any. Elements that marimo's front end draws need that front end."""
         return next((str(data) for mimetype, data in self._data() if mimetype in ("text/html", "text/markdown")), None)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Returns the forms in which Jupyter and marimo show the result."""
-        bundle = {"text/plain": self._plain()}
+        bundle: dict[str, Any] = {"text/plain": self._plain()}
+        for mimetype, data in self._data():
+            if _CHART.fullmatch(mimetype):  # Jupyter draws a chart from its specification
+                bundle[mimetype] = msgspec.json.decode(data) if isinstance(data, str | bytes) else data
         if self.table is not None:
             bundle["text/html"] = _table_html(self.table)
         elif self.html is not None and "<marimo-" not in self.html:

@@ -15,7 +15,7 @@ from ..models import AgentSession, Environment, Notebook, NotebookSession, OwnAc
 from .resources import Datasources, Files, Notebooks, Runs, _given, _id
 from .runs import Queue
 from .sessions import Conversation, Sandbox, Session, _closed, _environment_path
-from .transport import Transport
+from .transport import TIMEOUT_S, Transport
 
 T = TypeVar("T")
 OpenedSession = TypeVar("OpenedSession", bound=Session)
@@ -34,19 +34,21 @@ class Troupe:
         access_token: str | None = None,
         workspace_id: str | None = None,
         retries: int = RETRIES,
+        timeout: float = TIMEOUT_S,
         http: httpx2.Client | None = None,
     ) -> None:
         """
         The URL is that of the server, without `/api/v3`. URL, token and workspace are read from `SERVICE_BASE_URL`,
         `SERVICE_ACCESS_TOKEN` and `SERVICE_WORKSPACE_ID` when they are not given. `retries` is how often a request is
-        repeated at most. `http` sends the requests, and is not closed with the client. Raises `ValueError` without a URL.
+        repeated at most. `timeout` is the number of seconds after which a silent server counts as lost. `http` sends the
+        requests, and is not closed with the client. Raises `ValueError` without a URL.
         """
         url = base_url or os.environ.get("SERVICE_BASE_URL")
         if not url:
             raise ValueError("Give the URL of the server, or set SERVICE_BASE_URL.")
         token = access_token or os.environ.get("SERVICE_ACCESS_TOKEN")
         workspace = workspace_id or os.environ.get("SERVICE_WORKSPACE_ID")
-        self._transport = Transport(url, token, workspace, retries, http)
+        self._transport = Transport(url, token, workspace, retries, timeout, http)
         self._queues: WeakValueDictionary[str, Queue] = WeakValueDictionary()
         self.notebooks = Notebooks(self._transport)
         self.files = Files(self._transport)

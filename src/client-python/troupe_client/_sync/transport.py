@@ -14,27 +14,37 @@ from .._decoding import decode, decode_event
 from .._errors import ApiError, CodeInterrupted, ConnectionFailed, TroupeError
 from .._platform import at_end, sleep
 from .._retrying import is_transient, pause_after
+from .._version import __version__
 
 T = TypeVar("T")
 Query = Mapping[str, str | int | float | bool | None]
 
 # The server sends a heartbeat every 2.5 seconds.
 _SILENCE_S = 16.0
+_LEAST_SILENCE_S = 4.0
 _CONNECT_S = 10.0
 _GIVE_UP_AFTER_S = 60.0
 _MAX_PAUSE_S = 5.0
 # Requests that wake a kernel wait up to 30 seconds for it. While code runs, the server sends white space.
-_TIMEOUT_S = 60.0
-_TIMEOUT = httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S)
+TIMEOUT_S = 60.0
 
 
 class Transport:
     """The connections to one server, for one caller in one workspace."""
 
     def __init__(
-        self, base_url: str, access_token: str | None, workspace_id: str | None, retries: int, http: httpx2.Client | None
+        self,
+        base_url: str,
+        access_token: str | None,
+        workspace_id: str | None,
+        retries: int,
+        timeout: float,
+        http: httpx2.Client | None,
     ) -> None:
-        """Raises `ValueError` for a URL or an access token that cannot be one."""
+        """
+        `timeout` is the number of seconds for which the server may be silent. Raises `ValueError` for a URL or an access token
+        that cannot be one.
+        """
         if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", base_url):
             raise ValueError("The base URL must be one such as http://127.0.0.1:8787: without user, query or fragment.")
         token = (access_token or "").strip()
@@ -42,7 +52,10 @@ class Transport:
             raise ValueError("The access token has characters that no token has, such as a space or a line break.")
         self.base_url = base_url.rstrip("/")
         self._retries = retries
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._timeout = timeout
+        self._headers = {"user-agent": f"troupe-client-python/{__version__}"}
+        if token:
+            self._headers["authorization"] = f"Bearer {token}"
         if workspace_id:
             self._headers["service-workspace-id"] = workspace_id
         self._owns_http = http is None
@@ -81,6 +94,7 @@ class Transport:
             given["idempotency-key"] = key or secrets.token_hex(16)
         unclear = False  # whether an attempt may have taken effect without a response
         repeated = 0
+        since = time.monotonic()
         while True:
             try:
                 return self._attempt(method, path, query, given, content, wait)
@@ -91,7 +105,8 @@ class Transport:
                 unclear = unclear or cut
                 is_final = not repeatable and (cut or not isinstance(error, ConnectionFailed) and error.status >= 500)
                 pause = pause_after(error, repeated)
-                if is_final or pause is None or repeated >= self._retries:
+                is_late = time.monotonic() - since >= self._timeout + wait
+                if is_final or is_late or pause is None or repeated >= self._retries:
                     raise
                 if cut:
                     # A connection that lives shorter than the server waits would never bring a response.
@@ -156,7 +171,8 @@ class Transport:
             failure: TroupeError = ConnectionFailed(self.base_url + path, "the stream ended")
             is_continuing = False  # whether events that are not marked as missed report a state that the caller has
             headers = {**self._headers, "last-event-id": last_event_id} if last_event_id else self._headers
-            timeout = httpx2.Timeout(_CONNECT_S, read=_SILENCE_S)
+            connect = min(_CONNECT_S, self._timeout)
+            timeout = httpx2.Timeout(connect, read=max(_LEAST_SILENCE_S, min(_SILENCE_S, self._timeout)))
             try:
                 with self._http.sse(
                     self.base_url + path, headers=headers, timeout=timeout, max_event_size=None
@@ -200,7 +216,7 @@ class Transport:
                 least_pause = float(error.retry_after or 0)
             now = time.monotonic()
             lost_at = now if lost_at is None else lost_at
-            if now + least_pause - lost_at > _GIVE_UP_AFTER_S:
+            if now + least_pause - lost_at > min(_GIVE_UP_AFTER_S, self._timeout):
                 raise failure
             pause = min(max(pause * 2, 0.05), _MAX_PAUSE_S)
             sleep(max(pause, least_pause))
@@ -209,7 +225,7 @@ class Transport:
         self, method: str, path: str, query: Query | None, headers: Mapping[str, str], content: bytes | None, wait: int
     ) -> httpx2.Response:
         params = _query({**(query or {}), "wait": wait or None}) if query or wait else None
-        timeout = _TIMEOUT if wait == 0 else httpx2.Timeout(_TIMEOUT_S + wait, connect=_CONNECT_S)
+        timeout = httpx2.Timeout(self._timeout + wait, connect=min(_CONNECT_S, self._timeout))
         url = self.base_url + path
         try:
             response = self._http.request(
