@@ -19,6 +19,7 @@ import type { InnerRequests } from './inner/inner-requests.ts';
 import { servePeers } from './peer/serve-peers.ts';
 import type { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
+import { problemPage, wantsPage } from './reply/problem-page.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Route } from './route.ts';
 import { createApp, type ListenAddress, listenForProxies, listenOn, loadUws } from './uws.ts';
@@ -224,7 +225,11 @@ function stampOf(
 
 function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {
   const stamp = stampOf(context, req);
-  answer(res, req, problemReply(error, { requestId: stamp.requestId, instance: req.getUrl() }), stamp);
+  const isForPerson = wantsPage(req.getMethod(), req.getUrl(), req.getHeader('accept'));
+  const reply = isForPerson
+    ? problemPage(error, req.getUrl())
+    : problemReply(error, { requestId: stamp.requestId, instance: req.getUrl() });
+  answer(res, req, reply, stamp);
 }
 
 /**

@@ -168,7 +168,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
             }),
           exited: (exit) => {
             rpcHandler[Symbol.dispose]();
-            live.detachKernel(kernel);
+            live.detachKernel(kernel, exit.message);
             report({
               type: 'kernel.exited',
               uptimeMs: performance.now() - startedAt,

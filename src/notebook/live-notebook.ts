@@ -53,7 +53,7 @@ export interface NotebookFollower {
   /** Takes cells whose state has changed other than by a message. */
   settled(cells: readonly ViewCell[]): void;
   /** The kernel takes commands from now on; with undefined, it is gone. */
-  kernelChanged(kernel: Kernel | undefined): void;
+  kernelChanged(kernel: Kernel | undefined, why?: string): void;
   /** The notebook leaves memory. */
   left(): void;
 }
@@ -180,8 +180,11 @@ export class LiveNotebook {
     this.follower?.kernelChanged(kernel);
   }
 
-  /** Called when the kernel is gone or is being stopped: the variables of the notebook are lost. */
-  detachKernel(kernel: Kernel): void {
+  /**
+   * Called when the kernel is gone or is being stopped: the variables of the notebook are lost. `why` is a sentence, for a kernel that
+   * nobody stopped.
+   */
+  detachKernel(kernel: Kernel, why?: string): void {
     if (this.#kernel.present !== kernel) return;
     this.#kernel.detach();
     this.#startup = null;
@@ -191,7 +194,7 @@ export class LiveNotebook {
     this.uiValues.clear();
     this.answers.lose();
     this.view.kernelLost();
-    this.follower?.kernelChanged(undefined);
+    this.follower?.kernelChanged(undefined, why);
     this.#tellVariables();
     this.#tellCells(this.view.cells);
   }

@@ -70,8 +70,10 @@ async function list({ files }: FilePanel, { workspaceId, signal }: PanelCall, bo
   const folder = body.path == null ? '' : relative(body.path, 'path');
   const prefix = folder === '' ? '' : `${folder}/`;
   const { items } = await listFiles(files, workspaceId, { prefix, limit: MAX_LISTED }, signal);
-  const isFolder = ({ type }: FileEntry) => type === 'folder';
-  const sorted = [...items.filter(isFolder), ...items.filter((entry) => !isFolder(entry))];
+  // Folders come first, and hidden ones last: they are of programs, such as caches.
+  const rank = ({ path, type }: FileEntry) =>
+    (path.startsWith('.', prefix.length) ? 2 : 0) + (type === 'folder' ? 0 : 1);
+  const sorted = items.toSorted((a, b) => rank(a) - rank(b));
   return { files: sorted.map(infoOf), root: ROOT + folder };
 }
 

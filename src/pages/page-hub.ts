@@ -13,6 +13,7 @@ import { SCRATCH, type ViewCell } from '#src/notebook/view.ts';
 import type { NotebookPlace } from '#src/wire/presence.ts';
 import type { SessionMode } from '#src/wire/session.ts';
 import { EchoFilter } from './echo-filter.ts';
+import { escapeHtml } from './page-html.ts';
 import { layoutFile, layoutOf, type PageLayout } from './page-layout.ts';
 import {
   cellMessage,
@@ -456,7 +457,7 @@ export class PageHub implements NotebookFollower {
     for (const cell of cells) this.#broadcast(settledMessage(cell));
   }
 
-  kernelChanged(kernel: Kernel | undefined): void {
+  kernelChanged(kernel: Kernel | undefined, why = 'It was stopped.'): void {
     const wasLost = kernel === undefined && this.#kernel !== undefined;
     this.#kernel = kernel;
     this.#receiver = null;
@@ -465,7 +466,7 @@ export class PageHub implements NotebookFollower {
         'banner',
         {
           title: 'The kernel has ended',
-          description: 'Its variables are gone. A new kernel starts; run the cells again.',
+          description: `${escapeHtml(why)} Its variables are gone. A new kernel starts; run the cells again.`,
           variant: 'danger',
           action: null,
         },

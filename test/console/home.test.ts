@@ -54,7 +54,7 @@ test('a wrong token is refused with the reason, and a link to another host is no
   const { page } = await browser!.openPath(server, '/sign-in');
   await page.getByLabel('Access token').fill('a-token-that-nobody-has');
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByRole('alert').getByText('A valid access token is required').waitFor();
+  await page.getByRole('alert').getByText('Nobody has this access token').waitFor();
   await page.close();
 });
 
@@ -106,6 +106,40 @@ test('files that are dropped on the page become notebooks with their titles, and
   await page.getByRole('button', { name: 'Titled in the file' }).waitFor();
   await drop([['picture.png', 'no notebook']]);
   await page.getByRole('alert').getByText('picture.png is not a notebook').waitFor();
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test('a notebook is renamed, duplicated and deleted in the list, which names its owner', {
+  skip,
+}, async () => {
+  const serialization = { cells: [{ cell_id: 'a', code: 'a = 1' }] };
+  const { id } = await server.client.notebooks.create({ title: 'To be changed', serialization });
+  const { user } = await server.client.me();
+  const { page, complaints } = await signIn();
+  const row = (title: string) =>
+    page.getByRole('region', { name: 'Notebooks' }).getByRole('listitem').filter({ hasText: title });
+  await row('To be changed').getByText(user.id).waitFor();
+  page.once('dialog', (dialog) => dialog.accept('Changed title'));
+  await page.getByLabel('Actions on To be changed').click();
+  await row('To be changed').getByRole('button', { name: 'Rename' }).click();
+  await row('Changed title').waitFor();
+  assert.equal((await server.client.notebooks.get(id)).title, 'Changed title');
+  await page.reload();
+  await page.getByLabel('Actions on Changed title', { exact: true }).click();
+  await row('Changed title').getByRole('button', { name: 'Duplicate' }).click();
+  await row('Copy of Changed title').waitFor();
+  const { items } = await server.client.notebooks.list({ title: 'Changed title' });
+  assert.equal(items.length, 2);
+  await page.reload();
+  await page.getByLabel('Actions on Copy of Changed title').click();
+  await row('Copy of Changed title').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('This cannot be undone').waitFor();
+  assert.equal((await server.client.notebooks.list({ title: 'Changed title' })).items.length, 2);
+  await row('Copy of Changed title').getByRole('button', { name: 'Delete' }).click();
+  await row('Copy of Changed title').waitFor({ state: 'detached' });
+  assert.equal((await server.client.notebooks.list({ title: 'Changed title' })).items.length, 1);
+  await page.getByRole('link', { name: 'Console' }).waitFor();
   assert.deepEqual(complaints, []);
   await page.close();
 });
@@ -289,14 +323,31 @@ test('a person types the code of a command line, sees its machine and a warning,
   await page.close();
 });
 
-test('on a phone nothing is wider than the screen', { skip }, async () => {
-  await server.client.notebooks.create({ title: `A long title ${'that goes on and on '.repeat(8)}` });
+test('on a phone nothing is wider than the screen, and the page of a notebook is dark where the system is', {
+  skip,
+}, async () => {
+  const title = `A long title ${'that goes on and on '.repeat(8)}`;
+  await server.client.notebooks.create({ title });
   const { page } = await signIn();
+  const widths = (one: typeof page, selector: string) =>
+    one.evaluate<[number, number]>(
+      `(({ clientWidth, scrollWidth }) => [clientWidth, scrollWidth])(document.querySelector('${selector}'))`,
+    );
   await page.setViewportSize(NARROW);
   await page.getByRole('button', { name: /^A long title/ }).waitFor();
-  const [width, wanted] = await page.evaluate<[number, number]>(
-    '[document.documentElement.clientWidth, document.documentElement.scrollWidth]',
-  );
+  const [width, wanted] = await widths(page, 'html');
   assert.equal(wanted, width);
   await page.close();
+  const notebook = await openNotebook(server, { a: '1' }, { title });
+  const { url } = await server.client.notebookSessions.page(notebook.id);
+  const { page: other } = await browser!.openPath(server, url, {
+    prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }),
+  });
+  await other.setViewportSize(NARROW);
+  await other.getByRole('heading', { name: /^A long title/ }).waitFor();
+  await notebookIn(other).locator('body[data-theme="dark"]').waitFor();
+  const [headerWidth, headerWanted] = await widths(other, '.notebook-place > header');
+  assert.equal(headerWanted, headerWidth);
+  await other.close();
+  await notebook.close();
 });

@@ -7,7 +7,7 @@ const FORMATS: Readonly<Record<string, NotebookFileFormat>> = { py: 'py', ipynb:
 /** The endings of the files that can be imported, in the form of an `accept` attribute. */
 export const ACCEPTED = '.py,.ipynb,.md';
 
-const MAX_TITLE_CHARACTERS = 200;
+export const MAX_TITLE_CHARACTERS = 200;
 
 /**
  * Creates a notebook from a file, and resolves with its id. A file without a title gives the

@@ -13,6 +13,7 @@ import { BASE_URL, isUnreachable } from '../state/server.ts';
 import { isVisible } from '../state/visible.ts';
 import { chooseWorkspace, chosenWorkspace, clientOf, signOut } from './account.ts';
 import { ACCEPTED, importFile } from './import-files.ts';
+import { NotebookActions } from './notebook-actions.tsx';
 import { openNotebook } from './open-notebook.ts';
 
 const PAGE_ITEMS = 30;
@@ -67,6 +68,11 @@ export function Notebooks() {
             ))}
           </select>
         )}
+        <nav aria-label="Other pages">
+          <a href={`${BASE_URL}/console`}>Console</a>
+          <a href={`${BASE_URL}/docs`}>API</a>
+          <a href={`${BASE_URL}/about`}>About</a>
+        </nav>
         <span class="user" title={user.id}>
           {user.id}
         </span>
@@ -105,6 +111,7 @@ export function Notebooks() {
 interface Item {
   readonly id: string;
   readonly title: string | null;
+  readonly createdBy?: string;
   readonly updatedAt: string;
 }
 
@@ -294,9 +301,11 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
                 <button type="button" disabled={isBusy.value} onClick={() => void open(item.id)}>
                   <span class="title">{titleOf(item)}</span>
                   <small>
+                    {item.createdBy !== undefined && <span class="owner">{item.createdBy}</span>}
                     <Age since={item.updatedAt} /> ago
                   </small>
                 </button>
+                {mayEdit && <NotebookActions client={client} item={item} changed={() => load(undefined)} />}
               </li>
             ))}
           </ul>

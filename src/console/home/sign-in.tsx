@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { ApiError } from '#src/client/api-error.ts';
 import type { SignInOptions } from '#src/wire/operations/sign-in.ts';
 import { Problem } from '../parts/problem.tsx';
 import { TokenField } from '../parts/token-field.tsx';
@@ -60,7 +61,13 @@ export function SignIn() {
         <button type="submit" class={provider === null ? 'primary' : ''} disabled={isBusy.value}>
           {isBusy.value ? 'Signing in …' : 'Sign in'}
         </button>
-        {error.value !== undefined && <Problem error={error.value} />}
+        {isUnknown(error.value) ? (
+          <p class="notice" role="alert">
+            Nobody has this access token: it is misspelt, or it was revoked or has expired.
+          </p>
+        ) : (
+          error.value !== undefined && <Problem error={error.value} />
+        )}
         <p class="faint">
           The first start of the server printed a token and keeps it in <code>bootstrap.json</code> in its
           data directory. Others get theirs from an owner of their workspace.{' '}
@@ -69,6 +76,11 @@ export function SignIn() {
       </form>
     </main>
   );
+}
+
+/** Whether the server does not know the token. Its own sentence tells programs which header to send. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'unauthenticated';
 }
 
 /** Why nobody was signed in after the identity provider's answer. */

@@ -106,10 +106,20 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
       access: { action: 'session.read' },
       credential: 'code',
       isPage: true,
+      // The address is too old. A browser goes to the address that stays, which shows the notebook or asks to sign in.
+      handleStranger({ headers }) {
+        if (headers.accept.includes('text/html')) return TO_NOTEBOOK;
+        throw new AppError('unauthenticated', 'This address works once, within a minute. Ask for a new one.');
+      },
       handle({ principal, params: { notebookId, code }, headers, headOnly }) {
         // Programs that preview or check links send HEAD, and must not use the address up.
         if (headOnly) return TO_NOTEBOOK;
-        credentials.use(code);
+        try {
+          credentials.use(code);
+        } catch (error) {
+          if (error instanceof AppError && headers.accept.includes('text/html')) return TO_NOTEBOOK;
+          throw error;
+        }
         const access = principal.pageAccess ?? 'view';
         const { text, expiresAtMs } = credentials.issue('cookie', { principal, notebookId, access });
         const maxAgeS = Math.floor((expiresAtMs - Date.now()) / 1000);

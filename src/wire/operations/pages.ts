@@ -53,7 +53,10 @@ export const PAGE_OPERATIONS = declareOperations({
   redirectToApiPage: REDIRECT,
   getApiPageFile: FILE,
   openNotebookPage: {
-    headers: SERVER_ADDRESS,
+    headers: {
+      accept: 'What the client shows.',
+      ...SERVER_ADDRESS,
+    },
     responses: { 303: { description: 'To the page.', headers: { Location: 'The page.' } } },
   },
   redirectToNotebookPage: REDIRECT,

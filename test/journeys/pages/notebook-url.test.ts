@@ -39,3 +39,21 @@ test('with TROUPE_PUBLIC_URL the url is the whole address', async () => {
   const { id, urls } = await urlsIn(server);
   assert.deepEqual(urls, [`https://troupe.example/base/n/${id}/`]);
 });
+
+test('a browser gets pages in place of JSON for a used one-time address and for an unknown path', async () => {
+  const server = await startServer(test);
+  const notebook = await openNotebook(server, { a: '1' });
+  const { url } = await server.client.notebookSessions.page(notebook.id);
+  const go = (path: string, accept: string) =>
+    fetch(server.baseUrl + path, { headers: { accept }, redirect: 'manual' });
+  assert.equal((await go(url, 'text/html')).status, 303);
+  const again = await go(url, 'text/html,*/*');
+  assert.deepEqual([again.status, again.headers.get('location')], [303, '../']);
+  assert.equal((await go(url, '*/*')).headers.get('content-type'), 'application/problem+json');
+  const unknown = await go('/no/such/page', 'text/html,*/*');
+  assert.deepEqual([unknown.status, unknown.headers.get('content-type')], [404, 'text/html; charset=utf-8']);
+  assert.match(await unknown.text(), /href="\.\.\/\.\.\/"/);
+  assert.equal((await go('/no/such/page', '*/*')).headers.get('content-type'), 'application/problem+json');
+  assert.equal((await go('/api/v3/no', 'text/html')).headers.get('content-type'), 'application/problem+json');
+  await notebook.close();
+});

@@ -106,6 +106,7 @@ test('the page shows that its kernel has died, and runs cells in the next one', 
   await eventually('the session is ready', async () => (await notebook.record()).status === 'ready');
   await callCode(client, notebook.id, 'import os\nos._exit(1)').catch(() => undefined); // nobody is left to answer
   await notebookIn(page).getByText('The kernel has ended').first().waitFor();
+  await notebookIn(page).getByText('its process exited with code 1').first().waitFor();
   await eventually('the session is ready again', async () => (await notebook.record()).status === 'ready');
   await cellOf(page, 'a').locator('.cm-content').first().click();
   await page.keyboard.press('Control+a');

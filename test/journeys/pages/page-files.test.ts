@@ -91,7 +91,7 @@ test('a page lists, shows and finds the files that notebooks of the workspace ha
   const roots = await (await fetch(`${page.address}api/files/roots`, { headers })).json();
   assert.deepEqual(roots, { roots: [{ path: '/', name: 'Files', isPrimary: true }] });
   for (const root of ['/', '', null]) assert.deepEqual(await list(root), ['/data', '/seed.txt', '/top.py']);
-  assert.deepEqual(await list('/data'), ['/data/deep', '/data/.hidden.csv', '/data/a.csv', '/data/b.csv']);
+  assert.deepEqual(await list('/data'), ['/data/deep', '/data/a.csv', '/data/b.csv', '/data/.hidden.csv']);
   const { contents, mimeType, isBase64 } = await ask('file_details', { path: '/data/a.csv' });
   assert.deepEqual([contents, mimeType, isBase64], ['content of data/a.csv', 'text/csv', false]);
   await client.files.put('odd.bin', Buffer.from([0xff, 0xfe, 0]));

@@ -1,0 +1,51 @@
+import type { Client } from '#src/client/client.ts';
+import { Action } from '../parts/action.tsx';
+import { MAX_TITLE_CHARACTERS } from './import-files.ts';
+
+interface NotebookActionsProps {
+  readonly client: Client;
+  readonly item: { readonly id: string; readonly title: string | null; readonly updatedAt: string };
+  /** Called once the list is out of date. */
+  readonly changed: () => Promise<unknown>;
+}
+
+/** The actions on one notebook of the list: renaming, duplicating and deleting it. */
+export function NotebookActions({ client, item, changed }: NotebookActionsProps) {
+  const { id, updatedAt } = item;
+  const title = item.title ?? 'Untitled';
+  const rename = async () => {
+    const wanted = prompt('The title of the notebook', item.title ?? '')?.trim();
+    if (wanted === undefined || wanted === '' || wanted === item.title) return;
+    await client.notebooks.update(id, {
+      title: wanted.slice(0, MAX_TITLE_CHARACTERS),
+      expectedUpdatedAt: updatedAt,
+    });
+    await changed();
+  };
+  const duplicate = async () => {
+    const { bytes } = await client.notebooks.export(id, 'py');
+    const content = new TextDecoder().decode(bytes);
+    const copy = `Copy of ${title}`.slice(0, MAX_TITLE_CHARACTERS);
+    await client.notebooks.import({ format: 'py', content, title: copy, settingsFrom: id });
+    await changed();
+  };
+  const remove = async () => {
+    await client.notebooks.delete(id);
+    await changed();
+  };
+  return (
+    <details>
+      <summary aria-label={`Actions on ${title}`} title="Rename, duplicate, delete">
+        ⋯
+      </summary>
+      <Action label="Rename" run={rename} />
+      <Action label="Duplicate" run={duplicate} />
+      <Action
+        label="Delete"
+        isDanger
+        confirm={`${title} is deleted with its versions. This cannot be undone.`}
+        run={remove}
+      />
+    </details>
+  );
+}
