@@ -93,9 +93,9 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
   const say = (text: string) => (options.quiet ? undefined : line.terminal.err(`${text}\n`));
   const server = new ServerReturn({ say });
   const run = () => runFound(options, found, { terminal: line.terminal, progress, server });
+  for (const report of options.reports) checkReport(report, options.cwd, options.searchPath);
   await awaitStart(client, { say, signal: interruption.stop });
   await checkDatasources(client, options.datasources);
-  for (const report of options.reports) checkReport(report, options.cwd, options.searchPath);
   let found = await findNotebook(options, line.terminal);
   try {
     try {
