@@ -23,6 +23,8 @@ export interface Request {
   /** Compare servers that were started ten seconds ago. */
   readonly young: boolean;
   readonly quick: boolean;
+  /** For how many seconds to measure, where a scenario has no number of samples. */
+  readonly seconds: number | undefined;
   readonly write: boolean;
   readonly profile: boolean;
   /** The file of the server's program, when it is not this build's. */
@@ -37,6 +39,7 @@ const OPTIONS = {
   peers: { type: 'boolean', default: false },
   young: { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
+  seconds: { type: 'string' },
   write: { type: 'boolean', default: false },
   profile: { type: 'boolean', default: false },
   server: { type: 'string' },
@@ -55,6 +58,8 @@ Usage: npm run bench -- [scenario ...] [options]
   --young      with --peers: compares servers that were started ten seconds ago, new ones in each round
   --profile    writes a CPU profile and a flame graph of the server for each scenario below .bench-profiles/
   --quick      takes few samples, to see that everything works; the figures are not for publication
+  --seconds <n>
+               measures for so long in scenarios that have no number of samples (tenants)
   --write      writes bench/RESULTS.md and, with --peers, a plot for each comparison in bench/plots/;
                with --profile only the flame graph of each scenario, in bench/profiles/
   --server <file>
@@ -73,7 +78,14 @@ export function parseCommandLine(args: readonly string[]): Request {
     const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
     if (values.peers && values.profile) throw new UsageError('--profile is for scenarios, not for --peers.');
     if (values.young && !values.peers) throw new UsageError('--young is for --peers.');
-    return { ...values, server: values.server, names: positionals.flatMap((part) => part.split(',')) };
+    const seconds = values.seconds === undefined ? undefined : Number(values.seconds);
+    if (seconds !== undefined && !(seconds > 0)) throw new UsageError('--seconds needs a number above 0.');
+    return {
+      ...values,
+      seconds,
+      server: values.server,
+      names: positionals.flatMap((part) => part.split(',')),
+    };
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(unknownOption(error, args));

@@ -70,7 +70,7 @@ async function measure(scenarios: readonly Scenario[], request: Request): Promis
 
 async function makeProfiles(scenarios: readonly Scenario[], request: Request): Promise<void> {
   for (const scenario of scenarios) {
-    const how = { quick: request.quick, main: programOf(request) };
+    const how = { quick: request.quick, seconds: request.seconds, main: programOf(request) };
     const paths = await profile(scenario, join(ROOT, '.bench-profiles'), how);
     for (const path of paths) process.stdout.write(`${path}\n`);
     const [graph] = paths.filter((path) => path.endsWith(CPU_GRAPH));
@@ -103,8 +103,10 @@ function programOf({ server }: Request): string {
 async function outcomeOf(scenario: Scenario, request: Request): Promise<Outcome> {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
+  const { quick, seconds: forS } = request;
   try {
-    const measures = await perform(scenario, { quick: request.quick, main: programOf(request) });
+    const how = { quick, seconds: forS, main: programOf(request) };
+    const measures = await perform(scenario, how);
     return { scenario, seconds: seconds(), measures };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

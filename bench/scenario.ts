@@ -12,6 +12,8 @@ export interface Stage {
   server(settings?: ServerSettings): Promise<LaunchedServer>;
   /** Returns the number of samples: `full`, or in a quick run `quick` or a tenth. */
   count(full: number, quick?: number): number;
+  /** Returns for how many seconds to measure: those of the command line, or else `full`, or in a quick run `quick`. */
+  seconds(full: number, quick: number): number;
   /** Registers a clean-up. Clean-ups run after the scenario, in reverse order. */
   after(cleanUp: () => unknown): void;
 }
@@ -33,6 +35,8 @@ export class Skipped extends Error {}
 /** How scenarios are performed. */
 export interface Performance {
   readonly quick: boolean;
+  /** For how many seconds scenarios measure that have no number of samples, if the command line says so. */
+  readonly seconds: number | undefined;
   /** The file of the server's program. */
   readonly main: string;
 }
@@ -66,7 +70,7 @@ export function profile(scenario: Scenario, folder: string, how: Performance): P
 async function onStage<T>(
   name: string,
   limitS: number,
-  { quick, main }: Performance,
+  { quick, seconds, main }: Performance,
   act: (stage: Stage) => Promise<T>,
 ): Promise<T> {
   const cleanUps: (() => unknown)[] = [];
@@ -79,6 +83,7 @@ async function onStage<T>(
       return server;
     },
     count: (full, few = Math.max(3, Math.ceil(full / 10))) => (quick ? few : full),
+    seconds: (full, few) => seconds ?? (quick ? few : full),
     after: (cleanUp) => cleanUps.push(cleanUp),
   };
   const limit = later(limitS * 1000, `${name} took longer than ${limitS} s`);

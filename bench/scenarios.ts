@@ -29,6 +29,7 @@ import { sessionStarts } from './scenarios/session-starts.ts';
 import { sizing } from './scenarios/sizing.ts';
 import { stalledReaders } from './scenarios/stalled-readers.ts';
 import { stored } from './scenarios/stored.ts';
+import { tenants } from './scenarios/tenants.ts';
 import { workers } from './scenarios/workers.ts';
 
 /** All scenarios, in the order in which they run. */
@@ -62,6 +63,7 @@ export const SCENARIOS: readonly Scenario[] = [
   memory,
   stored,
   sizing,
+  tenants,
   workers,
   nodes,
 ];

@@ -36,7 +36,10 @@ export interface Block {
 }
 
 export interface TextReport {
+  /** All requests, with those that were repeated. */
   readonly requests: number;
+  /** The different ones. */
+  readonly tried: number;
   /** How many requests there would be with each kind and size in each place. */
   readonly possible: number;
   /** The operations that have a place for a text. */
@@ -48,8 +51,12 @@ export interface TextReport {
   readonly problems: readonly string[];
 }
 
+/** So many requests are sent at once. With a longer block, each of them is sent alone. */
+const [SMALL_TOGETHER, LARGE_TOGETHER] = [12, 3];
+const ALONE_FROM_MS = 15;
 /** A longer block is measured again. */
 const REPEATED_FROM_MS = 25;
+const SHOWN_FROM_MS = 50;
 const ATTEMPTS = 5;
 const KEPT = 100;
 const LOOK_MS = 2;
@@ -79,7 +86,10 @@ class Fuzz {
   #worst: Block[] = [];
   #world: World;
   #places: readonly TextPlace[];
+  readonly #waiting = new Map<number, (sent: SentText) => void>();
+  #nextId = 0;
   #requests = 0;
+  #tried = 0;
 
   private constructor(options: TextFuzz, server: TestServer, world: World, watch: BlockWatch) {
     this.#options = options;
@@ -89,6 +99,10 @@ class Fuzz {
     this.#places = textPlaces(world);
     const workerData = { baseUrl: server.baseUrl, world };
     this.#sender = new Worker(new URL('text-sender.js', import.meta.url), { workerData });
+    this.#sender.on('message', (sent: SentText) => {
+      this.#waiting.get(sent.id)?.(sent);
+      this.#waiting.delete(sent.id);
+    });
   }
 
   static async start(owner: Owner, options: TextFuzz): Promise<Fuzz> {
@@ -124,23 +138,27 @@ class Fuzz {
     const endsAt = performance.now() + forMs;
     const spent = { small: 0, large: 0 };
     let saidAt = performance.now();
-    let sent = 0;
-    while (performance.now() < endsAt && sent++ < most && jobs.small.length + jobs.large.length > 0) {
+    let [upkeepAt, upkeeps] = [UPKEEP_EVERY, 0];
+    while (performance.now() < endsAt && this.#tried < most && jobs.small.length + jobs.large.length > 0) {
       const isLarge = jobs.small.length === 0 || (jobs.large.length > 0 && spent.large < spent.small);
-      const job = (isLarge ? jobs.large : jobs.small).pop()!;
+      const list = isLarge ? jobs.large : jobs.small;
       const beganAt = performance.now();
-      await this.#try(job);
+      await this.#tryTogether(list.splice(isLarge ? -LARGE_TOGETHER : -SMALL_TOGETHER));
       spent[isLarge ? 'large' : 'small'] += performance.now() - beganAt;
-      if (this.#requests % UPKEEP_EVERY === 0) await this.#upkeep();
+      if (this.#tried >= upkeepAt) {
+        await this.#upkeep(++upkeeps % 5 === 0);
+        upkeepAt = this.#tried + UPKEEP_EVERY;
+      }
       if (performance.now() - saidAt > 60_000) {
         saidAt = performance.now();
         say(
-          `${this.#requests} requests, longest block ${this.#worst[0]?.ms.toFixed(1)} ms (${this.#worst[0]?.place})`,
+          `${this.#tried} of ${possible} requests, longest block ${this.#worst[0]?.ms.toFixed(1)} ms (${this.#worst[0]?.place})`,
         );
       }
     }
     return {
       requests: this.#requests,
+      tried: this.#tried,
       possible,
       operations: [...new Set(this.#places.map(({ operation }) => operation))],
       statuses: this.#statuses,
@@ -176,40 +194,58 @@ class Fuzz {
     return jobs;
   }
 
-  async #try(job: TextJob): Promise<void> {
-    const place = this.#places[job.place]!;
-    const first = await this.#measure(job);
+  /** Sends some requests at once, because a busy machine takes longer to switch between threads than to answer. */
+  async #tryTogether(jobs: readonly TextJob[]): Promise<void> {
+    const { ms, answers } = await this.#measure(jobs);
+    if (ms <= ALONE_FROM_MS) for (const [at, job] of jobs.entries()) this.#keep(job, answers[at]!, undefined);
+    else for (const job of jobs) await this.#tryAlone(job);
+  }
+
+  async #tryAlone(job: TextJob): Promise<void> {
+    const first = await this.#measure([job]);
+    const [answer] = first.answers;
     let { ms } = first;
     if (ms > REPEATED_FROM_MS) {
-      for (let count = 1; count < ATTEMPTS; count++) ms = Math.min(ms, (await this.#measure(job)).ms);
-      if (first.ms > 50 && ms <= 50) this.#spurious.push(first.ms);
-      else if (ms > 50)
+      for (let count = 1; count < ATTEMPTS; count++) ms = Math.min(ms, (await this.#measure([job])).ms);
+      if (first.ms > SHOWN_FROM_MS && ms <= SHOWN_FROM_MS) this.#spurious.push(first.ms);
+      else if (ms > SHOWN_FROM_MS) {
+        const name = nameOf(this.#places[job.place]!);
         this.#options.say(
-          `${ms.toFixed(1)} ms: ${nameOf(place)}, ${job.kind}, ${first.chars} characters, ${first.status}`,
+          `${ms.toFixed(1)} ms: ${name}, ${job.kind}, ${answer?.chars} characters, ${answer?.status}`,
         );
+      }
     }
-    this.#worst.push({ place: nameOf(place), kind: job.kind, chars: first.chars, status: first.status, ms });
-    if (this.#worst.length > 2 * KEPT || this.#worst.length < KEPT)
-      this.#worst = this.#worst.sort((a, b) => b.ms - a.ms).slice(0, KEPT);
+    this.#keep(job, answer!, ms);
+  }
+
+  #keep(job: TextJob, { chars, status }: SentText, ms: number | undefined): void {
+    this.#tried++;
+    if (ms === undefined) return;
+    this.#worst.push({ place: nameOf(this.#places[job.place]!), kind: job.kind, chars, status, ms });
+    this.#worst = this.#worst.sort((a, b) => b.ms - a.ms).slice(0, KEPT);
   }
 
   async #measure(
-    job: TextJob,
-  ): Promise<{ readonly ms: number; readonly chars: number; readonly status: number }> {
-    const place = this.#places[job.place]!;
+    jobs: readonly TextJob[],
+  ): Promise<{ readonly ms: number; readonly answers: readonly SentText[] }> {
     this.#watch.restart();
-    const { status, chars, error, text } = await this.#send({ job });
-    this.#requests++;
-    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
-    if (
-      status === 500 ||
-      status === -1 ||
-      (status === 0 && !/ECONNRESET|EPIPE|socket hang up|Invalid/.test(error))
-    )
-      this.#problem(`${nameOf(place)}, ${job.kind}, ${chars} characters: ${status} ${error} ${text}`);
-    if (status < 300 && STARTS_WORK.test(place.operation)) await this.#untilFree();
+    const answers = await Promise.all(jobs.map((job) => this.#send({ job })));
+    let isWorking = false;
+    for (const [at, { status, chars, error, text }] of answers.entries()) {
+      const place = this.#places[jobs[at]!.place]!;
+      this.#requests++;
+      this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
+      if (
+        status === 500 ||
+        status === -1 ||
+        (status === 0 && !/ECONNRESET|EPIPE|socket hang up|Invalid/.test(error))
+      )
+        this.#problem(`${nameOf(place)}, ${jobs[at]!.kind}, ${chars} characters: ${status} ${error} ${text}`);
+      isWorking ||= status > 0 && status < 300 && STARTS_WORK.test(place.operation);
+    }
+    if (isWorking) await this.#untilFree();
     await sleep(AFTER_MS); // work that follows the answer has no end that a client could see
-    return { ms: this.#watch.longestMs, chars, status };
+    return { ms: this.#watch.longestMs, answers };
   }
 
   #problem(problem: string): void {
@@ -217,10 +253,11 @@ class Fuzz {
     if (this.#problems.length < 200) this.#problems.push(problem);
   }
 
-  async #send(message: SenderMessage): Promise<SentText> {
+  #send(message: { readonly job: TextJob } | { readonly world: World }): Promise<SentText> {
+    const id = this.#nextId++;
     return new Promise((resolve) => {
-      this.#sender.once('message', resolve);
-      this.#sender.postMessage(message);
+      this.#waiting.set(id, resolve);
+      this.#sender.postMessage({ ...message, id } satisfies SenderMessage);
     });
   }
 
@@ -239,7 +276,7 @@ class Fuzz {
   }
 
   /** Removes what requests have left, and replaces what they have ended. */
-  async #upkeep(): Promise<void> {
+  async #upkeep(isThorough: boolean): Promise<void> {
     const { client } = this.#server;
     const { known, conversation } = this.#world;
     const { items: notebooks } = await client.notebooks.list({ limit: 100 });
@@ -247,7 +284,7 @@ class Fuzz {
       if (id !== known.notebookId && id !== conversation) await remove(this.#server, id);
     const session = await client.notebookSessions.get(known.notebookId!).catch(() => undefined);
     const isWhole = session?.status === 'ready' && session.cells.length <= MAX_CELLS;
-    if (isWhole && this.#requests % (5 * UPKEEP_EVERY) !== 0) return;
+    if (isWhole && !isThorough) return;
     await remove(this.#server, known.notebookId!);
     this.#world = await inhabit(this.#server);
     this.#places = textPlaces(this.#world);

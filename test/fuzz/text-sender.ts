@@ -14,6 +14,8 @@ export interface TextJob {
 }
 
 export interface SentText {
+  /** The number of the message. */
+  readonly id: number;
   /** The status; 0 when the connection was closed without one, and -1 when nothing came. */
   readonly status: number;
   readonly chars: number;
@@ -22,8 +24,8 @@ export interface SentText {
   readonly text: string;
 }
 
-/** What the thread is told: a job, or the new world after something was replaced. */
-export type SenderMessage = { readonly job: TextJob } | { readonly world: World };
+/** What the thread is told, with a number: a job, or the new world after something was replaced. */
+export type SenderMessage = { readonly id: number } & ({ readonly job: TextJob } | { readonly world: World });
 
 const PATIENCE_MS = 60_000;
 /** A stream is left after this time, because it has no end. */
@@ -35,15 +37,21 @@ if (parentPort !== null) serve(workerData as { readonly baseUrl: string; readonl
 
 function serve({ baseUrl, world }: { readonly baseUrl: string; readonly world: World }): void {
   let places = textPlaces(world);
-  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   parentPort!.on('message', async (message: SenderMessage) => {
     if ('world' in message) {
       places = textPlaces(message.world);
       await followPage(baseUrl, message.world);
-      parentPort!.postMessage('ready');
+      parentPort!.postMessage({
+        id: message.id,
+        status: 0,
+        chars: 0,
+        error: '',
+        text: '',
+      } satisfies SentText);
       return;
     }
-    const { job } = message;
+    const { id, job } = message;
     const place = places[job.place]!;
     try {
       const text = textFor(place, job);
@@ -59,9 +67,9 @@ function serve({ baseUrl, world }: { readonly baseUrl: string; readonly world: W
         PATIENCE_MS - 1_000,
       );
       const answer = await send(baseUrl, whole, agent).finally(() => clearTimeout(late));
-      parentPort!.postMessage({ ...answer, chars: text.length } satisfies SentText);
+      parentPort!.postMessage({ ...answer, id, chars: text.length } satisfies SentText);
     } catch (error) {
-      parentPort!.postMessage({ status: 0, chars: 0, error: String(error), text: '' } satisfies SentText);
+      parentPort!.postMessage({ id, status: 0, chars: 0, error: String(error), text: '' } satisfies SentText);
     }
   });
 }
@@ -129,7 +137,7 @@ function send(
   baseUrl: string,
   { method, path, headers, body }: TextRequest,
   agent: Agent,
-): Promise<Omit<SentText, 'chars'>> {
+): Promise<Omit<SentText, 'id' | 'chars'>> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve) => {
     const end = (status: number, error = '', text = '') => {

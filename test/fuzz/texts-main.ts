@@ -54,8 +54,8 @@ try {
 process.exit(isGood ? 0 : 1);
 
 /** Prints a report. Returns whether it is good. */
-function show({ requests, possible, statuses, worst, spurious, problems }: TextReport): boolean {
-  say(`${requests} requests of ${possible} different ones`);
+function show({ requests, tried, possible, statuses, worst, spurious, problems }: TextReport): boolean {
+  say(`${tried} of ${possible} different requests, ${requests} with repetitions`);
   say(
     `statuses: ${Object.entries(statuses)
       .map(([status, count]) => `${status}: ${count}`)
