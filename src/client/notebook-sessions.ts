@@ -12,11 +12,6 @@ import { eachItem, type PageOptions } from './paging.ts';
 /** Is called with the step for which the start of a kernel waits. */
 type StartupListener = (startup: Startup) => void;
 
-interface WaitForSession {
-  readonly startup?: StartupListener | undefined;
-  readonly orBusy?: boolean;
-}
-
 /** Notebook sessions: notebooks that are open, with a kernel. */
 export function notebookSessions(connection: Connection) {
   const get = (sessionId: string, options: RequestOptions = {}) =>
@@ -79,7 +74,11 @@ export function notebookSessions(connection: Connection) {
      */
     async waitUntilReady(
       sessionId: string,
-      { startup, orBusy, ...options }: RequestOptions & WaitForSession = {},
+      {
+        startup,
+        orBusy,
+        ...options
+      }: RequestOptions & { readonly startup?: StartupListener | undefined; readonly orBusy?: boolean } = {},
     ): Promise<NotebookSession> {
       let told: Startup | null = null;
       const tell = (now: Startup | null) => {
