@@ -14,8 +14,24 @@ const MOVING_WITHIN_MS = 2_000;
  * and writing them takes some milliseconds.
  */
 const MAX_BYTES_A_TURN = 1024 * 1024;
+/**
+ * When all subscribers of the process together were written this many bytes in a turn, each further one gets a piece in that turn: a
+ * crowd that comes at once, as after a restart, leaves the event loop to others.
+ */
+const MAX_BYTES_OF_ALL = 4 * MAX_BYTES_A_TURN;
 const MOVING_LIMIT_FACTOR = 4;
 const NOTHING = new Uint8Array();
+
+let roomOfAll = MAX_BYTES_OF_ALL;
+
+/** Counts large writes of this turn. */
+function spend(bytes: number): void {
+  if (roomOfAll === MAX_BYTES_OF_ALL)
+    setImmediate(() => {
+      roomOfAll = MAX_BYTES_OF_ALL;
+    });
+  roomOfAll -= bytes;
+}
 
 /**
  * One subscriber's place in a stream: the rest of its opening, then an index into the ring that all share. While its
@@ -95,16 +111,18 @@ export class Subscriber {
    * event loop is reached.
    */
   pump(ring: ChunkRing): void {
-    let room = MAX_BYTES_A_TURN;
+    const most = roomOfAll >= MAX_BYTES_A_TURN ? MAX_BYTES_A_TURN : PIECE_BYTES;
+    let room = most;
     while (this.#joined && !this.blocked) {
       const piece = this.#nextPiece(ring);
-      if (piece === undefined) return;
+      if (piece === undefined) break;
       this.write(piece);
       room -= piece.byteLength;
       if (room > 0 || this.blocked) continue;
       this.blocked = true;
       this.isResting = true;
     }
+    if (most - room >= PIECE_BYTES) spend(most - room);
   }
 
   write(bytes: Uint8Array): void {

@@ -134,6 +134,19 @@ test('the state that a page has not taken is charged, and is given back with its
   assert.equal(budget.chargedBytes, 0);
 });
 
+test('fifty fast pages that open at once are written 4 MiB in a turn and a piece each, and all get the whole state', async (t) => {
+  const { attach } = openNotebook(t, ['a']);
+  const sinks = Array.from({ length: 50 }, () => Object.assign(new SlowSink(), { isFast: true }));
+  const written = () => sinks.reduce((sum, { bytes }) => sum + bytes, 0);
+  for (const sink of sinks) attach(sink);
+  const inFirstTurn = written();
+  assert.ok(inFirstTurn < 9 * MIB, `${inFirstTurn} bytes in one turn`);
+  assert.ok(sinks.every(({ bytes }) => bytes > 0));
+  while (written() < 50 * LARGE.length) await nextTurn();
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  assert.deepEqual(new Set(sinks.map(({ story }) => story.at(-1))), new Set([`a ${LARGE.length}`]));
+});
+
 test('values of UI elements for which there is no room are not shown to pages that open later', (t) => {
   const { live, hub } = openNotebook(t, []);
   const command = {
