@@ -177,6 +177,24 @@ class Console(unittest.TestCase):
         for number in range(50):
             self.assertEqual(kernel.scratchpad(f"import os\n_ = os.system('echo {number}')").printed, f"{number}\n")
 
+    def test_output_of_a_child_process_that_takes_long_to_arrive_still_belongs_to_its_cell(self):
+        kernel = host.open({})
+        slow = """import sys, time
+write = sys.stdout.write
+def write_slowly(text):
+    time.sleep(0.5)  # as on a machine whose processors are busy
+    return write(text)
+sys.stdout.write = write_slowly"""
+        self.assertIsNone(kernel.scratchpad(slow).error_of(SCRATCH))
+        self.assertEqual(kernel.scratchpad("import os\n_ = os.system('echo late')").printed, "late\n")
+
+    def test_a_cell_ends_while_a_child_process_that_outlives_it_writes_without_end(self):
+        kernel = host.open({})
+        start = "import builtins, subprocess\nbuiltins.child = subprocess.Popen(['yes'])"
+        self.assertIsNone(kernel.scratchpad(start).error_of(SCRATCH))
+        end = kernel.scratchpad("child.kill()\nprint('ended', child.wait())")
+        self.assertIn("ended -9\n", end.printed)
+
     def test_a_thread_prints_for_the_run_that_started_it(self):
         kernel = host.open({})
         start = """import threading

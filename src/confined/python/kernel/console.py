@@ -55,7 +55,7 @@ ROOM_POLL_S = 0.001
 FLUSH_LIMIT_S = 5
 READ_BYTES = 1 << 16
 DRAIN_POLL_S = 0.0002
-DRAIN_LIMIT_S = 0.1  # a child that outlives its cell may write without end
+DRAIN_LIMIT_S = 10  # only for a watcher that does not go on: a busy machine may need seconds
 
 
 class Printed:
@@ -291,6 +291,7 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
             os.write(standard_stream._original_fd, data)
         elif text := decode(data):
             standard_stream.write(text)
+        standard_stream._forwarded_bytes = getattr(standard_stream, "_forwarded_bytes", 0) + len(data)
         standard_stream._is_forwarding = False
 
 
@@ -298,15 +299,25 @@ def _drain_after(pause):
     def pause_and_drain(self):
         stdio.flush(getattr(self.standard_stream, "buffer", None))
         pause(self)
+        # A child that outlives its cell may write without end. What was written until now is at most what the pipe holds and one read.
+        enough = _forwarded_bytes(self) + _unread_bytes(self) + READ_BYTES
         limit = time.monotonic() + DRAIN_LIMIT_S
-        while _is_on_its_way(self) and time.monotonic() < limit:
+        while _is_on_its_way(self) and _forwarded_bytes(self) < enough and time.monotonic() < limit:
             time.sleep(DRAIN_POLL_S)
 
     return pause_and_drain
 
 
-def _is_on_its_way(watcher):
-    """Returns whether output that was written to the descriptor has not reached the cell yet."""
+def _forwarded_bytes(watcher):
+    return getattr(watcher.standard_stream, "_forwarded_bytes", 0)
+
+
+def _unread_bytes(watcher):
     unread = array.array("i", [0])
     fcntl.ioctl(watcher.read_fd, termios.FIONREAD, unread)
-    return unread[0] > 0 or getattr(watcher.standard_stream, "_is_forwarding", False)
+    return unread[0]
+
+
+def _is_on_its_way(watcher):
+    """Returns whether output that was written to the descriptor has not reached the cell yet."""
+    return _unread_bytes(watcher) > 0 or getattr(watcher.standard_stream, "_is_forwarding", False)
