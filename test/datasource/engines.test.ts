@@ -7,7 +7,7 @@ import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
 import type { EngineProcess } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { descriptorsOf } from '#test/escape/process-table.ts';
-import { eventually } from '#test/support/processes.ts';
+import { eventually, UNSEEN } from '#test/support/processes.ts';
 import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
@@ -90,7 +90,9 @@ test('at most four of the working processes serve one kernel, and kernels share 
   assert.equal(started.length, 5);
 });
 
-test('a process keeps nothing of the workspace open between two statements on files', async (t) => {
+test('a process keeps nothing of the workspace open between two statements on files', {
+  skip: UNSEEN,
+}, async (t) => {
   const { session, started, filesDirectory } = fixture(t);
   await ask(session, 'SELECT * FROM a');
   // With namespaces, the forked process is the first one in them, and the engine is its child.

@@ -12,6 +12,10 @@ export interface ProcessFact {
   readonly startedAt: string;
 }
 
+/** Why a test is skipped that looks at descriptors of a process which protects itself; false for root, who may look. */
+export const UNSEEN =
+  process.getuid?.() === 0 ? false : 'only root can look into processes that protect themselves';
+
 /** Returns the facts of /proc about a process; undefined when it has ended. */
 export function processFact(pid: number): ProcessFact | undefined {
   try {
