@@ -2,9 +2,11 @@
  * The file that says which store makes its backups in a folder. Two servers that used one folder would delete each other's backups
  * as old ones, and a restore could pick the backup of the other one.
  */
+
 import { open, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { cutText } from '#src/core/cut-text.ts';
 import { errorNameOf } from '#src/core/system-error.ts';
 
 /** The name of the file in the folder of the backups. */
@@ -53,6 +55,6 @@ function ownerIn(text: string): BackupOwner {
   } catch {
     // The owner is unknown.
   }
-  const textOf = (member: unknown) => (typeof member === 'string' ? member.slice(0, 4096) : 'unknown');
+  const textOf = (member: unknown) => (typeof member === 'string' ? cutText(member, 0, 4096) : 'unknown');
   return { store: textOf(value.store), dataDir: textOf(value.dataDir), host: textOf(value.host) };
 }

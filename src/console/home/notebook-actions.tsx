@@ -1,4 +1,5 @@
 import type { Client } from '#src/client/client.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { Action } from '../parts/action.tsx';
 import { MAX_TITLE_CHARACTERS } from './import-files.ts';
 
@@ -17,7 +18,7 @@ export function NotebookActions({ client, item, changed }: NotebookActionsProps)
     const wanted = prompt('The title of the notebook', item.title ?? '')?.trim();
     if (wanted === undefined || wanted === '' || wanted === item.title) return;
     await client.notebooks.update(id, {
-      title: wanted.slice(0, MAX_TITLE_CHARACTERS),
+      title: cutText(wanted, 0, MAX_TITLE_CHARACTERS),
       expectedUpdatedAt: updatedAt,
     });
     await changed();
@@ -25,7 +26,7 @@ export function NotebookActions({ client, item, changed }: NotebookActionsProps)
   const duplicate = async () => {
     const { bytes } = await client.notebooks.export(id, 'py');
     const content = new TextDecoder().decode(bytes);
-    const copy = `Copy of ${title}`.slice(0, MAX_TITLE_CHARACTERS);
+    const copy = cutText(`Copy of ${title}`, 0, MAX_TITLE_CHARACTERS);
     await client.notebooks.import({ format: 'py', content, title: copy, settingsFrom: id });
     await changed();
   };

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Settings } from 'typebox/system';
+import { cutText } from '#src/core/cut-text.ts';
 import { AppError, type Violation } from '#src/core/errors.ts';
 import { describeSchemaError, escapePointer, SchemaCheck, type SchemaError } from '#src/core/schema-check.ts';
 import { wordsOf } from '#src/wire/patterns.ts';
@@ -81,7 +82,7 @@ function withShortTexts(value: unknown, path: string, cut: string[]): unknown {
   if (typeof value === 'string') {
     if (value.length <= MAX_EXPLAINED_CHARS) return value;
     cut.push(path.slice(0, -1));
-    return value.slice(0, MAX_EXPLAINED_CHARS);
+    return cutText(value, 0, MAX_EXPLAINED_CHARS);
   }
   if (typeof value !== 'object' || value === null) return value;
   const inner = (name: string, member: unknown) =>
