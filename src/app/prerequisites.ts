@@ -12,6 +12,7 @@ import { forgetChecks, keepChecks } from '#src/confined/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
 import { PlainHost } from '#src/confined/host/plain-host.ts';
+import { ProcessorShares } from '#src/confined/host/processor-shares.ts';
 import type { HostName, StarterOf, StartZygote } from '#src/confined/host/zygote-process.ts';
 import { limitsOf } from '#src/confined/limits.ts';
 import type { Log } from '#src/core/log.ts';
@@ -151,8 +152,10 @@ export interface HostMakerOptions {
 
 /** Returns the function that makes supervisors of kernel hosts. A host has loaded the usual libraries, or marimo alone. */
 export function hostMaker({ config, log, directory, runDir, metrics, keepsChecks }: HostMakerOptions) {
+  const shares = new ProcessorShares();
   return (preload: boolean, parts: HostParts = {}): KernelHost =>
     new KernelHost({
+      shares,
       ...(metrics && { metrics }),
       python: config.python,
       runDir,

@@ -148,4 +148,12 @@ export type HostOrder =
       readonly run: number;
       readonly id: string;
       readonly signal: number;
+    }
+  /** A kernel has begun to work, or has ended its work. */
+  | {
+      readonly op: 'child-busy';
+      readonly host: HostName;
+      readonly run: number;
+      readonly id: string;
+      readonly isBusy: boolean;
     };

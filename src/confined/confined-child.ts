@@ -175,6 +175,11 @@ export class ConfinedChild implements Disposable {
     this.#zygote?.signal(this.#id, signal);
   }
 
+  /** Notes whether the child works, for its part of the processors. */
+  setBusy(isBusy: boolean): void {
+    if (!this.#isGone) this.#zygote?.setBusy?.(this.#id, isBusy);
+  }
+
   /** Kills the child. `ended` follows within a second in every case. */
   kill(): void {
     if (this.#isGone) return;

@@ -117,11 +117,16 @@ export class JoinedNode {
   ): void {
     this.#children.set(id, { listener, workspaceId, startedAt: performance.now() });
     listener.placed?.(this.key);
-    sendLine(this.#socket, { ...order, id, port, isPlain });
+    sendLine(this.#socket, { ...order, id, port, isPlain, workspaceId });
   }
 
   signal(id: string, signal: number): void {
     sendLine(this.#socket, { op: 'signal', id, signal });
+  }
+
+  /** Reports whether a kernel works, for its part of the node's processors. */
+  setBusy(id: string, isBusy: boolean): void {
+    sendLine(this.#socket, { op: 'busy', id, isBusy });
   }
 
   /** Asks for a sign of life, unless there was none for too long. */

@@ -211,6 +211,13 @@ export class KernelNodes implements AsyncDisposable {
     return true;
   }
 
+  /** Notes whether a kernel works. Returns false when no node has it. */
+  setBusy(id: string, isBusy: boolean): boolean {
+    const node = this.#placed.get(id);
+    node?.setBusy(id, isBusy);
+    return node !== undefined;
+  }
+
   /** Resolves with the use of all kernels on nodes, by node. */
   async use(): Promise<ReadonlyMap<string, readonly NodeKernelUse[]>> {
     const nodes = [...this.#nodes.values()];

@@ -22,10 +22,13 @@ export function withNodes(
       ended: local.ended,
       order(id, order, listener, where) {
         if (isForNodes(order)) nodes.order(id, order, listener, { ...where, isPlain });
-        else local.order(id, order, listener);
+        else local.order(id, order, listener, where);
       },
       signal(id, signal) {
         if (!nodes.signal(id, signal)) local.signal(id, signal);
+      },
+      setBusy(id, isBusy) {
+        if (!nodes.setBusy(id, isBusy)) local.setBusy?.(id, isBusy);
       },
       attend: () => local.attend?.(),
       stop: () => local.stop(),

@@ -16,12 +16,13 @@ import { isAlive, openKernel, PYTHON, parentOf, startTestHost, TestKernel } from
 
 test('a started host reports its versions', async () => {
   await using host = await startTestHost();
-  const { bootMs, confinement, layers, marimoDir, ...hello } = host.hello;
+  const { bootMs, confinement, layers, marimoDir, weight, ...hello } = host.hello;
   assert.deepEqual(
     { ...hello, python: hello.python.split('.')[0] },
     { marimo: '0.25.2', python: '3', supported: true, missing: [] },
   );
   assert.ok(bootMs > 0 && confinement.length > 0);
+  assert.equal(weight !== null, confinement.includes('processors shared by workspaces'));
   assert.equal(layers.namespaces, /namespaces, /.test(confinement));
   assert.match(marimoDir, /\/marimo$/);
   assert.equal(host.host.state, 'up');

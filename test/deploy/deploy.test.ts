@@ -109,7 +109,7 @@ test('the unit allows everything that confines kernels, and its stop timeout is 
   assert.doesNotMatch(unit, /^(?:\w+Paths|TemporaryFileSystem)=.*\/proc/m);
   assert.deepEqual(
     [value('KillMode'), value('OOMPolicy'), value('Delegate')],
-    ['mixed', 'continue', 'memory'],
+    ['mixed', 'continue', 'cpu memory'],
   );
   assert.ok(Number(value('TimeoutStopSec')) > 30);
 });

@@ -112,6 +112,15 @@ try:
         assert cgroups.words(own, "cgroup.subtree_control") == [cgroups.CONTROLLER]
         moved = cgroups.words(os.path.join(own, cgroups.LEAF), "cgroup.procs")
         assert sorted(moved) == sorted([str(os.getpid()), str(other.pid)]), moved
+    # a controller and a file that are here stand for those of processor time, which this machine may lack
+    cgroups.PROCESSORS, cgroups.WEIGHT_FILE = "none", "cgroup.max.depth"
+    assert not cgroups.favour_server(own), "there are no weights without the controller"
+    cgroups.PROCESSORS = cgroups.CONTROLLER
+    assert cgroups.favour_server(own)
+    assert cgroups.words(os.path.join(own, cgroups.LEAF), cgroups.WEIGHT_FILE) == ["10000"]
+    cgroups.WEIGHT_FILE = "missing"
+    assert not cgroups.favour_server(own), "the server had no more than a kernel"
+    assert cgroups.words(own, "cgroup.subtree_control") == [], "kernels would have weights against the server"
 finally:
     other.kill()
     other.wait()

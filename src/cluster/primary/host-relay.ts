@@ -90,7 +90,9 @@ export class HostRelay {
     else if (order.run !== this.#run?.number)
       return; // the child's worker is told that the run was lost
     else if (order.op === 'child-order') this.#order(this.#run.zygote, worker, order);
-    else if (this.#children.get(order.id) === worker) this.#run.zygote.signal(order.id, order.signal);
+    else if (this.#children.get(order.id) !== worker) return;
+    else if (order.op === 'child-busy') this.#run.zygote.setBusy?.(order.id, order.isBusy);
+    else this.#run.zygote.signal(order.id, order.signal);
   }
 
   /** Kills the children of a worker. The worker gets no report about them. */

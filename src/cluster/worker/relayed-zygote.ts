@@ -173,6 +173,11 @@ class RelayedZygote implements Zygote {
       this.#link.send({ op: 'child-signal', host: this.#host, run: this.run, id, signal });
   }
 
+  setBusy(id: string, isBusy: boolean): void {
+    if (this.#listeners.has(id))
+      this.#link.send({ op: 'child-busy', host: this.#host, run: this.run, id, isBusy });
+  }
+
   onProof(listener: (problem: string | null) => void): void {
     this.#onProof = listener;
     const problem = this.#events.problem();

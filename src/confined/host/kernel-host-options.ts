@@ -1,6 +1,7 @@
 import type { KernelMetrics } from '../kernel/kernel-process.ts';
 import type { KernelLimits } from '../limits.ts';
 import type { ConfinementChecks } from './kept-checks.ts';
+import type { ProcessorShares } from './processor-shares.ts';
 import type { KernelLog, StartZygote } from './zygote-process.ts';
 
 /** The options that can differ between the hosts of one server. */
@@ -47,4 +48,6 @@ export interface KernelHostOptions {
   readonly onChecked?: (checks: Omit<ConfinementChecks, 'checkedAt'>) => void;
   /** Starts the zygote. Default: as a process of this server. */
   readonly startZygote?: StartZygote;
+  /** Divides the processors among workspaces, for all hosts that share it. Default: all kernels are equal. */
+  readonly shares?: ProcessorShares;
 }

@@ -263,6 +263,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       onSilence: (isSilent) => this.#onSilence(isSilent),
       // This process cannot see how other processes use a shared host.
       rests: this.#options.startZygote === undefined,
+      shares: this.#options.shares,
     });
     const problem = this.#disposed
       ? new KernelHostError('kernel_host_failed', 'The kernel host was stopped.')

@@ -63,6 +63,10 @@ export class SharedZygote implements Zygote {
     if (this.#children.has(id)) this.#zygote.signal(id, signal);
   }
 
+  setBusy(id: string, isBusy: boolean): void {
+    if (this.#children.has(id)) this.#zygote.setBusy?.(id, isBusy);
+  }
+
   attend(): void {
     this.#zygote.attend?.();
   }

@@ -12,6 +12,7 @@ import type { ProcessEnd } from '../exit-classification.ts';
 import { asBoolean, asList, asNumber, asRecord, asText, orNull } from '../json-shape.ts';
 import { KernelHostError } from './host-error.ts';
 import { HostHeartbeat, processorTicks } from './host-heartbeat.ts';
+import type { ProcessorShares, WeightTaker } from './processor-shares.ts';
 
 export interface KernelLog {
   info(details: object, message: string): void;
@@ -29,6 +30,8 @@ export interface ZygoteOptions {
   readonly onSilence: (isSilent: boolean) => void;
   /** Whether the host is asked less often while it is not used; true when absent. */
   readonly rests?: boolean;
+  /** Divides the processors among the workspaces of its kernels; absent: all kernels are equal. */
+  readonly shares?: ProcessorShares | undefined;
 }
 
 export interface HostHello {
@@ -43,6 +46,8 @@ export interface HostHello {
   readonly confinement: string;
   /** The layers with which it can confine kernels. */
   readonly layers: ConfinementLayers;
+  /** The weight of processor time that each control group begins with; null where groups have none. */
+  readonly weight: number | null;
   readonly bootMs: number;
 }
 
@@ -93,6 +98,8 @@ export interface Zygote {
   order(id: string, order: Fields, listener: ChildListener, where?: KernelPlace): void;
   /** Signals a child. Harmless when it is gone. */
   signal(id: string, signal: number): void;
+  /** Notes whether a kernel works, for its part of the processors. Absent where kernels have no parts of their own. */
+  setBusy?(id: string, isBusy: boolean): void;
   /** Called when the host's state is requested, to check whether it responds. Absent where the host is checked regularly. */
   attend?(): void;
   /**
@@ -129,6 +136,8 @@ export class ZygoteProcess implements Zygote {
   readonly #hello = deferred<HostHello>();
   readonly #ended = deferred<void>();
   readonly #heartbeat: HostHeartbeat;
+  readonly #shares: ProcessorShares | undefined;
+  #taker: WeightTaker | undefined;
   /**
    * The pid of the process that forks kernels: first the zygote, which the guardian has forked, and later the zygote's next
    * generation.
@@ -157,6 +166,7 @@ export class ZygoteProcess implements Zygote {
 
   private constructor(options: ZygoteOptions) {
     this.#log = options.log;
+    this.#shares = options.shares;
     this.#heartbeat = new HostHeartbeat({
       ask: () => this.#say({ op: 'ping' }),
       workDone: () => (this.#pid === null ? undefined : processorTicks(this.#pid)),
@@ -202,7 +212,7 @@ export class ZygoteProcess implements Zygote {
     return this.#ended.promise;
   }
 
-  order(id: string, order: Fields, listener: ChildListener): void {
+  order(id: string, order: Fields, listener: ChildListener, where?: KernelPlace): void {
     const line = JSON.stringify({ ...order, id });
     const bytes = Buffer.byteLength(line);
     if (bytes > MAX_ORDER_BYTES) {
@@ -213,12 +223,18 @@ export class ZygoteProcess implements Zygote {
     this.#listeners.set(id, listener);
     this.#write(line);
     this.#heartbeat.used();
+    if (where?.workspaceId !== undefined && this.#taker !== undefined)
+      this.#shares?.enter(id, where.workspaceId, this.#taker);
   }
 
   signal(id: string, signal: number): void {
     if (!this.#listeners.has(id)) return;
     this.#say({ op: 'signal', id, signal });
     this.#heartbeat.used();
+  }
+
+  setBusy(id: string, isBusy: boolean): void {
+    this.#shares?.setBusy(id, isBusy);
   }
 
   attend(): void {
@@ -266,7 +282,10 @@ export class ZygoteProcess implements Zygote {
     const id = orNull(report.id, asText, 'id');
     const listener = id === null ? undefined : this.#listeners.get(id);
     if (report.op === 'hello') {
-      this.#hello.resolve(decodeHello(report));
+      const hello = decodeHello(report);
+      this.#hello.resolve(hello);
+      if (hello.weight !== null)
+        this.#taker = { whole: hello.weight, weigh: (weights) => this.#say({ op: 'weigh', weights }) };
       this.#pid = orNull(report.pid, asNumber, 'pid');
       this.#isUp = true;
       if (this.#alive) this.#heartbeat.start();
@@ -277,7 +296,7 @@ export class ZygoteProcess implements Zygote {
     } else if (report.op === 'forked') {
       listener?.forked?.(asNumber(report.pid, 'pid'), asBoolean(report.init, 'init'));
     } else if (report.op === 'exited' && id !== null) {
-      this.#listeners.delete(id);
+      this.#forget(id);
       const words = asText(report.words, 'words');
       if (words !== '')
         this.#log.warn({ id, words }, 'a process of the kernel host ended before it could work');
@@ -290,9 +309,14 @@ export class ZygoteProcess implements Zygote {
     } else if (report.op === 'refused') {
       const reason = asText(report.error, 'error');
       this.#log.warn({ id, reason }, 'the kernel host refused an order');
-      if (id !== null) this.#listeners.delete(id);
+      if (id !== null) this.#forget(id);
       listener?.refused(reason);
     }
+  }
+
+  #forget(id: string): void {
+    this.#listeners.delete(id);
+    this.#shares?.leave(id);
   }
 
   #end(error: KernelHostError): void {
@@ -301,7 +325,7 @@ export class ZygoteProcess implements Zygote {
     this.#heartbeat[Symbol.dispose]();
     this.#hello.reject(error);
     const listeners = [...this.#listeners.values()];
-    this.#listeners.clear();
+    for (const id of this.#listeners.keys()) this.#forget(id);
     for (const listener of listeners) listener.lost();
     this.#ended.resolve();
   }
@@ -344,6 +368,7 @@ function decodeHello(report: Fields): HostHello {
     missing: asList(report.missing, asText, 'missing'),
     confinement: asText(report.confinement, 'confinement'),
     layers: decodeLayers(asRecord(report.layers, 'layers')),
+    weight: orNull(report.weight, asNumber, 'weight'),
     bootMs: asNumber(report.ms, 'ms'),
   };
 }

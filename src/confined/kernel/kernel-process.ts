@@ -17,6 +17,7 @@ import { isRecord } from '../json-shape.ts';
 import { type FrameReading, JSON_FRAMES } from '../kernel-socket.ts';
 import type { ChildRequest } from '../launch-order.ts';
 import type { KernelLimits } from '../limits.ts';
+import { BusyReport } from './busy-report.ts';
 import { CallWindow } from './call-window.ts';
 import { CommandSlot } from './command-slot.ts';
 import type { CompletionRequest, Kernel, KernelLaunch, KernelSink } from './kernel.ts';
@@ -65,6 +66,7 @@ export class KernelProcess implements Kernel {
   readonly #child: ConfinedChild;
   readonly #commands: CommandSlot;
   readonly #calls: CallWindow;
+  readonly #work: BusyReport;
   /** The sizes of the questions of notebook code, by their values. */
   readonly #questionBytes = new WeakMap<object, number>();
   /** The completions and the pages that wait until the kernel has taken the frames before them. */
@@ -109,6 +111,7 @@ export class KernelProcess implements Kernel {
     };
     this.#child = new ConfinedChild(port, () => this.#request(), events, reading);
     const { sender } = this.#child;
+    this.#work = new BusyReport((isBusy) => this.#child.setBusy(isBusy));
     this.#commands = new CommandSlot({ sender, signal: () => this.#child.signal('SIGINT') });
     this.#calls = new CallWindow({ sender, hold: (isHeld) => this.#child.hold(isHeld) });
     sender.onDrained = () => {
@@ -216,7 +219,13 @@ export class KernelProcess implements Kernel {
   #command(type: string, fields: Readonly<Record<string, unknown>>): number {
     if (this.#state !== 'up')
       throw new Error(`${type} was given to kernel ${this.id}, which is ${this.#state}`);
-    return this.#commands.give(type, fields);
+    return this.#give(type, fields);
+  }
+
+  #give(type: string, fields: Readonly<Record<string, unknown>>): number {
+    const seq = this.#commands.give(type, fields);
+    this.#work.begin();
+    return seq;
   }
 
   /** Sends what pages ask for, as long as the kernel takes it. */
@@ -230,6 +239,8 @@ export class KernelProcess implements Kernel {
     if (!sender.isIdle || completion === undefined) return;
     this.#waitingCompletion = undefined;
     sender.send(completionFrame(completion));
+    this.#work.begin();
+    if (this.inFlight === null) this.#work.end();
   }
 
   /** Returns a way of reading frames that notes the sizes of questions. */
@@ -278,13 +289,16 @@ export class KernelProcess implements Kernel {
         this.#mark('openedAt');
         this.#opened = message;
       }
-      if (isOurs) this.#calls.widen(false);
+      if (isOurs) {
+        this.#calls.widen(false);
+        this.#work.end();
+      }
     } else if (message.op === 'kernel-call') {
       this.#calls.begin(message.id, this.#questionBytes.get(message.fields) ?? 0);
     } else if (message.op === 'bridge-ready' && this.#state === 'forking') {
       this.#mark('readyAt');
       this.#state = 'opening';
-      this.#commands.give('create-notebook', createNotebook(this.#launch));
+      this.#give('create-notebook', createNotebook(this.#launch));
     }
     batch.push(message);
   }
@@ -343,6 +357,7 @@ export class KernelProcess implements Kernel {
     const wasReady = this.#state === 'up';
     this.#state = 'gone';
     for (const timer of this.#timers) clearTimeout(timer);
+    this.#work[Symbol.dispose]();
     this.#child[Symbol.dispose]();
     this.#waitingCompletion = undefined;
     this.#waitingPages = [];

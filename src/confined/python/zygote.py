@@ -1,9 +1,9 @@
 """The zygote: one Python process that has marimo loaded and forks a kernel per session. Linux, Python 3.11 or newer.
 
 One JSON document per line:
-  stdin   fork, convert, engine, syntax, install, program, signal, ping: see orders.py. Its end means that the server is gone, and ends
+  stdin   fork, convert, engine, syntax, install, program, signal, weigh, ping: see orders.py. Its end means that the server is gone, and ends
           every kernel. So does its silence for TROUPE_LEASE_S seconds, if that variable is set. A line of more than 64 KiB is refused.
-  stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","pid","ms"}
+  stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","weight","pid","ms"}
           {"op":"preloaded","libraries":[…],"threads","pid","ms"}   the next generation has the libraries; forks work since
                                                                  hello. pid: of the process that forks from now on
           {"op":"pong"}                                          as an answer to ping
@@ -137,15 +137,17 @@ class Zygote:
 
     def hand_over(self, line):
         """Gives an order to the next generation, except for signals to kernels that were forked
-        before.
+        before. Each generation sets the weights of its own kernels.
         """
         from forking import orders
 
-        order = orders.find_signal(line)
-        if order is not None and self.family.has(order.id):
+        order = orders.find_for_kernels(line)
+        if isinstance(order, orders.Signal) and self.family.has(order.id):
             self.family.signal(order.id, order.signal)
-        else:
-            self.next.give(line)
+            return
+        if isinstance(order, orders.Weigh):
+            self.family.weigh(order.weights)
+        self.next.give(line)
 
     def obey(self, line):
         import msgspec
@@ -161,6 +163,8 @@ class Zygote:
             reports.say(op="pong")
         elif isinstance(order, orders.Signal):
             self.family.signal(order.id, order.signal)
+        elif isinstance(order, orders.Weigh):
+            self.family.weigh(order.weights)
         else:
             self.forks.start(order)
 
@@ -261,6 +265,7 @@ def main():
     wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # the confinement wanted for all kernels
     found = detect.detect(wanted.get("uid"))
     groups = None if "cgroups" in detect.switched_off() else cgroups.find()
+    weight = groups and groups.weight
     reports.say(
         op="hello",
         marimo=marimo.__version__,
@@ -269,7 +274,8 @@ def main():
         supported=supported and not missing,
         missing=missing,
         threads=warm.settle(),
-        confinement=describe.describe(found, wanted.get("network", "open"), wanted.get("uid"), groups is not None),
+        confinement=describe.describe(found, wanted.get("network", "open"), wanted.get("uid"), groups is not None, weight is not None),
+        weight=weight,
         layers={
             "namespaces": found.namespaces,
             "landlock": found.landlock,

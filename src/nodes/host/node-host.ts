@@ -16,7 +16,7 @@ import {
   type ZygoteOptions,
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
-import { asList, asNumber, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
+import { asBoolean, asList, asNumber, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
 import { cutText } from '#src/core/cut-text.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
@@ -278,6 +278,11 @@ export class NodeHost {
       case 'signal':
         this.#signal(asText(message.id, 'id'), asNumber(message.signal, 'signal'));
         return;
+      case 'busy':
+        this.#children
+          .get(asText(message.id, 'id'))
+          ?.zygote?.setBusy(asText(message.id, 'id'), asBoolean(message.isBusy, 'isBusy'));
+        return;
       case 'use':
         unawaited(this.#tellUse(), 'node-host: the use of kernels');
         return;
@@ -292,7 +297,7 @@ export class NodeHost {
 
   /** Starts a kernel. Its unix socket listens before the order is given. */
   async #fork(message: Fields): Promise<void> {
-    const { port, isPlain, ...order } = message;
+    const { port, isPlain, workspaceId, ...order } = message;
     const id = asText(order.id, 'id');
     const token = asText(asRecord(order.connection, 'connection').token, 'token');
     const { membership } = this.#options;
@@ -325,7 +330,12 @@ export class NodeHost {
       child.zygote = zygote;
       this.#oomWatch.hasKilled(); // forgets kills that happened before this kernel
       const confine = this.#confine(order.confine);
-      zygote.order(id, { ...order, confine, connection: { path, token } }, this.#listenerOf(id, child));
+      zygote.order(
+        id,
+        { ...order, confine, connection: { path, token } },
+        this.#listenerOf(id, child),
+        typeof workspaceId === 'string' ? { workspaceId } : {},
+      );
     } catch (error) {
       this.#forget(id);
       this.#say({ op: 'refused', id, error: error instanceof Error ? error.message : String(error) });

@@ -4,8 +4,9 @@
 from confinement import landlock
 
 
-def describe(found, network="open", uid=None, has_groups=False) -> str:
-    """`has_groups`: memory is limited by control groups."""
+def describe(found, network="open", uid=None, has_groups=False, has_weights=False) -> str:
+    """`has_groups`: memory is limited by control groups. `has_weights`: these also divide the processors among workspaces.
+    """
     layers, gaps = [], list(found.notes)
     if found.namespaces:
         kinds = ([] if found.root else ["user"]) + ["pid", "mount", "ipc"] + (["net"] if network == "none" else [])
@@ -57,7 +58,8 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
         layers.append("seccomp with a supervisor for modes of files" if found.decides_modes else "seccomp")
     else:
         gaps.append("no seccomp: io_uring, keyrings and performance counters can be used")
-    text = f"{find_level(found, gaps)}: {', '.join([*layers, *(['memory by cgroup'] if has_groups else []), 'rlimits'])}; network {network}"
+    layers += ["memory by cgroup"] * has_groups + ["processors shared by workspaces"] * has_weights + ["rlimits"]
+    text = f"{find_level(found, gaps)}: {', '.join(layers)}; network {network}"
     return text + (f"; NOT covered: {'; '.join(gaps)}" if gaps else "")
 
 

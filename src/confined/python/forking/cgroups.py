@@ -3,8 +3,12 @@ processes of a kernel together, with their files in /tmp and /dev/shm; rlimits c
 process. Without control groups, memory_watch.py counts instead.
 
 Version 2: the group above the server's has to be delegated to the server, with the memory controller (systemd:
-Delegate=memory, DelegateSubgroup=server), or the server's own group (Delegate=memory alone, before systemd 254); only
-its manager may divide any other group. Version 1: the server's group has to be writable, as it is for root.
+Delegate=cpu memory, DelegateSubgroup=server), or the server's own group (Delegate=cpu memory alone, before systemd 254);
+only its manager may divide any other group. Version 1: the server's group has to be writable, as it is for root.
+
+In version 2 groups also have weights of processor time where the controller for it is delegated. The server decides about
+them (processor-shares.ts), because it knows which kernels work. A group is never moved below one of its workspace: a
+spare has joined its group before its workspace is known.
 """
 
 import contextlib
@@ -16,6 +20,12 @@ PREFIX = "troupe-"
 # In version 2 a group with processes of its own cannot be divided, so they are moved into a group of this name.
 LEAF = "troupe-server"
 CONTROLLER = "memory"
+PROCESSORS = "cpu"
+WEIGHT_FILE = "cpu.weight"
+# The weight of processor time of a workspace, from 1 to 10,000, and of each new group. A hundred busy kernels of one workspace
+# still divide it well, and the server has ten times as much, because niceness does not count between groups.
+WEIGHT = 1000
+SERVER_WEIGHT = 10_000
 # While processes of a group are moved they can start others, so moving is repeated this often.
 ROUNDS = 20
 # A process may reserve this multiple of its group's limit. One request far beyond the limit is
@@ -44,6 +54,11 @@ class Group:
     def forked(self):
         """Called in the parent after the fork. Closes the descriptor."""
         os.close(self.procs)
+
+    def weigh(self, weight: int):
+        """Sets the weight of processor time. Ignored when the group is gone."""
+        with contextlib.suppress(OSError):
+            write(os.path.join(self.path, WEIGHT_FILE), str(weight))
 
     def has_killed(self) -> bool:
         """Returns whether a process in it was killed because the group was full."""
@@ -76,10 +91,11 @@ VERSION_2 = Files(("memory.max", "memory.swap.max"), "memory.events")
 
 
 class Groups:
-    """Makes groups below `base`, and knows those that could not be removed yet."""
+    """Makes groups below `base`, and knows those that could not be removed yet. `weight`: of processor time, that new groups
+    get; None where groups have no weights."""
 
-    def __init__(self, base, files):
-        self.base, self.files = base, files
+    def __init__(self, base, files, weight=None):
+        self.base, self.files, self.weight = base, files, weight
         self.names = (f"{PREFIX}{os.getpid()}-{number}" for number in count())
         self.left = []
 
@@ -92,6 +108,8 @@ class Groups:
                 target = os.path.join(path, name)
                 if name == self.files.limits[0] or os.path.exists(target):  # there may be no swap to count
                     write(target, value)
+            if self.weight is not None:
+                write(os.path.join(path, WEIGHT_FILE), str(self.weight))
             return Group(path, self.files)
         except OSError:
             os.rmdir(path)
@@ -118,7 +136,7 @@ class Groups:
 def find() -> Groups | None:
     """Returns where groups can be made, or None. Tries it by making a group and removing it."""
     for base, files in candidates():
-        groups = Groups(base, files)
+        groups = Groups(base, files, WEIGHT if files is VERSION_2 and favour_server(base) else None)
         try:
             groups.sweep()
             group = groups.make(1 << 30)
@@ -175,11 +193,28 @@ def vacate(path) -> bool:
     return False
 
 
-def divide(path) -> bool:
-    """Returns whether groups below this one can limit memory. Switches it on where that is allowed."""
+def favour_server(base) -> bool:
+    """Gives the server's group more processor time than the groups of kernels, and returns whether that was possible. Without it
+    groups have no weights: they would take the processors away from the server."""
+    if not divide(base, PROCESSORS):
+        return False
+    with contextlib.suppress(OSError):
+        for path in (entry.path for entry in os.scandir(base) if entry.is_dir()):
+            if str(os.getpid()) in words(path, "cgroup.procs"):
+                write(os.path.join(path, WEIGHT_FILE), str(SERVER_WEIGHT))
+                return True
+    with contextlib.suppress(OSError):
+        write(os.path.join(base, "cgroup.subtree_control"), f"-{PROCESSORS}")
+    return False
+
+
+def divide(path, controller=None) -> bool:
+    """Returns whether groups below this one have a controller, that of memory if none is named. Switches it on where that is
+    allowed."""
+    controller = controller or CONTROLLER
     try:
-        if CONTROLLER not in words(path, "cgroup.subtree_control"):
-            write(os.path.join(path, "cgroup.subtree_control"), f"+{CONTROLLER}")
+        if controller not in words(path, "cgroup.subtree_control"):
+            write(os.path.join(path, "cgroup.subtree_control"), f"+{controller}")
     except OSError:  # the group belongs to another user, or lacks the controller, or has processes of its own
         return False
     return True

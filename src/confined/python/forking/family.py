@@ -37,6 +37,12 @@ class Family:
             if child.id == id:
                 child.signal(pid, number)
 
+    def weigh(self, weights):
+        """Sets the weights of children's control groups, by the children's ids. Ignores other ids."""
+        for child in self.children.values():
+            if child.group is not None and child.id in weights:
+                child.group.weigh(weights[child.id])
+
     def listen(self, ready):
         """Reads the reports of inits. An init reports how its kernel ended before it frees its memory, which takes
         long."""

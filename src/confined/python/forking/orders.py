@@ -80,17 +80,26 @@ class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
     signal: int
 
 
+class Weigh(msgspec.Struct, kw_only=True, tag_field="op", tag="weigh"):
+    """Sets the weights of processor time that the control groups of kernels have, by the kernels' ids.
+    """
+
+    weights: dict[Id, Annotated[int, msgspec.Meta(ge=1, le=10_000)]]
+
+
 class Ping(msgspec.Struct, kw_only=True, tag_field="op", tag="ping"):
     """Asks for a pong, by which the server knows that the zygote responds."""
 
 
-decode = msgspec.json.Decoder(Fork | Convert | Engine | Install | JudgeSyntax | RunProgram | Signal | Ping).decode
-decode_signal = msgspec.json.Decoder(Signal).decode
+decode = msgspec.json.Decoder(Fork | Convert | Engine | Install | JudgeSyntax | RunProgram | Signal | Weigh | Ping).decode
+decode_for_kernels = msgspec.json.Decoder(Signal | Weigh).decode
 
 
-def find_signal(line) -> Signal | None:
-    """Returns the order if it is a signal. Does not parse other orders, most of which are long."""
+def find_for_kernels(line) -> Signal | Weigh | None:
+    """Returns the order if it is about kernels that were forked before. Does not parse other
+    orders, most of which are long.
+    """
     try:
-        return decode_signal(line)
+        return decode_for_kernels(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
