@@ -93,7 +93,7 @@ export async function run(root: string, selection: Selection, say: (line: string
       root,
       python,
       env: stage.env,
-      limitMs: tier === 'whole' ? LIMIT_OF_LONG_TESTS_MS : LIMIT_MS,
+      limitMs: stage.files.some((file) => file.tier === 'whole') ? LIMIT_OF_LONG_TESTS_MS : LIMIT_MS,
       lanes: Math.min(stage.lanes, stage.files.length),
     };
     const runFiles = async (
