@@ -1,5 +1,6 @@
 """The kernel's reports about cells: which ran, which are stale, which cannot run, and why."""
 
+import os
 import textwrap
 import unittest
 
@@ -59,6 +60,42 @@ class Opening(unittest.TestCase):
         kernel = host.fork()
         kernel.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"}, {"a-0": 7})
         self.assertEqual(kernel.run("b").printed, "7\n")
+
+    def test_an_element_of_an_embedded_notebook_keeps_the_value_that_is_set(self):
+        kernel = host.fork()
+        with open(os.path.join(host.work, "embedded.py"), "w", encoding="utf-8") as file:
+            file.write(EMBEDDED)
+        kernel.open({
+            "imports": "import marimo as mo\nimport sys\nsys.path.insert(0, '.')\nfrom embedded import app",
+            "embeds": "embedded = await app.embed()",
+            "uses": "print(embedded.defs['double'])",
+        })
+        outcome = kernel.run("uses")
+        self.assertEqual((outcome.printed, outcome.stale()), ("6\n", []))
+        object_id = kernel.evaluate("embedded.defs['slider']._id")
+        kernel.command("update-ui-element", objectIds=[object_id], values=[8], token="t", request=None)
+        self.assertEqual(kernel.run("uses").printed, "16\n")
+
+
+EMBEDDED = """
+import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    import marimo as mo
+    return (mo,)
+
+@app.cell
+def _(mo):
+    slider = mo.ui.slider(0, 10, value=3)
+    return (slider,)
+
+@app.cell
+def _(slider):
+    double = slider.value * 2
+    return (double,)
+"""
 
 
 class Running(unittest.TestCase):

@@ -15,6 +15,7 @@ import os
 from marimo._messaging.cell_output import CellChannel, CellOutput
 from marimo._messaging.notification import CellNotification
 from marimo._messaging.notification_utils import broadcast_notification
+from marimo._runtime.context import get_context
 from marimo._runtime.control_flow import MarimoStopError
 from marimo._runtime.runner import cell_runner
 from marimo._runtime.runner.cell_runner import Runner
@@ -45,8 +46,11 @@ def install():
 def _run_cells(run):
     async def run_cells(self, cell_ids):
         """Makes ancestors that did not succeed run again; marimo would repeat their old failure for
-        ever.
+        ever. A notebook that a cell embeds (`app.embed()`) keeps no results of its cells: each would look unfinished, and
+        the cell of a UI element would run again, and lose the value that was set.
         """
+        if get_context().is_embedded():
+            return await run(self, cell_ids)
         cells = self.graph.cells
         ancestors = find_ancestors(self.graph, cell_ids)
         fresh = bool(STATE.running) and STATE.running[-1].fresh
