@@ -245,11 +245,10 @@ import builtins
 builtins.found = (go, thread)"""
         kernel.scratchpad(start, run_id="first")
         later = kernel.scratchpad("go, thread = found\ngo.set()\nthread.join()\nprint('now')", run_id="second")
-        printed = {
-            message["run_id"]: message["console"]["data"]
-            for message in later.messages
-            if message["op"] == "cell-op" and isinstance(message["console"], dict)
-        }
+        printed = {}
+        for message in later.messages:
+            if message["op"] == "cell-op" and isinstance(message["console"], dict):
+                printed[message["run_id"]] = printed.get(message["run_id"], "") + message["console"]["data"]
         self.assertEqual(printed, {"first": "late\n", "second": "now\n"})
 
 
