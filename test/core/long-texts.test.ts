@@ -8,7 +8,14 @@ import { rolesOf } from '#src/auth/provider/provider-accounts.ts';
 import { FoldedText, PrintedText, safeLine, safeText } from '#src/cli/safe-text.ts';
 import { isSameInstant } from '#src/core/clock.ts';
 import { parseHost } from '#src/core/ip-address.ts';
-import { isReading, placeParameters } from '#src/datasource/query/statements.ts';
+import {
+  BIGQUERY_SYNTAX,
+  MSSQL_SYNTAX,
+  MYSQL_SYNTAX,
+  POSTGRES_SYNTAX,
+  placeParameters,
+} from '#src/datasource/query/placeholders.ts';
+import { isReading } from '#src/datasource/query/statements.ts';
 import { requireJson } from '#src/http/edge/request-head.ts';
 import { isKnown } from '#src/http/reply/entity-tag.ts';
 import { fileStem } from '#src/notebook/file-stem.ts';
@@ -17,7 +24,11 @@ const CHARS = 200_000;
 const UNITS = [
   ' ', '\t', '\n', '\r', '\r ', '/', '.', '. ', ',', '"', '"",', "'", "''", '`', '(', ')', '[', ']', '{', '=', ':', '0', 'a', 'a ',
   '-', '--', '/*', '*/', '$', '$$', '$a$', 'W/', '\u0090', '\u009d', '\u001b]', '\u001b[', ';', '?', '*',
+  "E'", "\\'", '\\', "'''", "E''\n", '/**/', '#', 'r"', 'e', 'é$',
 ]; // biome-ignore format: a table
+
+/** Syntaxes that together have every form of quotation and comment. */
+const SYNTAXES = { BIGQUERY_SYNTAX, MSSQL_SYNTAX, MYSQL_SYNTAX, POSTGRES_SYNTAX };
 
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'a list of entity tags': (text) => isKnown(text, '"a"'),
@@ -27,7 +38,12 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'a title': (text) => fileStem(text),
   'a row of roles': (text) => rolesOf([text, `a=${text}`, `${text}=a:b`], new Set()),
   'a statement': (text) => isReading(text),
-  'a statement with parameters': (text) => placeParameters(text, String),
+  ...Object.fromEntries(
+    Object.entries(SYNTAXES).map(([name, syntax]) => [
+      `a statement with parameters in ${name}`,
+      (text: string) => placeParameters(syntax, text, String),
+    ]),
+  ),
   'text for a terminal': (text) => safeText(text, { colors: true }),
   'a line for a terminal': (text) => safeLine(text),
   'printed text': (text) => new PrintedText('\n', { colors: true }).take(text),
@@ -48,22 +64,7 @@ for (const [what, read] of Object.entries(READERS))
     }
   });
 
-test('a statement with many different dollar quotes without an end is read in time in proportion to its length', () => {
-  const sql = Array.from({ length: 60_000 }, (_, n) => `$a${n}$ `).join('');
-  assert.deepEqual(
-    placeParameters(`${sql}?`, (position) => `:${position}`),
-    { sql: `${sql}:1`, count: 1 },
-  );
-});
-
-test('a question mark in quotes, comments and dollar quotes is no placeholder', () => {
-  for (const [sql, placed] of [
-    ["a = ? AND b = 'it''s ?' AND c = ?", "a = $1 AND b = 'it''s ?' AND c = $2"],
-    ['"a?" = ? -- ?\n = ?', '"a?" = $1 -- ?\n = $2'],
-    ['`?` /* ? */ ? /* ?', '`?` /* ? */ $1 /* $2'],
-    ["$$?$$ ? $a$?$$?$a$ ? $b$ ? '?", "$$?$$ $1 $a$?$$?$a$ $2 $b$ $3 '$4"],
-    ["a$1$ ? 'a''?", "a$1$ $1 'a''$2"],
-    ['/*/ ? */ ? -- ?', '/*/ ? */ $1 -- ?'],
-  ] as const)
-    assert.equal(placeParameters(sql, (position) => `$${position}`).sql, placed);
+test('a statement with many different dollar quotes is read in time in proportion to its length', () => {
+  const sql = Array.from({ length: 60_000 }, (_, n) => `$a${n}$ $a${n}$ `).join('');
+  assert.equal(placeParameters(POSTGRES_SYNTAX, `${sql}?`, (position) => `:${position}`).sql, `${sql}:1`);
 });

@@ -7,6 +7,7 @@ import type { Static, TObject } from 'typebox';
 import type { Violation } from '#src/core/errors.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
+import type { SqlSyntax } from '../query/placeholders.ts';
 import type { Parameter } from '../rows.ts';
 import { memberViolations, secretMembers } from './connection-members.ts';
 import { openGuarded } from './guarded-session.ts';
@@ -29,6 +30,8 @@ export interface Definition<S extends TObject> {
    * account should only be able to read.
    */
   readonly readsByWords?: true;
+  /** The quotations and comments of the database, in which `?` is not a placeholder. */
+  readonly syntax: SqlSyntax;
   /** Returns the placeholder for the parameter at a position, which starts at 1. */
   placeholder(position: number, parameter: Parameter): string;
   /** Returns violations that the schema cannot express. It is called with connections that match the schema. */
@@ -46,7 +49,10 @@ export interface Definition<S extends TObject> {
 
 /** A kind of database, as the rest of the datasource plane uses it. */
 export interface Connector
-  extends Pick<Definition<TObject>, 'kind' | 'title' | 'embedded' | 'readsByWords' | 'placeholder'> {
+  extends Pick<
+    Definition<TObject>,
+    'kind' | 'title' | 'embedded' | 'readsByWords' | 'syntax' | 'placeholder'
+  > {
   readonly schema: TObject;
   /** Returns the errors of a connection of this kind, at paths below `path`; empty when it is complete. */
   violations(value: unknown, path: string): readonly Violation[];
@@ -57,7 +63,7 @@ export interface Connector
 
 /** Returns the connector of a definition. Its schema is compiled when it is first used. */
 export function defineConnector<S extends TObject>(definition: Definition<S>): Connector {
-  const { kind, title, embedded, readsByWords, schema, placeholder } = definition;
+  const { kind, title, embedded, readsByWords, schema, syntax, placeholder } = definition;
   const check = new SchemaCheck(schema);
   const read = (value: unknown): Static<S> => {
     if (check.matches(value)) return value;
@@ -69,6 +75,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     embedded,
     ...(readsByWords && { readsByWords }),
     schema,
+    syntax,
     placeholder,
     violations(value, path) {
       if (!check.matches(value)) return memberViolations(check.errorsOf(value), path);

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { EngineKind } from '#src/confined/children/engine-process.ts';
 import type { Violation } from '#src/core/errors.ts';
 import { type Connector, defineConnector } from '../connectors/connector.ts';
+import { POSTGRES_SYNTAX, SQLITE_SYNTAX } from '../query/placeholders.ts';
 import { embeddedSession } from './embedded-session.ts';
 
 function pathMember(description: string, example: string) {
@@ -63,6 +64,7 @@ function embeddedConnector<K extends EngineKind>(
     target: () => null,
     open: async (connection, { filesDirectory, engines }) =>
       embeddedSession({ kind, filesDirectory: filesDirectory(), path: connection.path }, engines),
+    syntax: kind === 'sqlite' ? SQLITE_SYNTAX : POSTGRES_SYNTAX,
     placeholder: () => '?',
     classify: () => undefined,
   });

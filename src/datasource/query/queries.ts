@@ -10,12 +10,14 @@ import { mayRead } from '../access.ts';
 import { connectorOf } from '../connectors/connection-schema.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import { placeParameters } from './placeholders.ts';
 import type { SessionPool } from './session-pool.ts';
-import { controlsTransaction, placeParameters } from './statements.ts';
+import { controlsTransaction } from './statements.ts';
 
 const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';
 
+const CUT_OFF = 'A quotation or a comment in it does not end.';
 const CHANGED_MEANWHILE =
   'The datasource was changed while the statement waited for a connection. Run it again.';
 
@@ -123,14 +125,14 @@ export class Queries {
     if (!mayRead(this.#store, reader, record)) throw notFound();
     if (controlsTransaction(record.kind, sql))
       throw new DatasourceFailure('query', undefined, NO_TRANSACTIONS);
-    const { placeholder } = connectorOf(record.kind);
+    const { placeholder, syntax } = connectorOf(record.kind);
     const placed =
       parameters.length === 0
-        ? { sql, count: 0 }
-        : placeParameters(sql, (position) => placeholder(position, parameters[position - 1] ?? null));
+        ? { sql, count: 0, isCutOff: false }
+        : placeParameters(syntax, sql, (position) => placeholder(position, parameters[position - 1] ?? null));
     if (placed.count !== parameters.length) {
       const counts = `The statement has ${placed.count} placeholders, but ${parameters.length} parameters were given.`;
-      throw new DatasourceFailure('query', undefined, counts);
+      throw new DatasourceFailure('query', undefined, placed.isCutOff ? `${counts} ${CUT_OFF}` : counts);
     }
     const lease = await this.#pool.acquire(reader.workspaceId, record, options.signal);
     let isDone = false;

@@ -1,7 +1,4 @@
-/**
- * Reads SQL statements without a database, as far as their effect and their placeholders must be
- * known.
- */
+/** Reads SQL statements without a database, as far as their effect must be known. */
 import { mayContain } from './sql-words.ts';
 
 const BLANK = /[\s;(]+|--[^\n]*(?:\n|$)/y;
@@ -73,65 +70,4 @@ export function controlsTransaction(kind: string, sql: string): boolean {
   const { word, rest } = statementStart(sql);
   // `BEGIN NOT ATOMIC` opens a block of MariaDB, which is a single statement.
   return TRANSACTION.has(word) || (word === 'BEGIN' && statementStart(rest).word !== 'NOT');
-}
-
-/**
- * Where a text begins in which `?` is not a placeholder (quoted text and names, comments, PostgreSQL's dollar quotes), or a `?`. A
- * doubled quote inside of quotes counts as two quoted texts beside each other, which cover the same characters.
- */
-const OPENING = /['"`?]|--|\/\*|\$(?:[A-Za-z_]\w*)?\$/g;
-/** Every dollar quote, also one whose first dollar ends the one before. */
-const DOLLAR_QUOTE = /\$(?=([A-Za-z_]\w*|)\$)/g;
-
-/**
- * Returns `sql` with every `?` outside of quotes and comments replaced, in order, and the number of replacements. Do not
- * call it for a statement without parameters: some databases have operators that contain `?`. Takes linear time.
- */
-export function placeParameters(
-  sql: string,
-  placeholder: (position: number) => string,
-): { readonly sql: string; readonly count: number } {
-  const endOfText = opaqueTexts(sql);
-  let result = '';
-  let count = 0;
-  let copied = 0;
-  OPENING.lastIndex = 0;
-  for (let found = OPENING.exec(sql); found !== null; found = OPENING.exec(sql)) {
-    const { 0: opening, index } = found;
-    if (opening === '?') {
-      result += sql.slice(copied, index) + placeholder(++count);
-      copied = index + 1;
-    } else OPENING.lastIndex = endOfText(opening, index) ?? index + 1;
-  }
-  return { sql: result + sql.slice(copied), count };
-}
-
-/**
- * Returns a function that returns the end of the quoted text or comment that begins at an index; undefined when it has none, and the
- * characters are ordinary. An ending that is missing is looked for once, not again for each beginning.
- */
-function opaqueTexts(sql: string): (opening: string, index: number) => number | undefined {
-  let lastComment: number | undefined;
-  let lastDollars: ReadonlyMap<string, number> | undefined;
-  return (opening, index) => {
-    const from = index + opening.length;
-    if (opening === '--') {
-      const end = sql.indexOf('\n', from);
-      return end < 0 ? sql.length : end;
-    }
-    if (opening === '/*') {
-      lastComment ??= sql.lastIndexOf('*/');
-      return lastComment < from ? undefined : sql.indexOf('*/', from) + 2;
-    }
-    if (opening.startsWith('$')) {
-      lastDollars ??= new Map(
-        Array.from(sql.matchAll(DOLLAR_QUOTE), (quote) => [`$${quote[1]}$`, quote.index]),
-      );
-      return (lastDollars.get(opening) ?? -1) < from
-        ? undefined
-        : sql.indexOf(opening, from) + opening.length;
-    }
-    const end = sql.indexOf(opening, from); // without one, this quote is the last of its kind
-    return end < 0 ? undefined : end + 1;
-  };
 }

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { FAILURES, type FailureCategory } from '#src/datasource/failure.ts';
-import { placeParameters } from '#src/datasource/query/statements.ts';
+import { placeParameters } from '#src/datasource/query/placeholders.ts';
 import type { Cell, Column, Parameter } from '#src/datasource/rows.ts';
 import { eventually } from '#test/support/processes.ts';
 import type { Owner } from '../listening.ts';
@@ -225,8 +225,9 @@ async function assertProbe(
 
 /** Returns the statement with the placeholders of the vendor, as `cursor.execute` of notebooks makes it. */
 function placed(kind: string, sql: string, parameters: readonly Parameter[]): string {
-  const { placeholder } = connectorOf(kind);
-  return placeParameters(sql, (position) => placeholder(position, parameters[position - 1] ?? null)).sql;
+  const { placeholder, syntax } = connectorOf(kind);
+  return placeParameters(syntax, sql, (position) => placeholder(position, parameters[position - 1] ?? null))
+    .sql;
 }
 
 async function assertArrived(

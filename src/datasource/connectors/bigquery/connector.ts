@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
 import { exactText } from '../../exact-text.ts';
+import { BIGQUERY_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
@@ -91,6 +92,7 @@ export const bigquery = defineConnector({
       privateKey: service_account.private_key,
     });
   },
+  syntax: BIGQUERY_SYNTAX,
   placeholder: () => '?',
   classify: classifyBigquery,
   explain: explainRemote,

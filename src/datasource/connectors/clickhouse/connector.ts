@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
 import { codeOf, type FailureCategory } from '../../failure.ts';
+import { CLICKHOUSE_SYNTAX } from '../../query/placeholders.ts';
 import type { Parameter } from '../../rows.ts';
 import { ROW_AND_BATCH_BYTES } from '../../rows.ts';
 import { defineConnector } from '../connector.ts';
@@ -47,6 +48,7 @@ export const clickhouse = defineConnector({
     return openClickhouse({ agent, origin: originOf(route, tls), database, user, password });
   },
   maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,
+  syntax: CLICKHOUSE_SYNTAX,
   placeholder(position, parameter) {
     const placed = `{p${position}:${typeOf(parameter)}}`;
     return parameter instanceof Uint8Array ? `unhex(${placed})` : placed;

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
+import { DATABRICKS_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, originOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
@@ -62,6 +63,7 @@ export const databricks = defineConnector({
       agentTo: async (target, signal) => agentFor(await connectTo(target, signal), tls),
     });
   },
+  syntax: DATABRICKS_SYNTAX,
   placeholder: (position) => `:p${position}`,
   classify: classifyDatabricks,
   explain: explainRemote,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { MSSQL_SYNTAX } from '../../query/placeholders.ts';
 import { ROW_AND_BATCH_BYTES } from '../../rows.ts';
 import { defineConnector } from '../connector.ts';
 import { loadDriver } from '../drivers.ts';
@@ -41,6 +42,7 @@ export const mssql = defineConnector({
     return openMssql(driver, { ...connection, connectTo, route: await connectTo(connection) });
   },
   maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,
+  syntax: MSSQL_SYNTAX,
   placeholder: (position) => `@p${position}`,
   classify: classifyMssql,
   explain: explainMssql,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { MYSQL_SYNTAX } from '../../query/placeholders.ts';
 import { type Connector, defineConnector } from '../connector.ts';
 import { checkCertificate } from '../http/address.ts';
 import { serverMembers } from '../members.ts';
@@ -45,6 +46,7 @@ function mysqlConnector<K extends 'mysql' | 'mariadb'>(
       const { openMysql } = await import('./session.ts');
       return openMysql({ ...connection, route: await connectTo(connection) });
     },
+    syntax: MYSQL_SYNTAX,
     placeholder: () => '?',
     classify: classifyMysql,
     explain: explainMysql,

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { DatasourceFailure } from '../../failure.ts';
+import { POSTGRES_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { classifyPostgres, explainPostgres } from './errors.ts';
 import { type PostgresAddress, parsePostgresUrl } from './url.ts';
@@ -55,6 +56,7 @@ export const postgres = defineConnector({
     const { openPostgres } = await import('./session.ts');
     return openPostgres({ ...address, schema, canDiscard: true, route: await connectTo(address) });
   },
+  syntax: POSTGRES_SYNTAX,
   placeholder: (position) => `$${position}`,
   classify: classifyPostgres,
   explain: explainPostgres,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { REDSHIFT_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate } from '../http/address.ts';
 import { nameMember, serverMembers } from '../members.ts';
@@ -53,6 +54,7 @@ export const redshift = defineConnector({
     };
     return openPostgres({ ...address, schema, canDiscard: false, route, ...(ca !== undefined && { ca }) });
   },
+  syntax: REDSHIFT_SYNTAX,
   placeholder: (position) => `$${position}`,
   classify: classifyPostgres,
   explain: explainPostgres,

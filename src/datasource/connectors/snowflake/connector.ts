@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
+import { SNOWFLAKE_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
@@ -67,6 +68,7 @@ export const snowflake = defineConnector({
     const tls = tlsOf(base, ca_certificate);
     return openSnowflake({ ...rest, agent: agentFor(route, tls), origin: originOf(route, tls) });
   },
+  syntax: SNOWFLAKE_SYNTAX,
   placeholder: () => '?',
   classify: classifySnowflake,
   explain: explainRemote,

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
+import { TRINO_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
@@ -52,6 +53,7 @@ export const trino = defineConnector({
     const tls = tlsOf(url, ca_certificate);
     return openTrino({ ...rest, agent: agentFor(route, tls), origin: originOf(route, tls) });
   },
+  syntax: TRINO_SYNTAX,
   placeholder: () => '?',
   classify: classifyTrino,
   explain: explainRemote,
