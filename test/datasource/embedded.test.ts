@@ -211,6 +211,25 @@ test('a database file cannot be read as a file, and a link in its place is not f
   }
 });
 
+test('PIVOT without the values of its columns selects from a DuckDB database and from data files', async () => {
+  const duckdb = await shared.open({ kind: 'duckdb', path: 'shop.duckdb' });
+  const files = await shared.open({ kind: 'files', path: 'data' });
+  const byName = 'PIVOT item ON name USING sum(price)';
+  for (const [session, sql, rows] of [
+    [duckdb, 'PIVOT (SELECT id, name FROM item) ON name USING max(id)', [[1]]],
+    [duckdb, `SELECT "é" FROM (${byName} GROUP BY id) -- a comment`, [['1.10']]],
+    [duckdb, `WITH p AS (${byName} GROUP BY id) SELECT id FROM p;`, [[1]]],
+    [files, 'PIVOT sales ON amount USING count(*) GROUP BY day ORDER BY day LIMIT 1', [['2024-02-29', 1, 0]]],
+  ] as const)
+    assert.deepEqual((await ask(session, sql)).rows, rows, sql);
+  for (const sql of [
+    `${byName}; SELECT 1`,
+    `CREATE TEMP TABLE t AS ${byName}`,
+    `COPY (${byName}) TO 'x.csv'`,
+  ])
+    await assert.rejects(ask(duckdb, sql, { readOnly: false }), { category: 'query' }, sql);
+});
+
 test('SQLite can be written, and DuckDB and files cannot', async (t) => {
   const { open } = workspace(t);
   const sqlite = await open({ kind: 'sqlite', path: 'shop.sqlite' });

@@ -131,10 +131,13 @@ class DuckdbEngine:
 
     def _start(self, sql, parameters):
         statements = self.connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type == duckdb.StatementType.MULTI:
+        if len(statements) != 1:
             raise refuse(SEVERAL)
         text, kind = statements[0].query, statements[0].type
-        if kind != SELECT:
+        is_pivot = kind == duckdb.StatementType.MULTI and self._selects(text)
+        if kind == duckdb.StatementType.MULTI and not is_pivot:
+            raise refuse(SEVERAL)
+        if kind != SELECT and not is_pivot:
             self._refuse_effects(kind, text)
             return self._start_directly(text, parameters)
         inner = text_of(text, meaningful(text))
@@ -147,6 +150,15 @@ class DuckdbEngine:
         cells = ", ".join(exact(kind, alias) for kind, alias in zip(types, aliases))
         self._execute(f"SELECT {cells} FROM ({inner}\n) AS t({', '.join(aliases)})", parameters)
         return self._stream([column_of(name, kind) for name, kind in zip(names, types)])
+
+    def _selects(self, text):
+        """Returns whether the statement only selects, although DuckDB makes several statements of it: a PIVOT without the
+        values of its columns first creates a temporary type of them. Only a statement that selects can be a subquery.
+        """
+        try:
+            return len(self.connection.extract_statements(f"SELECT * FROM ({text_of(text, meaningful(text))}\n)")) == 1
+        except duckdb.Error:
+            return False
 
     def _refuse_effects(self, kind, text):
         """Raises EngineFailure for a statement that does not select, unless it only reads."""
