@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   lchownSync,
+  mkdirSync,
   mkdtempSync,
   renameSync,
   rmSync,
@@ -20,6 +22,7 @@ import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
 import { ConfigError, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
 import { usableProcessors } from '#src/os/processors.ts';
+import { REPOSITORY } from './setup/checkout.ts';
 
 const PACKAGE_ROOT = '/opt/troupe';
 
@@ -536,4 +539,33 @@ test('kernels run here, on nodes that join, or on a Ray cluster', (t) => {
     assert.deepEqual(problemsOf(t, { TROUPE_KERNEL_NODES: wrong }), [
       'TROUPE_KERNEL_NODES must be none, join, or ray: with an address, such as ray:http://head:8265.',
     ]);
+});
+
+test('a troupe.config.json that is a pipe, a folder or larger than 1 MiB is refused, by set-up and by commands', (t) => {
+  const found = (make: (file: string) => void) => {
+    const cwd = workingDirectory(t);
+    make(join(cwd, 'troupe.config.json'));
+    // In a process of its own, because a pipe without a writer would stop this one.
+    const program = `
+      import { readConfigFile } from ${JSON.stringify(join(REPOSITORY, 'dist/src/config/file.js'))};
+      import { settingOf } from ${JSON.stringify(join(REPOSITORY, 'src/setup/settings.mjs'))};
+      readConfigFile(${JSON.stringify(cwd)}, console.log, { userId: undefined });
+      console.log(settingOf('TROUPE_UNSET', 'python', ${JSON.stringify(cwd)}));`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    return stdout.replaceAll(cwd, '<cwd>');
+  };
+  const refused = (why: string) => `<cwd>/troupe.config.json cannot be read: ${why}\nundefined\n`;
+  const pipe = (file: string) => spawnSync('mkfifo', [file]);
+  assert.equal(found(pipe), refused('it is not a file'));
+  assert.equal(
+    found((file) => mkdirSync(file)),
+    refused('it is not a file'),
+  );
+  const text = (bytes: number) => JSON.stringify({ python: '' }).padEnd(bytes);
+  const write = (bytes: number) => (file: string) => writeFileSync(file, text(bytes));
+  assert.equal(found(write((1 << 20) + 1)), refused('it is larger than 1048576 bytes'));
+  assert.equal(found(write(1 << 20)), '\n', 'the largest file that is read');
 });

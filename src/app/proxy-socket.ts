@@ -4,15 +4,18 @@
  * without namespaces they see the file. So the mode gives the right to connect to the group alone: Linux then refuses the owner even
  * if the owner is a member of the group, and also a root without capabilities, as kernels of root are.
  */
-import { chmodSync, chownSync, closeSync, lstatSync, openSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, closeSync, constants, lstatSync, openSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Config } from '#src/config.ts';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { errorNameOf } from '#src/core/system-error.ts';
 import { loadFileLock } from '#src/os/file-lock.ts';
 import { groupIdOf } from '#src/os/group.ts';
 import { bindPath } from '#src/os/listening-socket.ts';
 
 const GROUP_MAY_CONNECT = 0o060;
+/** Opening a pipe would wait for a reader, and a link could name any file. */
+const LOCK_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface ProxySocket extends Disposable {
   /** A bound socket. It refuses clients until a process listens on it. */
@@ -43,7 +46,7 @@ export async function openProxySocket({
   if (lock === undefined)
     throw new OperatorError('TROUPE_LISTEN_SOCKET is not supported on this system.', 'Unset it.');
   const groupId = group === undefined ? undefined : await findGroup(group);
-  const claim = attempt(path, () => openSync(`${path}.lock`, 'a', 0o600));
+  const claim = openLock(path);
   try {
     if (!lock(claim)) throw inUse(path);
     await removeStale(path);
@@ -72,6 +75,17 @@ export async function openProxySocket({
     closeSync(claim);
     throw error;
   }
+}
+
+/** Opens the file beside the socket whose lock says which server has the socket. */
+function openLock(path: string): number {
+  const lock = `${path}.lock`;
+  if (lstatSync(lock, { throwIfNoEntry: false })?.isFile() === false)
+    throw new OperatorError(
+      `The file ${lock} beside the socket (TROUPE_LISTEN_SOCKET) is not an ordinary file.`,
+      'Set TROUPE_LISTEN_SOCKET to another path.',
+    );
+  return attempt(path, () => openSync(lock, LOCK_FLAGS, 0o600));
 }
 
 async function findGroup(group: string): Promise<number> {
@@ -112,7 +126,10 @@ async function removeStale(path: string): Promise<void> {
 function isListenedOn(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    // A program with more waiting connections than it takes listens, too.
+    socket
+      .once('connect', () => resolve(true))
+      .once('error', (error) => resolve(errorNameOf(error) === 'EAGAIN'));
     socket.once('connect', () => socket.destroy());
   });
 }

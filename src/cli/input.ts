@@ -1,8 +1,12 @@
 import { createInterface } from 'node:readline';
+import { CommandFailure, EXIT } from './exit-code.ts';
+
+/** More than any command sends; without a bound, endless input would take all memory. */
+const MAX_INPUT_BYTES = 256 * 1024 * 1024;
 
 /** The input of the program: standard input and Ctrl-C. */
 export interface Input {
-  /** Returns all of standard input. */
+  /** Returns all of standard input. Rejects with `CommandFailure` beyond 256 MiB. */
   read(): Promise<string>;
   /** Yields lines as they arrive. Calls `ask` before each line if a person types them. */
   lines(ask: () => void): AsyncIterable<string>;
@@ -45,7 +49,13 @@ export function processInput(): ProcessInput {
     hangUp,
     async read() {
       const parts: Buffer[] = [];
-      for await (const part of process.stdin) parts.push(Buffer.from(part));
+      let bytes = 0;
+      for await (const part of process.stdin) {
+        bytes += part.length;
+        if (bytes > MAX_INPUT_BYTES)
+          throw new CommandFailure('Standard input has more than 256 MiB.', EXIT.usage);
+        parts.push(Buffer.from(part));
+      }
       return Buffer.concat(parts).toString('utf8');
     },
     async *lines(ask) {

@@ -1,9 +1,10 @@
 import {
   closeSync,
+  constants,
   fstatSync,
   lstatSync,
   openSync,
-  readFileSync,
+  readSync,
   realpathSync,
   type Stats,
   statSync,
@@ -12,6 +13,9 @@ import { join } from 'node:path';
 
 /** Name of the settings file, which is looked up in the working directory. */
 export const CONFIG_FILE = 'troupe.config.json';
+
+/** The largest settings file that is read. */
+const MAX_BYTES = 1 << 20;
 
 const GROUP_WRITES = 0o020;
 const OTHERS_WRITE = 0o002;
@@ -73,7 +77,7 @@ function findFile(
   const path = join(directory, CONFIG_FILE);
   let file: number | undefined;
   try {
-    file = openSync(path, 'r');
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK); // a pipe would keep the command until somebody writes
     const stats = fstatSync(file);
     const stranger = userId === undefined ? undefined : whoElseWrites(directory, path, stats, userId);
     if (stranger !== undefined) {
@@ -83,13 +87,24 @@ function findFile(
       );
       return undefined;
     }
-    return { path: realpathSync(path), text: readFileSync(file, 'utf8'), ownerId: stats.uid };
+    if (!stats.isFile()) throw new Error('it is not a file');
+    return { path: realpathSync(path), text: readText(file), ownerId: stats.uid };
   } catch (error) {
     if (!isMissing(error)) complain(`${path} cannot be read: ${messageOf(error)}`);
     return undefined;
   } finally {
     if (file !== undefined) closeSync(file);
   }
+}
+
+/** Reads an open file. Throws for a larger one than `MAX_BYTES`, whatever its size claims to be. */
+function readText(file: number): string {
+  const bytes = Buffer.allocUnsafe(MAX_BYTES + 1);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes.length; length += read)
+    read = readSync(file, bytes, length, bytes.length - length, null);
+  if (length > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES} bytes`);
+  return bytes.toString('utf8', 0, length);
 }
 
 function parse({ path, text }: FoundFile, complain: (problem: string) => void): unknown {

@@ -36,9 +36,13 @@ export class FairSemaphore {
     this.#limits = limits;
   }
 
-  /** Runs the work when there is room and returns its result. Rejects with `unavailable` when too much waits, of its key or in all. */
-  async pass<T>(key: string, work: () => Promise<T>): Promise<T> {
-    await this.#enter(key);
+  /**
+   * Runs the work when there is room and returns its result. Rejects with `unavailable` when too much waits, of its key or in all, and
+   * with the reason of `signal` when that aborts before there is room.
+   */
+  async pass<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
+    await this.#enter(key, signal);
     try {
       return await work();
     } finally {
@@ -52,7 +56,7 @@ export class FairSemaphore {
     return this.#inside < width && (this.#lanes.get(key)?.inside ?? 0) < widthOfKey;
   }
 
-  #enter(key: string): Promise<void> | undefined {
+  #enter(key: string, signal: AbortSignal | undefined): Promise<void> | undefined {
     const { queueOfKey, queue = Number.POSITIVE_INFINITY, refusal = REFUSAL } = this.#limits;
     const lane = this.#lanes.get(key) ?? { inside: 0, waiting: [] };
     if (this.hasRoom(key)) {
@@ -65,7 +69,20 @@ export class FairSemaphore {
       throw new AppError('unavailable', refusal);
     this.#lanes.set(key, lane);
     this.#waiting++;
-    return new Promise((resolve) => lane.waiting.push(resolve));
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const giveUp = () => {
+        lane.waiting.splice(lane.waiting.indexOf(begin), 1);
+        this.#waiting--;
+        if (lane.inside === 0 && lane.waiting.length === 0) this.#lanes.delete(key);
+        reject(signal!.reason);
+      };
+      lane.waiting.push(begin);
+      signal?.addEventListener('abort', giveUp, { once: true });
+    });
   }
 
   #leave(key: string): void {

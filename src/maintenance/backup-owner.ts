@@ -3,7 +3,7 @@
  * as old ones, and a restore could pick the backup of the other one.
  */
 
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { cutText } from '#src/core/cut-text.ts';
@@ -36,6 +36,9 @@ export async function takeBackupFolder(
     try {
       await file.writeFile(`${JSON.stringify(own)}\n`);
       await file.sync();
+    } catch (error) {
+      await rm(path, { force: true }); // on a full disk the file is empty, and would keep every store from the folder
+      throw error;
     } finally {
       await file.close();
     }

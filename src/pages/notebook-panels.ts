@@ -52,14 +52,14 @@ export class NotebookPanels {
 
   /**
    * Answers a request of the files panel, once the workspace and the member have their turn: resolves with JSON. Rejects as
-   * `answerPanel` does, and with `unavailable` when too many requests of either wait.
+   * `answerPanel` does, and with `unavailable` when too many requests of either wait. A request whose page leaves waits no longer.
    */
   files(request: PanelRequest): Promise<unknown> {
     const { workspaceId, userId } = request.context.principal;
     const answer = () => answerPanel(FILE_PANEL, this.#options.files, this.#ports, request);
-    return this.#ofMembers.pass(`${workspaceId}/${userId}`, () =>
-      this.#ofWorkspaces.pass(workspaceId, answer),
-    );
+    const { signal } = request;
+    const inWorkspace = () => this.#ofWorkspaces.pass(workspaceId, answer, signal);
+    return this.#ofMembers.pass(`${workspaceId}/${userId}`, inWorkspace, signal);
   }
 
   /** Opens a file for a download. Rejects as `answerPanel` does, and as the files of the workspace do. */

@@ -1,6 +1,9 @@
 // The settings of the server that set-up has to know. The server reads and checks all of them by itself (src/config.ts).
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readIfPresent } from './stamps.mjs';
+
+/** The largest settings file that the server reads. */
+const MAX_BYTES = 1 << 20;
 
 /**
  * Returns the value of a setting in the environment, where it is called `variable`, or in the settings file of the folder `cwd`, where
@@ -9,8 +12,20 @@ import { readIfPresent } from './stamps.mjs';
 export function settingOf(variable, name, cwd = process.cwd()) {
   if (process.env[variable]) return process.env[variable];
   try {
-    return JSON.parse(readIfPresent(join(cwd, 'troupe.config.json')) ?? '{}')[name];
+    return JSON.parse(textOf(join(cwd, 'troupe.config.json')))[name];
   } catch {
-    return undefined; // the server reports the fault of the file
+    return undefined; // there is none, or the server reports its fault
+  }
+}
+
+/** Throws for a file that is missing, that is larger than the bound, or that is none, such as a pipe, which would never end. */
+function textOf(path) {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile() || stats.size > MAX_BYTES) throw new Error('this is no settings file');
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(file);
   }
 }

@@ -42,14 +42,18 @@ export function fingerprint(root, files) {
   );
 }
 
+/** What Python has compiled. In a kernel of root it makes the folder with rights for root alone. */
+const COMPILED = '__pycache__';
+
 /** Returns all files below `folder` whose names end in `suffix`, relative to `root` and sorted. */
 export function filesBelow(root, folder, suffix) {
   const found = [];
   const visit = (path) => {
     for (const entry of readdirSync(join(root, path), { withFileTypes: true })) {
       const below = `${path}/${entry.name}`;
-      if (entry.isDirectory()) visit(below);
-      else if (entry.name.endsWith(suffix)) found.push(below);
+      if (entry.isDirectory()) {
+        if (entry.name !== COMPILED) visit(below);
+      } else if (entry.name.endsWith(suffix)) found.push(below);
     }
   };
   if (statSync(join(root, folder), { throwIfNoEntry: false })?.isDirectory()) visit(folder);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -306,4 +306,21 @@ test('a settings file of root is obeyed at once by others, and by root, who may 
   const env = { XDG_CONFIG_HOME: '/nowhere' };
   assert.deepEqual(files.map(isObeyed(env, 1000)), [true, true]);
   assert.deepEqual(files.map(isObeyed(env, 0)), [false, true]);
+});
+
+test('standard input without an end is refused at 256 MiB, before it takes all memory', (t) => {
+  const zeros = openSync('/dev/zero', 'r');
+  t.after(() => closeSync(zeros));
+  const input = new URL('../../src/cli/input.js', import.meta.url).href;
+  const { stdout } = spawnSync(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `import { processInput } from ${JSON.stringify(input)};
+      await processInput().read().catch((error) => console.log(error.exitCode, error.message));`,
+    ],
+    { stdio: [zeros, 'pipe', 'inherit'], encoding: 'utf8', timeout: 120_000 },
+  );
+  assert.equal(stdout, '2 Standard input has more than 256 MiB.\n');
 });

@@ -20,6 +20,7 @@ import { verify } from '#src/maintenance/verify.ts';
 import { openStore } from '#storage/open-store.ts';
 import { eventually } from '#test/support/processes.ts';
 import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/store/small-disk.ts';
 import { rememberingLog } from '#test/support/store/temporary-store.ts';
 
 const HOUR_MS = 3_600_000;
@@ -136,6 +137,23 @@ test('of two stores that use one folder the second makes no backup and names the
   rmSync(join(directory, '.troupe-owner'));
   await second.look();
   assert.deepEqual(second.warnings, []);
+});
+
+test('a folder without space belongs to no store, so backups begin when there is space', {
+  skip: noSmallDisk,
+}, async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = smallDisk(t, 64);
+  const filler = fillDisk(directory);
+  const { log } = rememberingLog();
+  const copyStore = (to: string) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true }));
+  const options = { directory, everyMs: HOUR_MS, keep: 2, dataDir, copyStore, log };
+  await using schedule = new BackupSchedule({ ...options, storeId: () => 'store-1' });
+  await schedule.look();
+  assert.equal(schedule.warnings[0]?.text, 'The latest backup could not be made: look into the log.');
+  rmSync(filler);
+  await schedule.look();
+  assert.deepEqual(schedule.warnings, []);
 });
 
 test('a server makes backups at its interval and keeps the newest ones', async (t) => {

@@ -26,14 +26,14 @@ function panelsOverHeldFiles() {
     files: { files: files as never, typeOf: () => undefined, maxFileBytes: 1 },
     audit: { note: () => undefined },
   });
-  const search = (workspaceId: string, userId: string) =>
+  const search = (workspaceId: string, userId: string, signal = new AbortController().signal) =>
     panels.files({
       context: { principal: { workspaceId: workspaceId as WorkspaceId, userId } } as AuditContext,
       notebookId: 'nb_1',
       method: 'POST',
       path: 'api/files/search',
       body: { query: 'a' },
-      signal: new AbortController().signal,
+      signal,
     });
   return { begun, search };
 }
@@ -89,4 +89,28 @@ test('a member whose searches wait delays another member of the workspace by no 
     await settled();
   }
   await Promise.all(busy);
+});
+
+test('a search whose page has left waits no longer: its place is free at once, and nothing is searched for it', async () => {
+  const { begun, search } = panelsOverHeldFiles();
+  const pages = Array.from({ length: 32 }, () => new AbortController());
+  const outcome = (searching: Promise<unknown>) =>
+    searching.then(
+      () => 'found',
+      ({ name, code }) => (name === 'AbortError' ? 'left' : code),
+    );
+  const [eves, adas] = [0, 0].map(() => [outcome(search('ws_1', 'eve')), outcome(search('ws_1', 'ada'))]);
+  const gone = pages.map(({ signal }) => outcome(search('ws_1', 'eve', signal)));
+  await settled();
+  assert.equal(await outcome(search('ws_1', 'eve')), 'unavailable');
+  for (const page of pages) page.abort();
+  assert.deepEqual(new Set(await Promise.all(gone)), new Set(['left']));
+  const stays = outcome(search('ws_1', 'eve'));
+  let searched = 0;
+  for (; begun.length > 0; searched++) {
+    begun.shift()!.finish();
+    await settled();
+  }
+  assert.deepEqual(await Promise.all([...eves!, ...adas!, stays]), Array(5).fill('found'));
+  assert.equal(searched, 5);
 });

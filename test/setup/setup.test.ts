@@ -101,6 +101,14 @@ test('packages count as installed only if npm recorded every package of the lock
   assert.equal(isInstalled(root), false);
 });
 
+test('what Python has compiled is no source, because a kernel of root makes folders that others cannot read', async (t) => {
+  const { root, write } = checkout(t);
+  write('src/confined/one.py', '');
+  write('src/confined/__pycache__/two.py', '');
+  const { filesBelow } = await importSetup('stamps');
+  assert.deepEqual(filesBelow(root, 'src/confined', '.py'), ['src/confined/one.py']);
+});
+
 test('two set-ups at once take turns, even if the first is killed', async (t) => {
   const { root } = checkout(t);
   const program = (name: string) => `

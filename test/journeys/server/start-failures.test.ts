@@ -1,6 +1,6 @@
 /** Each way to fail at start has a line of its own, with the problem and advice. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -11,6 +11,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -19,6 +20,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { openProxySocket } from '#src/app/proxy-socket.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { type Overrides, OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
@@ -143,6 +145,30 @@ for (const workers of ['1', '2']) {
     );
   });
 }
+
+test('a socket for proxies whose program takes no connections is left alone, and so is a pipe in the place of its lock', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-start-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'http.sock');
+  const program = `
+import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(${JSON.stringify(path)})
+listener.listen(0)
+client = socket.socket(socket.AF_UNIX)
+client.connect(${JSON.stringify(path)})
+print("full", flush=True)
+sys.stdin.read()`;
+  const other = spawn('python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => other.kill());
+  await once(other.stdout, 'data');
+  const open = (listenSocket: string) => openProxySocket({ listenSocket, listenSocketGroup: undefined });
+  await assert.rejects(open(path), /^OperatorError: Another program listens on the socket/);
+  assert.ok(statSync(path).isSocket());
+  const second = join(folder, 'second.sock');
+  assert.equal(spawnSync('mkfifo', [`${second}.lock`]).status, 0);
+  await assert.rejects(open(second), /second\.sock\.lock beside the socket \S+ is not an ordinary file/);
+});
 
 test('a keyring setting that names a directory gets the same error line when there is no store yet', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'troupe-start-'));
