@@ -44,3 +44,19 @@ test('a command does not wait for a server whose name has no address, or that re
     (error) => error instanceof ApiError && error.status === 401,
   );
 });
+
+test('a command gives up a server that takes the connection and says nothing', async (t) => {
+  const server = createServer(() => {}); // like a process that is stopped
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const client = clientOf(`http://127.0.0.1:${address.port}`);
+  await assert.rejects(
+    awaitStart(client, { say: (text) => assert.fail(text), signal, giveUpAfterMs: 1000 }),
+    ({ exitCode, message }) => exitCode === 3 && /has not answered for 1 s\. Look whether/.test(message),
+  );
+});

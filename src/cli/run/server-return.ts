@@ -7,6 +7,8 @@ import { pause } from '#src/client/abort.ts';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { GIVE_UP_AFTER_MS } from '#src/client/event-stream.ts';
+import { anySignal } from '#src/core/any-signal.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
 
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
@@ -93,7 +95,8 @@ export class ServerReturn {
 
 /**
  * Resolves when the server of a command answers, which may still be starting. Rejects with the failure when that takes more than half a
- * minute, and at once when waiting is of no use: for a name that has no address, or a refused token.
+ * minute, also for a server that takes the connection and says nothing, and at once when waiting is of no use: for a name that has no
+ * address, or a refused token.
  */
 export async function awaitStart(
   client: Client,
@@ -106,7 +109,20 @@ export async function awaitStart(
   const isAway = (error: unknown) =>
     isServerAway(error) && (!(error instanceof ConnectionError) || error.isRefused);
   const server = new ServerReturn({ say, giveUpAfterMs, isAway });
-  await server.attempt(() => client.notebooks.list({ limit: 1, signal }), signal);
+  const ask = async () => {
+    const patience = AbortSignal.timeout(giveUpAfterMs);
+    try {
+      await client.notebooks.list({ limit: 1, signal: anySignal(signal, patience) });
+    } catch (error) {
+      if (!patience.aborted) throw error;
+      const seconds = Math.round(giveUpAfterMs / 1000);
+      throw new CommandFailure(
+        `The server takes connections and has not answered for ${seconds} s. Look whether it is stopped or overloaded.`,
+        EXIT.unreachable,
+      );
+    }
+  };
+  await server.attempt(ask, signal);
 }
 
 /** Returns whether a request has failed because no server answers; the same request may succeed after the server's return. */
