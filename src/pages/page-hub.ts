@@ -271,9 +271,9 @@ export class PageHub implements NotebookFollower {
       if (page?.echoes.isEcho(change.cellId, change.code) === true) repeated.add(change.cellId);
       return !repeated.has(change.cellId) && view.get(change.cellId)?.code !== change.code;
     });
-    const corrections = changes
-      .filter((change) => change.type === 'set-code' && repeated.has(change.cellId))
-      .flatMap((change) => this.#correctionOf(change));
+    const corrections = this.#correctionsOf(
+      changes.filter((change) => change.type === 'set-code' && repeated.has(change.cellId)),
+    );
     if (wanted.length > 0) {
       const effective = this.#live.edit(wanted, userId, page ?? null);
       if (page !== undefined) corrections.push(...this.#corrections(page, wanted, effective));
@@ -292,9 +292,7 @@ export class PageHub implements NotebookFollower {
   ): DocumentChange[] {
     const { view } = this.#live;
     const taken = new Set(effective.map(keyOf));
-    const refused = wanted
-      .filter((change) => !taken.has(keyOf(change)))
-      .flatMap((change) => this.#correctionOf(change));
+    const refused = this.#correctionsOf(wanted.filter((change) => !taken.has(keyOf(change))));
     if (refused.length > 0) this.#send(page, FULL);
     const behind = effective.filter(
       (change) => change.type === 'set-code' && page.echoes.mayBeBehind(change.cellId),
@@ -303,6 +301,14 @@ export class PageHub implements NotebookFollower {
       performance.now() - page.reorderedMs < MAX_DELIVERY_MS && effective.some(changesOrder);
     const order: DocumentChange = { type: 'reorder-cells', cellIds: view.cells.map(({ id }) => id) };
     return [...refused, ...behind, ...(isOrderUnsure ? [order] : [])];
+  }
+
+  /** Returns one correction for each cell, by the page's last change of it: a correction may have megabytes of code. */
+  #correctionsOf(changes: readonly DocumentChange[]): DocumentChange[] {
+    const last = new Map<string, DocumentChange>();
+    for (const change of changes)
+      if (change.type === 'set-code' || change.type === 'create-cell') last.set(change.cellId, change);
+    return [...last.values()].flatMap((change) => this.#correctionOf(change));
   }
 
   /** Returns the change that gives a page the state of a cell that it wanted to change; none when it shows that state. */

@@ -30,6 +30,18 @@ function elementOf(html: string): string {
   return /object-id=['"]([^'"]+)/.exec(html)?.[1] ?? '';
 }
 
+test('a page that sends a refused change of a cell many times gets the code of the cell once', async () => {
+  const code = '"long"'.repeat(20_000);
+  const notebook = await openNotebook(server, { a: code });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await page.follow();
+  const create = { type: 'create-cell', cellId: 'a', code: '1', name: '_', config: {} };
+  await page.do('document/transaction', { changes: Array(6000).fill(create) });
+  const correction = await page.next(({ op }) => op === 'notebook-document-transaction');
+  assert.deepEqual(Object(correction.transaction).changes, [{ type: 'set-code', cellId: 'a', code }]);
+  await notebook.close();
+});
+
 test('a page shows the cells, runs them as durable runs, and a slider runs the cells that depend on it', async () => {
   const notebook = await openNotebook(server, SLIDER);
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
