@@ -152,3 +152,28 @@ test('geometry comes as JSON, also in a statement with parameters', { skip }, as
   const { rows } = await ask(session, `${sql}, ? AS a`, { parameters: ['x'] });
   assert.deepEqual(rows, [[...(expected.rows[0] ?? []), 'x']]);
 });
+
+test('values of MariaDB are the same with and without parameters', { skip }, async (t) => {
+  const session = await probeFixture(t).open(mariadbConnection());
+  const table = `troupe_same_${process.pid}`;
+  const change = (sql: string) => ask(session, sql, { readOnly: false });
+  await change(`CREATE TABLE ${table} (a FLOAT, b FLOAT(12,2), c TIME(3), d DATETIME(6), e TIME, f DOUBLE)`);
+  try {
+    await change(`INSERT INTO ${table} VALUES (0.1, 1.1, '100:00:00.5', '2026-01-02 03:04:05.5', '-25:00:00', 0.1),
+      (16777216, 2097152.5, '-00:00:00', '2026-01-02', '00:00:00', 1e300), (1000005, 0.125, '12:00:00.123', null, null, 3),
+      (-1234565, -0.375, null, '2026-01-02', '01:02:03', -0.5), (3.4e38, 0, '01:00:00', '2026-01-02', '01:02:03', 5), (1e-40, null, null, null, null, null)`);
+    const plain = await ask(session, `SELECT * FROM ${table}`);
+    const bound = await ask(session, `SELECT s.* FROM ${table} s WHERE 1 = ?`, { parameters: [1n] });
+    assert.deepEqual(bound, plain);
+    assert.deepEqual(plain.rows[0], [
+      0.1,
+      1.1,
+      '100:00:00.500',
+      '2026-01-02 03:04:05.500000',
+      '-25:00:00',
+      0.1,
+    ]);
+  } finally {
+    await change(`DROP TABLE ${table}`);
+  }
+});

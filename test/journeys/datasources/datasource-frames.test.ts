@@ -61,6 +61,54 @@ frame = pandas.DataFrame({
 })
 `;
 
+test('mo.sql shows dates and times that Python cannot hold as text, together with all others of their column', async () => {
+  const printed = await call(`
+import marimo as mo
+c = datasource("duckdb")
+found = mo.sql("select * from (values (date '2026-01-02', 1), (date '-43-03-15', 2), (null, 3)) v(d, n) order by n", engine=c, output=False)
+print(found["d"].to_list(), found["n"].to_list())
+cursor = c.execute("select date '2026-01-02' union all select date '20260-01-02'")
+print(cursor.fetchone(), cursor.fetchone())`);
+  assert.deepEqual(printed, [
+    "['2026-01-02', '0044-03-15 (BC)', None] [1, 2, 3]",
+    "(datetime.date(2026, 1, 2),) ('20260-01-02',)",
+  ]);
+});
+
+test('a list is not a parameter, and arrays, lists and maps come as the documentation says', async () => {
+  const [refusal] = await call('datasource("duckdb").execute("select ?", [[1, 2]])');
+  assert.equal(refusal, 'TypeError: a parameter cannot be list');
+  const printed = await call(`
+row = datasource("duckdb").execute("select [1, 2], map {'a': 1.5::decimal(3,1), 'b': null}, {'x': 9007199254740993}").fetchone()
+print(*row)`);
+  assert.deepEqual(printed, [
+    "[1, 2] [{'key': 'a', 'value': '1.5'}, {'key': 'b', 'value': None}] {'x': '9007199254740993'}",
+  ]);
+});
+
+test('an array of PostgreSQL is text, and its JSON a list', { skip: DATABASES.postgres.skip }, async () => {
+  const printed = await call(`
+c = datasource("postgres")
+print(*c.execute("select array[1, 2], to_json(array[1, 2]), 2 = any(?::int[])", ["{1,2}"]).fetchone())`);
+  assert.deepEqual(printed, ['{1,2} [1, 2] True']);
+});
+
+test('mo.sql shows zero dates and times beyond a day of MySQL', {
+  skip: DATABASES.mariadb.skip,
+}, async (t) => {
+  const table = tableFor(t, 'mariadb');
+  const printed = await call(`
+import marimo as mo
+c = datasource("mariadb")
+c.execute("create table ${table} (n integer, t time(1), d date)")
+c.execute("insert ignore into ${table} values (1, '100:00:00', '2026-01-02'), (2, '-01:00:00', '0000-00-00'), (3, '12:00:00.5', null)")
+found = mo.sql("select t, d from ${table} order by n", engine=c, output=False)
+print(found["t"].to_list(), found["d"].to_list())`);
+  assert.deepEqual(printed, [
+    "['100:00:00.0', '-01:00:00.0', '12:00:00.500000'] ['2026-01-02', '0000-00-00', None]",
+  ]);
+});
+
 for (const slug of ['postgres', 'mariadb', 'sqlite'] as const) {
   const { skip } = DATABASES[slug];
 

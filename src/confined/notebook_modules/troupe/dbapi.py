@@ -219,7 +219,7 @@ class Cursor:
         first, *others = parts
         for part in others:
             first += part
-        return first
+        return self._reader.unify(first)
 
     def fetch_frames(self, size=None):
         """Yields the remaining rows as DataFrames of polars: one, or several of `size` rows."""

@@ -38,6 +38,7 @@ READERS = {
 }
 
 BY_CELL = "by cell"
+FRAMED = {"date", "time", "timestamp", "timestamptz"}  # frames have types of their own for them
 
 
 class RowReader:
@@ -46,6 +47,7 @@ class RowReader:
     def __init__(self, kinds):
         """`kinds`: the types of the columns; BY_CELL for one whose cells each say what they are."""
         self._kinds = kinds
+        self.mixed = set()  # the indexes of columns in which a value stayed text
         columns = tuple((TYPES[kind] | None) if kind in TYPES else Any for kind in kinds)
         # Not strict: whole numbers that some JSON readers would round come as text, and so does
         # not-a-number.
@@ -63,14 +65,30 @@ class RowReader:
     def _read_slowly(self, rows):
         return self._read_columns(rows, [(index, READERS[kind]) for index, kind in enumerate(self._kinds) if kind in READERS])
 
-    @staticmethod
-    def _read_columns(rows, readers):
+    def _read_columns(self, rows, readers):
         if not rows or not readers:
             return rows if not rows or isinstance(rows[0], tuple) else list(map(tuple, rows))
         columns = list(zip(*rows))
         for index, reader in readers:
             if reader is not _read_marked or dict in set(map(type, columns[index])):
-                columns[index] = [None if value is None else _read(reader, value) for value in columns[index]]
+                columns[index] = [None if value is None else self._read_value(index, reader, value) for value in columns[index]]
+        return list(zip(*columns))
+
+    def _read_value(self, index, reader, value):
+        try:
+            return reader(value)
+        except (TypeError, ValueError, ArithmeticError):
+            if self._kinds[index] in FRAMED:
+                self.mixed.add(index)
+            return value
+
+    def unify(self, rows) -> list:
+        """Returns the rows with only text in each column in which a value stayed text: frames have one type for each column."""
+        if not self.mixed or not rows:
+            return rows
+        columns = list(zip(*rows))
+        for index in self.mixed:
+            columns[index] = [value.isoformat() if hasattr(value, "isoformat") else value for value in columns[index]]
         return list(zip(*columns))
 
 
@@ -80,13 +98,6 @@ def _read_marked(value):
         return value
     ((kind, text),) = value.items()
     return READERS[kind](text)
-
-
-def _read(reader, value):
-    try:
-        return reader(value)
-    except (TypeError, ValueError, ArithmeticError):
-        return value
 
 
 READERS[BY_CELL] = _read_marked

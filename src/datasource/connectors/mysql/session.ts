@@ -197,11 +197,14 @@ async function* rowsOf(
     const query =
       parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
     rows = queue;
+    let readers: readonly CellReader[] = [];
     let hasSeveral = false;
     query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
       if (fields === undefined) return;
-      if (queue.columns === undefined) queue.columns = fields.map(columnOf);
-      else {
+      if (queue.columns === undefined) {
+        queue.columns = fields.map(columnOf);
+        readers = fields.map(readerOf);
+      } else {
         hasSeveral = true;
         queue.fail(new DatasourceFailure('query', undefined, SEVERAL_RESULTS));
       }
@@ -209,7 +212,7 @@ async function* rowsOf(
     query.on('result', (row: unknown) => {
       if (hasSeveral) return; // its columns are not those of the first result
       // A statement that returns no rows emits its summary, which is not a list.
-      if (Array.isArray(row)) queue.push(row.map((cell, at) => cellOf(cell, queue.columns?.[at])));
+      if (Array.isArray(row)) queue.push(row.map((cell, at) => (readers[at] ?? cellOf)(cell)));
       else if (typeof Object(row).affectedRows === 'number') onChanged?.(Object(row).affectedRows);
     });
     query.on('error', lost);
@@ -279,10 +282,60 @@ function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPa
   return { name, type };
 }
 
-function cellOf(value: unknown, column: Column | undefined): Cell {
+type CellReader = (value: unknown) => Cell;
+
+/**
+ * Returns the function that makes the cells of a column. With parameters, the server sends values in another protocol, in which floats have
+ * other digits and fractions of seconds no zeros at their end. The cells are those that it sends without parameters.
+ */
+function readerOf(field: FieldPacket): CellReader {
+  const { columnType = Types.VAR_STRING, decimals } = field;
+  const { type } = columnOf(field);
+  if (columnType === Types.FLOAT)
+    return (value) => (typeof value === 'number' ? floatCell(value, decimals) : cellOf(value));
+  if (type === 'integer') return (value) => (typeof value === 'string' ? integerCell(value) : cellOf(value));
+  if ((type === 'time' || type === 'timestamp') && decimals > 0 && decimals <= MAX_SECOND_DIGITS)
+    return (value) => (typeof value === 'string' ? withSecondDigits(value, decimals) : cellOf(value));
+  return cellOf;
+}
+
+function cellOf(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (value instanceof Uint8Array) return new Uint8Array(value);
-  if (typeof value === 'string') return column?.type === 'integer' ? integerCell(value) : value;
-  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return value;
-  return JSON.stringify(value);
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  return typeof value === 'boolean' || typeof value === 'bigint' ? value : JSON.stringify(value);
+}
+
+const MAX_SECOND_DIGITS = 6;
+
+function withSecondDigits(text: string, digits: number): string {
+  const [seconds = '', fraction = ''] = text.split('.');
+  return `${seconds}.${fraction.padEnd(digits, '0')}`;
+}
+
+/** The digits that MySQL writes of a FLOAT, and the most decimals of one that is declared with a number of them. */
+const FLOAT_DIGITS = 6;
+const MAX_DECIMALS = 30;
+/** More digits than any number has that is halfway between two numbers of few digits. */
+const TAIL_DIGITS = 40;
+const HALF = '5'.padEnd(TAIL_DIGITS, '0');
+/** From here on `toFixed` writes exponents. */
+const MAX_FIXED = 1e21;
+
+/** Returns a FLOAT with the digits that the server writes of it. */
+function floatCell(value: number, decimals: number): number {
+  if (decimals <= MAX_DECIMALS)
+    return Math.abs(value) < MAX_FIXED
+      ? Number(toEven(value.toFixed(decimals + TAIL_DIGITS), value.toFixed(decimals)))
+      : value;
+  const [long = '', exponent] = value.toExponential(FLOAT_DIGITS - 1 + TAIL_DIGITS).split('e');
+  const short = value.toExponential(FLOAT_DIGITS - 1);
+  const even = toEven(long, short);
+  return Number(even === short ? short : `${even}e${exponent}`);
+}
+
+/** Returns the rounded number, or `exact` without its tail when it is halfway and even: JavaScript rounds such a number up. */
+function toEven(exact: string, rounded: string): string {
+  const cut = exact.slice(0, -TAIL_DIGITS);
+  return exact.endsWith(HALF) && /[02468]\.?$/.test(cut) ? cut : rounded;
 }
