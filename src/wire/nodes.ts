@@ -5,6 +5,7 @@ import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 const NodeReleaseSchema = Type.Object(
   {
     version: Type.String({ description: 'The version of Troupe.' }),
+    build: Type.String({ description: 'A digest of the programs of Troupe.' }),
     scripts: Type.String({ description: 'A digest of the programs that kernels run.' }),
     marimo: Type.String(),
     python: Type.String(),

@@ -1469,6 +1469,7 @@ class NodeInvitation(Struct):
 
 class NodeRelease(Struct):
     version: Annotated[str, Meta(description='The version of Troupe.')]
+    build: Annotated[str, Meta(description='A digest of the programs of Troupe.')]
     scripts: Annotated[
         str, Meta(description='A digest of the programs that kernels run.')
     ]

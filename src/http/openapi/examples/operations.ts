@@ -19,7 +19,13 @@ const node: Node = {
   load: 1.4,
   confinement:
     'full: pid+mount+ipc+net namespaces, Landlock 7, seccomp, memory by cgroup, rlimits; network none',
-  release: { version: '1.0.0', scripts: '10e96185ad7859d6', marimo: '0.25.2', python: '3.11.7' },
+  release: {
+    version: '1.0.0',
+    build: '745a59f7',
+    scripts: '10e96185ad7859d6',
+    marimo: '0.25.2',
+    python: '3.11.7',
+  },
   address: '10.0.0.7',
   enrolledAt: '2026-11-01T08:00:00.000Z',
   joinedAt: '2026-11-27T14:19:27.414Z',
