@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
+import type { AgentEntry } from '#src/wire/agent.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { NotebookPlace, NotebookPresence } from '#src/wire/presence.ts';
 import { Action } from '../parts/action.tsx';
@@ -106,6 +107,7 @@ function Agent(props: AgentProps) {
 function Chat({ notebookId, place, presence, cell, client }: AgentProps & { readonly client: Client }) {
   const { agent } = presence;
   const { session, entries, draft, error } = useConversation(client, notebookId, agent === null ? 0 : 1);
+  const authorOf = useAuthors(client, entries, presence);
   const refusal = useSignal<unknown>(undefined);
   const isSending = useSignal(false);
   const form = useRef<HTMLFormElement>(null);
@@ -135,7 +137,7 @@ function Chat({ notebookId, place, presence, cell, client }: AgentProps & { read
   return (
     <>
       {error !== undefined && !isNew && <Problem error={error} />}
-      <Conversation entries={entries} draft={draft} cell={cell} />
+      <Conversation entries={entries} draft={draft} cell={cell} authorOf={authorOf} />
       {refusal.value !== undefined && <Problem error={refusal.value} />}
       {runId !== null && <Action label="Cancel the prompt" isDanger run={() => client.runs.cancel(runId)} />}
       <form ref={form} onSubmit={submit}>
@@ -156,6 +158,32 @@ function Chat({ notebookId, place, presence, cell, client }: AgentProps & { read
       </form>
     </>
   );
+}
+
+/** How many prompts, the last ones, are shown with the names of their authors: each is a request. */
+const MAX_NAMED = 30;
+
+/** Returns a function that returns the name of a prompt's author: a conversation that is shared has prompts of several people. */
+function useAuthors(client: Client, entries: readonly AgentEntry[], { people, agent }: NotebookPresence) {
+  const authors = useSignal<ReadonlyMap<string, string>>(new Map());
+  const prompts = entries.flatMap(({ role, runId }) => (role === 'user' && runId !== null ? [runId] : []));
+  const unknown = prompts.slice(-MAX_NAMED).find((runId) => !authors.value.has(runId));
+  useEffect(() => {
+    if (unknown === undefined) return;
+    const take = (userId: string) => {
+      authors.value = new Map([...authors.value, [unknown, userId]]);
+    };
+    client.runs.get(unknown).then(
+      ({ createdBy = '' }) => take(createdBy),
+      () => take(''), // the run was deleted, or this person may not read it
+    );
+  }, [unknown]);
+  return (runId: string): string | undefined => {
+    const userId = authors.value.get(runId);
+    if (userId === undefined || userId === '') return undefined;
+    if (userId === agent?.ownerId) return agent.ownerName;
+    return people.find((person) => person.userId === userId)?.name ?? userId;
+  };
 }
 
 /** Opens the conversation of the notebook in the environment of its session. */

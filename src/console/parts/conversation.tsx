@@ -4,6 +4,7 @@ import type { Client } from '#src/client/client.ts';
 import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
 import { useWhileSeen } from '../state/while-seen.ts';
 import { Badge } from './badge.tsx';
+import { Markdown } from './markdown.tsx';
 import { clock, textOf } from './words.ts';
 
 type Session = Omit<AgentSession, 'entries'>;
@@ -84,19 +85,21 @@ interface ConversationProps {
   readonly draft: string;
   /** Shows a cell that a tool call has touched. */
   readonly cell?: ((cellId: string) => ComponentChildren) | undefined;
+  /** Returns the name of the person who wrote a prompt, by its run; undefined while it is not known. */
+  readonly authorOf?: ((runId: string) => string | undefined) | undefined;
 }
 
 /** The messages, reasoning and tool calls of a conversation. */
-export function Conversation({ entries, draft, cell }: ConversationProps) {
+export function Conversation({ entries, draft, cell, authorOf }: ConversationProps) {
   return (
     <ol class="stack conversation">
       {entries.map((entry) => (
-        <Entry key={entry.id} entry={entry} cell={cell} />
+        <Entry key={entry.id} entry={entry} cell={cell} authorOf={authorOf} />
       ))}
       {draft !== '' && (
         <li class="cell message">
           <header>
-            <b>assistant</b> <Badge state="thinking" />
+            <b>Agent</b> <Badge state="thinking" />
           </header>
           <pre>{draft}</pre>
         </li>
@@ -106,33 +109,40 @@ export function Conversation({ entries, draft, cell }: ConversationProps) {
 }
 
 function Entry({
-  entry: { role, content, createdAt, outcome },
+  entry: { role, content, runId, createdAt, outcome },
   cell,
-}: { readonly entry: AgentEntry } & Pick<ConversationProps, 'cell'>) {
+  authorOf,
+}: { readonly entry: AgentEntry } & Pick<ConversationProps, 'cell' | 'authorOf'>) {
+  const author = role === 'user' && runId !== null ? authorOf?.(runId) : undefined;
   return (
     <li class={`cell message ${role}`}>
       <header>
-        <b>{role}</b> <time dateTime={createdAt}>{clock(createdAt)}</time>
+        <b>{author ?? SPEAKERS[role]}</b> <time dateTime={createdAt}>{clock(createdAt)}</time>
         {outcome !== undefined && <em> {OUTCOMES[outcome]}</em>}
       </header>
       {content.map((part, i) => (
-        <Part key={i} part={part} cell={cell} />
+        <Part key={i} part={part} cell={cell} isOfAgent={role === 'assistant'} />
       ))}
     </li>
   );
 }
+
+const SPEAKERS = { user: 'Person', assistant: 'Agent', tool: 'Tool' } as const;
 
 /** Returns a text, with a note when the event has only its beginning. */
 function withOmitted(text: string, { omittedChars }: { readonly omittedChars?: number }): string {
   return omittedChars === undefined ? text : `${text}\n… ${omittedChars} characters more`;
 }
 
-function Part({
-  part,
-  cell,
-}: { readonly part: AgentEntry['content'][number] } & Pick<ConversationProps, 'cell'>) {
+interface PartProps extends Pick<ConversationProps, 'cell'> {
+  readonly part: AgentEntry['content'][number];
+  readonly isOfAgent: boolean;
+}
+
+function Part({ part, cell, isOfAgent }: PartProps) {
   switch (part.type) {
     case 'text':
+      if (isOfAgent) return <Markdown text={withOmitted(part.text, part)} />;
       return <pre>{withOmitted(part.text, part)}</pre>;
     case 'reasoning':
       return (

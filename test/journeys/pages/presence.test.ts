@@ -65,11 +65,25 @@ test('two people and the agent of a notebook see each other and the changed cell
   ].join('\n');
   model.script(
     (exchange) => exchange.calls(['run_python', { code }]).end('tool_calls'),
-    (exchange) => exchange.text('There it is.').end(),
+    (exchange) =>
+      exchange
+        .text(
+          'There it is. It is **bold**, `made` and <b id="raw">raw</b>, [not a link](javascript:alert(1)).',
+        )
+        .text('\n\n```python\nmade = 1\n```\n')
+        .text('[a]('.repeat(2500)) // parsers that look for the end of each link anew take minutes
+        .end(),
   );
   await panel(adas.page).getByLabel('Prompt').fill('Make a cell.');
   await panel(adas.page).getByRole('button', { name: 'Send' }).click();
   await panel(adas.page).getByText('There it is.').waitFor();
+  const answer = panel(adas.page).locator('.message.assistant .markdown').last();
+  await answer.locator('strong', { hasText: 'bold' }).waitFor();
+  await answer.locator('pre code', { hasText: 'made = 1' }).waitFor();
+  await answer.getByText('<b id="raw">').waitFor();
+  await answer.getByText('[a](').last().waitFor();
+  assert.equal(await answer.locator('#raw, a').count(), 0, 'HTML and scripts in links are text');
+  await panel(adas.page).locator('.message.user b', { hasText: /^ada$/ }).waitFor();
   await panel(adas.page).getByText('run_python').first().waitFor();
   const touched = panel(adas.page).getByRole('region', { name: 'Agent' });
   await touched.getByRole('button', { name: 'made_by_agent' }).click();
