@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Frame, Page } from 'playwright-core';
 import { cellOf } from './browser.ts';
+import { eventually } from './processes.ts';
 
 /**
  * In the page: `press` presses the element and resolves with true once anything has changed, was asked for, opened or copied. Nothing
@@ -111,10 +112,17 @@ export class Pressing {
 
   /** Presses each entry of what the opener opens, with those of the menus below it. */
   async pressEntries(opener: string): Promise<void> {
-    const open = async () => {
-      await this.frame.evaluate(`press(document.querySelector(${JSON.stringify(opener)}))`);
-      await this.frame.locator(ENTRY).first().waitFor();
-    };
+    // A menu that is still closing takes the press for its own, so the opener is pressed until its entries are there.
+    const open = () =>
+      eventually(`${opener} opens its menu`, async () => {
+        if ((await this.keys(ENTRY)).length > 0) return true;
+        await this.frame.evaluate(`press(document.querySelector(${JSON.stringify(opener)}))`);
+        const appears = this.frame.locator(ENTRY).first().waitFor({ timeout: 5_000 });
+        return appears.then(
+          () => true,
+          () => false,
+        );
+      });
     await open();
     const entries = await this.keys(ENTRY);
     await this.rest();

@@ -1,3 +1,4 @@
+// tier: whole, because it presses for minutes, and each press depends on animations of marimo's page
 /** The buttons and menus of marimo's page, pressed in Chromium. `page-palette.test.ts` presses the command palette. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
