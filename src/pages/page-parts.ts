@@ -11,7 +11,7 @@ const HIDDEN_ENTRIES: Readonly<Record<string, readonly string[]>> = {
     'Helper panel > Ai',
     'Config > Enable GitHub Copilot',
   ],
-  'no formatter is part of the server': ['Format all'],
+  'no formatter is part of the server': ['Format all', 'Cell > Format'],
   'the kernel has no cell for a scratchpad': ['Helper panel > Scratchpad'],
   'the server has no browser that could print': ['Download > Download as PDF'],
   "the form collects facts about marimo's own server": ['Report an issue'],

@@ -18,6 +18,8 @@ const CELLS = {
   fails: '1 / 0',
 };
 
+const PALETTE = '[data-testid="command-palette-button"]';
+
 async function openPage() {
   const notebook = await openNotebook(server, CELLS, { title: 'Pressed' });
   await notebook.run([]);
@@ -27,12 +29,19 @@ async function openPage() {
   return { notebook, page };
 }
 
-test('every button and menu item of the page does something, and none fails', { skip }, async () => {
+test('every button and menu item of the page does something, none fails, and the palette offers no formatting', {
+  skip,
+}, async () => {
   const { notebook, page } = await openPage();
   const pressing = await Pressing.begin(page, 'fails');
   await pressing.pressEntries('#cell-fails [data-testid="cell-actions-button"]');
   await pressing.pressEntries('[data-testid="notebook-menu-dropdown"]');
   await pressing.pressButtons();
+  await pressing.press((await pressing.keys(PALETTE))[0]!, PALETTE);
+  await pressing.frame.locator('[cmdk-item]').first().waitFor();
+  const entries = await pressing.keys('[cmdk-item]');
+  assert.deepEqual([entries.length > 20, entries.filter((key) => /Format/.test(key))], [true, []]);
+  await pressing.rest();
   await pressing.collect();
   assert.deepEqual(pressing.problems, []);
   await page.close();
