@@ -470,7 +470,7 @@ test('a person who signs in with the company confirms a command line, whose toke
     'the token is refused',
     async () => (await shell.troupe(['whoami'], { env })).exitCode !== 0,
   );
-  assert.match((await shell.troupe(['whoami'], { env })).err, /access token/i);
+  assert.match((await shell.troupe(['whoami'], { env })).err, /does not accept your token/);
 });
 
 test('in a browser a person signs in with the company, works, and signs out there as well', {
